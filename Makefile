@@ -1,0 +1,62 @@
+# On a fresh machine with Python 3.11 or newer: `make demo`, `make test`.
+PYTHON ?= python3
+# Test processes; the tests are written for two cores.
+WORKERS ?= 2
+
+VENV := .venv
+OLDEST := .venv-oldest
+# What depends on the versions of the dependencies; the rest is tested once.
+OLDEST_TESTS := tests/contracts tests/datasets tests/linear_model tests/solvers
+PIP := bin/python -m pip install --quiet --disable-pip-version-check
+# Every run-time dependency at the lower end of its range.
+PINS := import tomllib; \
+  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+  print(*(line.replace(">=", "==") for line in project["dependencies"]))
+
+.PHONY: help demo test test-oldest lint clean
+.NOTPARALLEL:
+
+help:
+	@echo "make demo         set up and show private models beside ordinary ones"
+	@echo "make test         set up and run all tests, doctests, ruff and mypy"
+	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
+	@echo "make lint         ruff and mypy only"
+	@echo "make clean        remove the environments and all caches"
+
+demo: $(VENV)/.demo
+	$(VENV)/bin/python examples/demo.py
+
+test: $(VENV)/.test
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+
+test-oldest: $(OLDEST)/.test
+	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+	  -o cache_dir=$(OLDEST)/.pytest_cache $(OLDEST_TESTS)
+
+lint: $(VENV)/.test
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/python -m mypy
+
+clean:
+	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find skdpnoise tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.demo: $(VENV)/.made pyproject.toml
+	$(VENV)/$(PIP) --editable ".[plot]"
+	@touch $@
+
+# The extra `test` holds all that the demo needs.
+$(VENV)/.test: $(VENV)/.made pyproject.toml
+	$(VENV)/$(PIP) --editable ".[test]"
+	@touch $@ $(VENV)/.demo
+
+$(OLDEST)/.test: $(OLDEST)/.made pyproject.toml
+	$(OLDEST)/$(PIP) --editable ".[test]" $$($(OLDEST)/bin/python -c '$(PINS)')
+	@touch $@
+
+%/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+	  "skdpnoise needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $*
+	@touch $@

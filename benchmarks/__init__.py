@@ -1,0 +1,1 @@
+"""Benchmarks of utility and speed: ``python -m benchmarks NAME``."""

@@ -1,0 +1,157 @@
+"""Draws per second of the exact samplers, words of the operating system included, beside OpenDP."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks._report import add_common_arguments, print_table, save_json
+from skdpnoise.noises import get_noise
+from skdpnoise.sampling import SystemWords, permutation
+
+STATEMENT = (
+    "One core, one thread. Ours: int64 draws of round(2**bits * Z), Z exactly Laplace(1) or "
+    "N(0, 1), the time of os.urandom included ('fetching' is its share). OpenDP: its measurement "
+    "make_laplace / make_gaussian applied to a vector of zeros; on integers (scale 2**20) it adds "
+    "discrete noise, on floats (scale 1) noise rounded to a fine grid, also exactly. Each number "
+    "is the median of interleaved repetitions after a first call that compiles."
+)
+BITS = (24, 40, 52)
+BAR = 2e6
+FAMILIES = ("laplace", "gaussian")
+
+
+class TimedWords(SystemWords):
+    """The operating system's words, with the time and the number they took."""
+
+    __slots__ = ("seconds", "taken")
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.taken = 0
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return `n` fresh words."""
+        start = time.perf_counter()
+        words = super().take(n)
+        self.seconds += time.perf_counter() - start
+        self.taken += n
+        return words
+
+
+def measure_ours(family: str, bits: int, n: int) -> dict[str, Any]:
+    """One repetition: draws per second, share of time in os.urandom, random bits per draw."""
+    words = TimedWords()
+    start = time.perf_counter()
+    get_noise(family).sample_rounded(words, n, bits)
+    seconds = time.perf_counter() - start
+    return {
+        "draws_per_second": n / seconds,
+        "fetching": words.seconds / seconds,
+        "random_bits_per_draw": 64 * words.taken / n,
+    }
+
+
+def opendp_measurements(n: int) -> dict[tuple[str, str], Callable[[], object]]:
+    """OpenDP's exact noise on a vector of n zeros, by family and type; empty if not installed."""
+    try:
+        dp = importlib.import_module("opendp.prelude")
+    except ImportError:
+        return {}
+    dp.enable_features("contrib")
+    runs: dict[tuple[str, str], Callable[[], object]] = {}
+    for kind, scale, options in ((int, 2.0**20, {}), (float, 1.0, {"nan": False})):
+        domain = dp.vector_domain(dp.atom_domain(T=kind, **options), size=n)
+        zeros = [kind(0)] * n
+        laplace = dp.m.make_laplace(domain, dp.l1_distance(T=kind), scale=scale)
+        gaussian = dp.m.make_gaussian(domain, dp.l2_distance(T=kind), scale=scale)
+        runs["laplace", kind.__name__] = lambda run=laplace, zeros=zeros: run(zeros)
+        runs["gaussian", kind.__name__] = lambda run=gaussian, zeros=zeros: run(zeros)
+    return runs
+
+
+def first_call_seconds() -> dict[str, float]:
+    """Seconds of the first use of everything that a fit needs: compiling, or loading the cache."""
+    seconds = {}
+    for family in FAMILIES:
+        start = time.perf_counter()
+        get_noise(family).sample_rounded(SystemWords(), 1, 24)
+        seconds[family] = time.perf_counter() - start
+    start = time.perf_counter()
+    permutation(SystemWords(), 2)
+    seconds["permutation"] = time.perf_counter() - start
+    return seconds
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print and save; return 0 if the bar is met."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks sampler", description=__doc__)
+    add_common_arguments(parser)
+    args = parser.parse_args(argv)
+    n, n_opendp, repetitions = (100_000, 2_000, 3) if args.quick else (1_000_000, 100_000, 7)
+
+    first_call = first_call_seconds()
+    samples: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for _ in range(repetitions):
+        for family in FAMILIES:
+            for bits in BITS:
+                samples.setdefault((family, bits), []).append(measure_ours(family, bits, n))
+    ours = [
+        {"family": family, "bits": bits}
+        | {key: float(np.median([s[key] for s in many])) for key in many[0]}
+        for (family, bits), many in samples.items()
+    ]
+
+    opendp: dict[tuple[str, str], list[float]] = {}
+    runs = opendp_measurements(n_opendp)
+    for _ in range(min(repetitions, 3)):
+        for key, run in runs.items():
+            start = time.perf_counter()
+            run()
+            opendp.setdefault(key, []).append(n_opendp / (time.perf_counter() - start))
+    peers = {key: float(np.median(rates)) for key, rates in opendp.items()}
+
+    rows = []
+    for row in ours:
+        rate = row["draws_per_second"]
+        ratios = [rate / peers[row["family"], kind] if peers else None for kind in ("int", "float")]
+        rows.append(
+            [
+                row["family"],
+                row["bits"],
+                rate / 1e6,
+                f"{row['fetching']:.0%}",
+                row["random_bits_per_draw"],
+                *ratios,
+                "yes" if rate >= BAR else "NO",
+            ]
+        )
+    headers = ["family", "bits", "million draws/s", "fetching", "random bits/draw"]
+    headers += ["× OpenDP int", "× OpenDP float", f"≥ {BAR / 1e6:g} million"]
+    print_table(headers, rows, title="Exact rounded noise on one core")
+    for (family, kind), rate in peers.items():
+        print(f"OpenDP {family:8} on a vector of {kind}: {rate / 1e6:.4f} million draws/s")
+    if not peers:
+        print("OpenDP is not installed: no comparison.")
+    print("first call, s: " + ", ".join(f"{k} {v:.2f}" for k, v in first_call.items()))
+    print(STATEMENT)
+    save_json(
+        args.out,
+        "sampler",
+        {
+            "statement": STATEMENT,
+            "n_draws": n,
+            "n_draws_opendp": n_opendp,
+            "repetitions": repetitions,
+            "ours": ours,
+            "opendp_draws_per_second": {" ".join(key): rate for key, rate in peers.items()},
+            "first_call_seconds": first_call,
+        },
+    )
+    return 0 if all(row["draws_per_second"] >= BAR for row in ours) else 1

@@ -1,0 +1,243 @@
+"""Speed and memory of a pass of private coordinate descent, beside plain, numpy and STREAM."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from benchmarks._report import add_common_arguments, print_table, save_json
+from skdpnoise.solvers import coordinate_descent
+
+N_FEATURES = 20
+CLIP, QUANTUM, LIMIT = 1.0, 1e-7, 3.0
+BARS = {
+    "private / plain": ("<=", 1.15),
+    "numpy / private": (">=", 3.5),
+    "1 thread / 2 threads": (">=", 1.5),
+    "extra memory / X": ("<=", 0.2),
+}
+
+
+@njit(nogil=True)
+def triad(a, b, c, factor):
+    """STREAM's triad, the measure of memory bandwidth (McCalpin 1995)."""
+    for i in range(a.shape[0]):
+        a[i] = b[i] + factor * c[i]
+
+
+def make_data(n: int, dtype: str, loss: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    """Normal features in column-major order, filled in place, and a target or labels."""
+    rng = np.random.default_rng(0)
+    X = np.empty((n, N_FEATURES), dtype=dtype, order="F")
+    y = rng.standard_normal(n)
+    for j in range(N_FEATURES):
+        X[:, j] = rng.standard_normal(n, dtype=dtype)
+        y[: n // 2] += 0.2 * X[: n // 2, j]
+    return X, y if loss == "squared" else np.sign(y)
+
+
+def solver(
+    X: NDArray[Any], y: NDArray[Any], loss: str, standardise: bool, private: bool, n_threads: int
+) -> Iterator[NDArray[np.float64]]:
+    """Passes of ours, without end."""
+    keywords: dict[str, Any] = {}
+    if private:
+        keywords |= {"clip": CLIP, "quantum": QUANTUM}
+    if standardise:
+        keywords |= {"center": 0.0, "scale": 1.0, "limit": LIMIT}
+    step = np.full(N_FEATURES, 1.0 if loss == "squared" else 4.0)
+    return coordinate_descent(
+        X, y, loss=loss, n_passes=10**9, step=step, n_threads=n_threads, **keywords
+    )
+
+
+def numpy_solver(
+    X: NDArray[Any], y: NDArray[Any], loss: str, standardise: bool
+) -> Iterator[NDArray[np.float64]]:
+    """The same private passes in numpy: contiguous columns, no temporaries."""
+    n = X.shape[0]
+    score = -y if loss == "squared" else np.zeros(n)
+    positive = (y > 0).astype(np.float64)
+    gradient, column = np.empty(n), np.empty(n)
+    theta = np.zeros(N_FEATURES)
+    bound = np.rint(CLIP / QUANTUM)
+    step = 1.0 if loss == "squared" else 4.0
+    while True:
+        for j in range(N_FEATURES):
+            x = X[:, j]
+            if standardise:
+                np.subtract(x, 0.0, out=column)
+                np.multiply(column, 1.0, out=column)
+                x = np.clip(column, -LIMIT, LIMIT, out=column)
+            if loss == "squared":
+                np.multiply(score, x, out=gradient)
+            else:
+                expit(score, out=gradient)
+                np.subtract(gradient, positive, out=gradient)
+                np.multiply(gradient, x, out=gradient)
+            np.multiply(gradient, 1.0 / QUANTUM, out=gradient)
+            np.clip(gradient, -bound, bound, out=gradient)
+            np.rint(gradient, out=gradient)
+            change = -step * QUANTUM * int(gradient.sum()) / n
+            theta[j] += change
+            np.multiply(x, change, out=gradient)
+            np.add(score, gradient, out=score)
+        yield theta.copy()
+
+
+def interleaved_seconds(
+    runs: dict[str, Callable[[], object]], repetitions: int
+) -> dict[str, list[float]]:
+    """Seconds of every run, interleaved, so that a busy machine disturbs all of them alike."""
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(repetitions):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def measure(n: int, dtype: str, loss: str, standardise: bool, repetitions: int) -> dict[str, Any]:
+    """Times of one pass in nanoseconds per row and coordinate, and their ratios."""
+    X, y = make_data(n, dtype, loss)
+    passes = {
+        "private": solver(X, y, loss, standardise, True, 1),
+        "plain": solver(X, y, loss, standardise, False, 1),
+        "private, 2 threads": solver(X, y, loss, standardise, True, 2),
+        "numpy": numpy_solver(X, y, loss, standardise),
+    }
+    first = {name: next(run) for name, run in passes.items()}  # compiles, and touches every page
+    if not np.array_equal(first["private"], first["private, 2 threads"]):
+        raise AssertionError("one and two threads disagree")
+    np.testing.assert_allclose(first["private"], first["numpy"], atol=1e-8)
+
+    a, b, c = np.zeros((3, n))
+    triad(a, b, c, 0.5)
+    with ThreadPoolExecutor(2) as pool:
+
+        def triad_twice() -> None:
+            """Two halves at once: what two threads can gain on this machine."""
+            halves = [
+                pool.submit(triad, a[rows], b[rows], c[rows], 0.5)
+                for rows in (slice(n // 2), slice(n // 2, n))
+            ]
+            for half in halves:
+                half.result()
+
+        runs: dict[str, Callable[[], object]] = {
+            name: (lambda run=run: next(run)) for name, run in passes.items()
+        }
+        runs["triad"] = lambda: triad(a, b, c, 0.5)
+        runs["triad, 2 threads"] = triad_twice
+        seconds = interleaved_seconds(runs, repetitions)
+    work = {name: n if name.startswith("triad") else n * N_FEATURES for name in runs}
+    ns = {name: float(np.median(seconds[name])) / work[name] * 1e9 for name in runs}
+    return {
+        "loss": loss,
+        "dtype": dtype,
+        "standardised": standardise,
+        "nanoseconds": ns,
+        "fastest_nanoseconds": {k: min(seconds[k]) / work[k] * 1e9 for k in runs},
+        "private / plain": ratio(seconds, "private", "plain"),
+        "numpy / private": ratio(seconds, "numpy", "private"),
+        "1 thread / 2 threads": ratio(seconds, "private", "private, 2 threads"),
+        "triad, 1 thread / 2 threads": ratio(seconds, "triad", "triad, 2 threads"),
+    }
+
+
+def ratio(seconds: dict[str, list[float]], above: str, below: str) -> float:
+    """Median over the repetitions of the ratio of two neighbours in time."""
+    return float(np.median(np.divide(seconds[above], seconds[below])))
+
+
+def peak_memory() -> int:
+    """The most memory this process has held, in bytes."""
+    status = Path("/proc/self/status")
+    if status.exists():  # getrusage would report the size of the parent at the fork as well
+        line = next(text for text in status.read_text().splitlines() if text.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _extra_memory(n: int, dtype: str, loss: str, standardise: bool, pipe: Any) -> None:
+    next(solver(*make_data(100, dtype, loss), loss, standardise, True, 1))  # compile
+    X, y = make_data(n, dtype, loss)
+    before = peak_memory()
+    next(solver(X, y, loss, standardise, True, 1))
+    pipe.send((peak_memory() - before) / X.nbytes)
+
+
+def extra_memory(n: int, dtype: str, loss: str, standardise: bool) -> float:
+    """Growth of the peak memory in a pass, as a share of X, in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=_extra_memory, args=(n, dtype, loss, standardise, send))
+    process.start()
+    share = receive.recv()
+    process.join()
+    return float(share)
+
+
+def holds(name: str, value: float) -> bool:
+    """Whether a figure keeps its bar."""
+    sign, bar = BARS[name]
+    return value <= bar if sign == "<=" else value >= bar
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the tables and save ``speed.json``."""
+    parser = add_common_arguments(argparse.ArgumentParser("benchmarks speed", description=__doc__))
+    parser.add_argument("--repetitions", type=int, default=7, help="interleaved repetitions")
+    args = parser.parse_args(argv)
+    n = 200_000 if args.quick else 2_000_000
+    results = []
+    for standardise in (False, True):
+        for loss in ("squared", "logistic"):
+            for dtype in ("float64", "float32"):
+                share = extra_memory(n, dtype, loss, standardise)
+                result = measure(n, dtype, loss, standardise, args.repetitions)
+                results.append(result | {"extra memory / X": share})
+
+    def label(r: dict[str, Any]) -> list[str]:
+        return [r["loss"], r["dtype"], "yes" if r["standardised"] else "no"]
+
+    what = ["loss", "dtype", "standardised"]
+    columns = list(results[0]["nanoseconds"])
+    print_table(
+        what + columns,
+        [label(r) + [r["nanoseconds"][name] for name in columns] for r in results],
+        title=f"ns per row and coordinate (triad: per row), n={n:,}, p={N_FEATURES}, "
+        f"median of {args.repetitions} interleaved repetitions",
+    )
+    print_table(
+        [*what, *(f"{name} ({sign} {bar:g})" for name, (sign, bar) in BARS.items()), "bars"]
+        + ["triad, 1 thread / 2 threads"],
+        [
+            label(r)
+            + [r[name] for name in BARS]
+            + ["held" if all(holds(name, r[name]) for name in BARS) else "MISSED"]
+            + [r["triad, 1 thread / 2 threads"]]
+            for r in results
+        ],
+        title="Ratios within this run, and their bars",
+    )
+    save_json(args.out, "speed", {"n": n, "p": N_FEATURES, "bars": BARS, "results": results})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

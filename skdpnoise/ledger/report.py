@@ -1,0 +1,155 @@
+"""What a fit released, what it cost, and what that promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+
+__all__ = ["PrivacyReport", "Release"]
+
+_ADJACENCY = {
+    "replace_one": "two data sets are neighbours if one record of one is replaced by another "
+    "record; the number of records is public",
+    "add_remove": "two data sets are neighbours if one has one record more; the number of records "
+    "is private",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One kind of released number, with its noise and its cost.
+
+    Parameters
+    ----------
+    label : str
+        What was released.
+    noise : str
+        ``"<rule>_<family>"``.
+    n_releases : int
+        How many vectors were released.
+    n_coordinates : int
+        Numbers in each vector.
+    scale : tuple of float
+        Smallest and largest noise scale, in the units of the released numbers.
+    loss : PrivacyLoss
+        What they cost together.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import PureLoss
+    >>> Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0)).label
+    'counts'
+    """
+
+    label: str
+    noise: str
+    n_releases: int
+    n_coordinates: int
+    scale: tuple[float, float]
+    loss: PrivacyLoss
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyReport:
+    """The guarantee of a fitted estimator and every release behind it.
+
+    Prints as text, and as a table in notebooks. It holds public numbers only.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    guarantee : PrivacyGuarantee
+        What was asked for, and holds.
+    releases : tuple of Release
+        In the order in which they were made.
+    total : PrivacyLoss
+        Their exact composition; never more than the guarantee.
+    secure : bool
+        Whether the noise came from the operating system's cryptographic source. If not, the
+        guarantee does not hold against anyone who knows the seed.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import PureLoss
+    >>> release = Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0))
+    >>> guarantee = PrivacyGuarantee(1.0)
+    >>> report = PrivacyReport("Example", guarantee, (release,), PureLoss(1.0), True)
+    >>> print(report)  # doctest: +ELLIPSIS
+    Example: (epsilon=1, delta=0)-differential privacy
+      counts: 1 x 10, iid_laplace, scale 2, 1-DP
+      total: 1-DP
+      adjacency: replace_one (two data sets are neighbours if ...
+      randomness: the operating system's cryptographic source
+    """
+
+    estimator: str
+    guarantee: PrivacyGuarantee
+    releases: tuple[Release, ...]
+    total: PrivacyLoss
+    secure: bool
+
+    def __str__(self) -> str:
+        lines = [f"{self.estimator}: {self._promise}"]
+        lines += [
+            f"  {label}: {size}, {noise}, scale {scale}, {loss}"
+            for label, size, noise, scale, loss in self._rows()
+        ]
+        lines.append(f"  total: {self.total}")
+        lines += [f"  {name}: {text}" for name, text in self._facts()]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return the report as an HTML card, for notebooks."""
+        head = ("released", "vectors × length", "noise", "scale", "cost")
+        cell = 'style="text-align:left;padding:2px 10px"'
+        rows = "".join(
+            "<tr>" + "".join(f"<td {cell}>{escape(str(value))}</td>" for value in row) + "</tr>"
+            for row in (*self._rows(), ("total", "", "", "", str(self.total)))
+        )
+        facts = "".join(
+            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
+        )
+        return (
+            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
+            'max-width:60em;font-family:sans-serif;font-size:90%">'
+            f"<div><b>{escape(self.estimator)}</b>: {escape(self._promise)}</div>"
+            '<table style="border-collapse:collapse;margin:8px 0"><tr>'
+            + "".join(f"<th {cell}>{name}</th>" for name in head)
+            + f"</tr>{rows}</table>{facts}</div>"
+        )
+
+    @property
+    def _promise(self) -> str:
+        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+        return f"(epsilon={epsilon:g}, delta={delta:g})-differential privacy"
+
+    def _rows(self) -> list[tuple[str, str, str, str, str]]:
+        return [
+            (
+                r.label,
+                f"{r.n_releases} x {r.n_coordinates}",
+                r.noise,
+                _interval(*r.scale),
+                str(r.loss),
+            )
+            for r in self.releases
+        ]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        adjacency = self.guarantee.adjacency
+        source = (
+            "the operating system's cryptographic source"
+            if self.secure
+            else "a known seed (random_state): the guarantee does not hold against anyone who "
+            "knows it; use random_state=None for real data"
+        )
+        return [("adjacency", f"{adjacency} ({_ADJACENCY[adjacency]})"), ("randomness", source)]
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.3g}" if f"{low:.3g}" == f"{high:.3g}" else f"{low:.3g} to {high:.3g}"

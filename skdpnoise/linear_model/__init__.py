@@ -1,0 +1,7 @@
+"""Linear models that protect every record of their training data."""
+
+from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._logistic import DPLogisticCD
+from skdpnoise.linear_model._scaling import PrivacyWarning
+
+__all__ = ["DPCoordinateDescentRegressor", "DPLogisticCD", "PrivacyWarning"]

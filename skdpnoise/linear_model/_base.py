@@ -1,0 +1,119 @@
+"""What the private linear models share: parameters, the stored model, the linear function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.linear_model._callbacks import each_pass
+from skdpnoise.linear_model._checks import as_bounds
+from skdpnoise.linear_model._descent import DescentPlan, run_descent
+from skdpnoise.linear_model._scaling import Standardisation
+from skdpnoise.mechanisms import noise_options
+from skdpnoise.sampling import RandomWords
+
+__all__ = ["PrivateLinearModel", "average_tail"]
+
+
+class PrivateLinearModel:
+    """Mixin of the private linear models: their common parameters and their linear function."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "noise": [StrOptions(set(noise_options()))],
+        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [None, Integral],
+    }
+
+    _output: int | slice = slice(None)  # regressors have one output and drop its axis
+
+    def _bounds(self, n_features: int) -> np.ndarray:
+        """Public (low, high) of the features, infinite where there are none."""
+        return as_bounds(self.feature_bounds, n_features, "feature_bounds", self)
+
+    def _solve(
+        self,
+        loss: str,
+        X: np.ndarray,
+        targets: Sequence[np.ndarray],
+        features: Standardisation,
+        plan: DescentPlan,
+        noise: np.ndarray,
+        n_samples: float,
+        words: RandomWords,
+        y: np.ndarray,
+        target: Standardisation | None = None,
+    ) -> dict[str, Any]:
+        """Run the descent, telling callbacks of every pass; return the fitted attributes."""
+        passes = run_descent(self, loss, X, targets, features, plan, noise, n_samples, words)
+        center, scale = (0.0, 1.0)
+        if target is not None:  # one whose scale was not found is predicted as 0
+            center, scale = (float(target.used[0] * v[0]) for v in (target.center, target.scale))
+        model = partial(self._model, features=features, center=center, scale=scale)
+        path = list(each_pass(self, passes, plan.n_passes, lambda it: model(it[np.newaxis]), X, y))
+        return model(np.stack(path))
+
+    def _model(
+        self, path: np.ndarray, features: Standardisation, center: float, scale: float
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, in the user's units.
+
+        `path` has shape (n_passes, n_outputs, n_features + 1), in standard units; predictions are
+        `center` plus `scale` times the linear function.
+        """
+        # a feature that is not used has coefficient 0, whatever its scale
+        slopes = scale * path[..., :-1] / features.scale
+        intercepts = center + scale * path[..., -1] - slopes @ features.center
+        output = self._output
+        return {
+            "coef_": average_tail(slopes)[output],
+            "intercept_": average_tail(intercepts)[output],
+            "coef_path_": slopes[:, output],
+            "intercept_path_": intercepts[:, output],
+            "clip_range_": features.range,
+            "n_passes_": len(path),
+            "_standardised": (features, average_tail(path), center, scale),
+        }
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """Return the linear function, shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
+        # far from zero brings.
+        features, model, center, scale = self._standardised
+        return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
+
+    def _store(self, model: dict[str, Any], report: PrivacyReport) -> None:
+        """Set the fitted attributes, all at once."""
+        vars(self).update(model, privacy_=report)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
+        for kind in (tags.regressor_tags, tags.classifier_tags):
+            if kind is not None:
+                kind.poor_score = True
+        return tags
+
+
+def average_tail(path: np.ndarray) -> np.ndarray:
+    """Return the mean of the last fifth of the iterates: post-processing, which costs nothing."""
+    return path[-max(1, -(-len(path) // 5)) :].mean(axis=0)

@@ -1,0 +1,112 @@
+"""Checks of training data whose messages never show a value of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+__all__ = ["as_bounds", "check_training_data", "check_unpaid_arguments"]
+
+_LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
+_SMALLEST = np.finfo(np.float64).tiny
+
+
+def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:
+    """Refuse what fit cannot take, sample weights above all."""
+    if "sample_weight" in arguments:
+        raise TypeError(
+            f"{type(estimator).__name__}.fit does not support 'sample_weight': a record's weight "
+            "multiplies what it can change, and no sensitivity with weights is proven yet. Fit "
+            "without weights."
+        )
+    if arguments:
+        names = ", ".join(repr(name) for name in arguments)
+        raise TypeError(f"{type(estimator).__name__}.fit got unexpected arguments: {names}.")
+
+
+def check_training_data(
+    estimator: Any, X: Any, y: Any, *, y_numeric: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted.
+
+    These checks look at the private data and are not paid for: whether a fit is refused tells that
+    a value is missing, infinite or out of range. See "sharp edges" in the documentation.
+    """
+    try:
+        X, y = validate_data(
+            estimator,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            order="F",
+            ensure_min_samples=2,
+            y_numeric=y_numeric,
+        )
+    except (ValueError, TypeError) as error:
+        if "could not convert" not in str(error):
+            raise
+        # scikit-learn's message would quote the value.
+        raise ValueError(
+            f"{type(estimator).__name__} needs numbers in X{' and y' if y_numeric else ''}, got "
+            "text that is not a number. Encode categories with public categories first, for "
+            "example OneHotEncoder(categories=...)."
+        ) from None
+    _check_range(X, "X", estimator)
+    if y_numeric:
+        y = y.astype(np.float64, copy=False)
+        _check_range(y, "y", estimator)
+    return X, y
+
+
+def _check_range(values: np.ndarray, name: str, estimator: Any) -> None:
+    for column in np.atleast_2d(values.T):  # one at a time: no temporary of the size of X
+        magnitude = np.abs(column)
+        if magnitude.max() > _LARGEST:
+            raise ValueError(
+                f"Input {name} of {type(estimator).__name__} contains values beyond "
+                f"{_LARGEST:g} in magnitude, which sums would not survive. Rescale {name}."
+            )
+        if np.any((magnitude > 0) & (magnitude < _smallest(values.dtype))):
+            raise ValueError(
+                f"Input {name} of {type(estimator).__name__} contains subnormal values (not zero, "
+                f"but below {_smallest(values.dtype):.3g}), which have lost their digits. Rescale "
+                f"{name}, or set them to zero."
+            )
+
+
+def _smallest(dtype: np.dtype) -> float:
+    return float(np.finfo(dtype).tiny)
+
+
+def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> np.ndarray:
+    """Return (low, high), of shape (2, n_columns), infinite where no bound is given."""
+    if bounds is None:
+        return np.tile([[-np.inf], [np.inf]], n_columns)
+    owner = type(estimator).__name__
+    expected = (
+        f"The {name!r} parameter of {owner} must be a pair (low, high) of numbers or of arrays of "
+        f"shape ({n_columns},), public and with low < high"
+    )
+    try:
+        low, high = bounds
+        low = np.broadcast_to(np.asarray(low, dtype=np.float64), n_columns)
+        high = np.broadcast_to(np.asarray(high, dtype=np.float64), n_columns)
+    except (TypeError, ValueError):
+        raise ValueError(f"{expected}. Got an object of another shape.") from None
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
+    if not (low < high).all():
+        column = int(np.argmin(low < high))
+        raise ValueError(
+            f"{expected}. Got low={low[column]:g}, high={high[column]:g} in column {column}: check "
+            "whether they are swapped."
+        )
+    if (
+        np.abs(np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])).max(initial=0.0)
+        > _LARGEST
+        or (high - low).min() < _SMALLEST / 1e-16
+    ):
+        raise ValueError(f"{expected}, within ±{_LARGEST:g} and not closer than 1e-290.")
+    return np.stack([low, high])

@@ -1,0 +1,57 @@
+"""Data-independent choices for everything set to "auto".
+
+Every rule is a function of one public number, the *noise level*
+
+.. math:: \\nu = T_0^{1/q - 1/2} \\, \\frac{\\text{standard deviation of the noise on one mean
+          gradient, for one pass and clip 1}}{1}
+
+with q the order in which the family's costs add and T_0 = 10: a run of T passes has noise
+:math:`\\nu C \\sqrt T` on every coordinate for Gaussian noise, and about that for Laplace noise.
+It depends on the number of records and columns, epsilon, delta and the noise alone. The rules were
+fitted on the data sets of ``python -m benchmarks defaults --tune``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["COUNT_SHARE", "Defaults", "choose_defaults", "scaling_share"]
+
+COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
+REFERENCE_PASSES = 10
+
+
+def scaling_share(all_bounds_public: bool) -> float:
+    """Share of the budget that goes to private locations and scales."""
+    return 0.1 if all_bounds_public else 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What "auto" stands for.
+
+    Parameters
+    ----------
+    n_passes : int
+        Passes over the coordinates.
+    clip : float
+        Bound on one record's gradient, in standardised units.
+    budget_growth : float
+        Ratio of the budgets of successive passes.
+    relaxation : float
+        Step size in units of 1/M_j.
+    """
+
+    n_passes: int
+    clip: float
+    budget_growth: float
+    relaxation: float
+
+
+def choose_defaults(noise_level: float, loss: str) -> Defaults:
+    """Return the defaults for a noise level and a loss, "squared" or "logistic"."""
+    n_passes = round(20.0 * min(1.0, (0.016 / noise_level) ** 0.6))
+    clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
+    # 1/4 is a loose bound on the curvature of the logistic loss.
+    relaxation = 2.0 if loss == "logistic" and noise_level < 0.006 else 1.0
+    return Defaults(max(2, n_passes), clip, 1.1, relaxation)

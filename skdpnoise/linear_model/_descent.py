@@ -1,0 +1,168 @@
+"""The private descent of a linear model: planned on public facts, then run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from skdpnoise.ledger import Account
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults
+from skdpnoise.linear_model._scaling import LIMIT, Standardisation
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sensitivity import clipped_gradient
+from skdpnoise.solvers import coordinate_descent
+
+__all__ = ["DescentPlan", "plan_descent", "run_descent"]
+
+_CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescentPlan:
+    """Everything about a descent that is fixed before the data are used.
+
+    Parameters
+    ----------
+    mechanism : AdditiveMechanism or None
+        Noise of all passes: one vector per pass, outputs one after the other; None where there is
+        no coordinate to update.
+    coordinates : ndarray of int
+        Those that are updated, among the features and, last, the intercept.
+    n_passes : int
+        T.
+    clip : float
+        Bound C on one record's gradient in every coordinate, in standardised units.
+    step : float
+        Step size.
+    """
+
+    mechanism: AdditiveMechanism | None
+    coordinates: np.ndarray
+    n_passes: int
+    clip: float
+    step: float
+
+    def charge(self, account: Account) -> None:
+        """Charge for the gradients of all passes."""
+        if self.mechanism is not None:
+            account.charge("gradients", self.mechanism)
+
+    def draw(self, words: RandomWords) -> np.ndarray:
+        """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
+        if self.mechanism is None:
+            return np.zeros((self.n_passes, 0), dtype=np.int64)
+        return self.mechanism.sample(words)
+
+
+def plan_descent(
+    estimator: Any, loss: str, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
+) -> DescentPlan:
+    r"""Choose passes, clip and noise scales.
+
+    The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
+    pass releases these sums for every coordinate and output once, and T passes compose adaptively.
+    Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
+    the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
+    """
+    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
+    n_coordinates = coordinates.size * n_outputs
+    if n_coordinates == 0:
+        return DescentPlan(None, coordinates, 1, 1.0, 1.0)
+    adjacency = estimator.adjacency
+    ones = np.ones(n_coordinates)
+    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), budget.descent)
+    order = one_pass.family.norm_order
+    noise_level = float(one_pass.standard_deviation.mean()) / n_samples
+    auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), loss)
+    n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)
+    clip = auto.clip if estimator.clip == "auto" else float(estimator.clip)
+    growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
+    weights = np.tile(_error_weights(estimator, loss, used.size)[coordinates], n_outputs)
+    if growth != 1.0:
+        later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
+        weights = later[:, np.newaxis] * weights
+    mechanism = calibrate(
+        budget.noise,
+        clipped_gradient(clip * ones, adjacency),
+        budget.descent,
+        n_releases=n_passes,
+        weights=weights,
+    )
+    return DescentPlan(mechanism, coordinates, n_passes, clip, auto.relaxation / _CURVATURE[loss])
+
+
+def _error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+    weights = estimator.error_weights
+    if isinstance(weights, str):
+        # Standardised columns and the intercept share one curvature.
+        return np.full(n_features + 1, 1.0 / _CURVATURE[loss] if weights == "curvature" else 1.0)
+    weights = np.asarray(weights, dtype=np.float64)
+    expected = n_features + bool(estimator.fit_intercept)
+    if weights.shape != (expected,) or not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"The 'error_weights' parameter of {type(estimator).__name__} must be 'curvature', "
+            f"'uniform' or an array of shape ({expected},), one positive number for each feature "
+            f"and, with fit_intercept, one for the intercept. Got shape {weights.shape}."
+        )
+    return np.append(weights, 1.0)[: n_features + 1]
+
+
+def run_descent(
+    estimator: Any,
+    loss: str,
+    X: np.ndarray,
+    targets: Sequence[np.ndarray],
+    features: Standardisation,
+    plan: DescentPlan,
+    noise: np.ndarray,
+    n_samples: float,
+    words: RandomWords,
+) -> Iterator[np.ndarray]:
+    """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
+
+    The last column is the intercept. Each pass visits the coordinates in a fresh public order.
+    """
+    n_features = X.shape[1]
+    if plan.mechanism is None:
+        yield np.zeros((len(targets), n_features + 1))
+        return
+    order = np.stack(
+        [plan.coordinates[permutation(words, plan.coordinates.size)] for _ in range(plan.n_passes)]
+    )
+    penalty = estimator.alpha * np.append(np.ones(n_features), 0.0)
+    quantum = np.broadcast_to(plan.mechanism.quantum, noise.shape)
+    per_output = (plan.n_passes, len(targets), plan.coordinates.size)
+    outputs = []
+    for k, target in enumerate(targets):
+        quanta = np.ones((plan.n_passes, n_features + 1))  # unused coordinates are not visited
+        quanta[:, plan.coordinates] = quantum.reshape(per_output)[:, k]
+        draws = np.zeros(quanta.shape, dtype=np.int64)
+        draws[:, plan.coordinates] = noise.reshape(per_output)[:, k]
+        outputs.append(
+            coordinate_descent(
+                X,
+                target,
+                loss=loss,
+                n_passes=plan.n_passes,
+                step=plan.step,
+                l1=estimator.l1_ratio * penalty,
+                l2=(1.0 - estimator.l1_ratio) * penalty,
+                clip=plan.clip,
+                quantum=quanta,
+                noise=draws,
+                order=order,
+                n_samples=n_samples,
+                center=features.center,
+                scale=features.scale,
+                limit=LIMIT,
+                fit_intercept=True,
+                n_threads=effective_n_jobs(estimator.n_jobs),
+            )
+        )
+    yield from map(np.stack, zip(*outputs, strict=True))

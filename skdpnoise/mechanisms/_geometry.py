@@ -1,0 +1,82 @@
+"""Boxes, balls and norms: the set of changes that one record can make."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.sensitivity import SensitivityProfile
+
+Vector = NDArray[np.float64]
+
+
+def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bool_]:
+    """Return an index of the coordinates that a record can move: those with λ_j > 0.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityProfile
+        λ.
+
+    Returns
+    -------
+    slice or ndarray of bool, shape (n_coordinates,)
+        The slice of everything if all can move, which copies nothing.
+
+    Examples
+    --------
+    >>> moving_coordinates(SensitivityProfile([1.0, 0.0]))
+    array([ True, False])
+    """
+    limit = sensitivity.per_coordinate
+    return slice(None) if limit.min() > 0.0 else limit > 0.0
+
+
+def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[float, float]]:
+    """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first.
+
+    A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is largest
+    when the largest coordinates are filled first.
+    """
+    limit = sensitivity.per_coordinate
+    radii: dict[float, float] = {}
+    for r, radius in ((1.0, sensitivity.l1), (2.0, sensitivity.l2)):
+        if radius is None:
+            continue
+        if r < order:
+            ranked = np.sort(limit)[::-1]
+            used = np.cumsum((ranked / radius) ** r)
+            left = np.clip(1.0 - (used - (ranked / radius) ** r), 0.0, None) ** (1.0 / r)
+            radius = norm(np.minimum(ranked, radius * left), order)
+            r = order
+        radii[r] = min(radius, radii.get(r, radius))
+    # A ball that cuts off less than rounding error does not count: to leave it out is safe.
+    return [
+        (r, radius)
+        for r, radius in sorted(radii.items())
+        if norm(limit, r) > radius * (1.0 + 1e-12)
+    ]
+
+
+def fill(limit: Vector, shape: Vector, order: float) -> Vector:
+    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape."""
+    level = limit / shape
+    ranked = np.argsort(level, kind="stable")
+    full = np.cumsum(limit[ranked] ** order)
+    still_open = np.cumsum(shape[ranked][::-1] ** order)[::-1]
+    # τ^r if the coordinates before this one are at their limit and the others are not.
+    tau = (1.0 - np.concatenate(([0.0], full[:-1]))) / still_open
+    first = int(np.argmax(tau <= level[ranked] ** order))
+    filled: Vector = np.minimum(limit, tau[first] ** (1.0 / order) * shape)
+    return filled
+
+
+def norm(values: Vector, order: float) -> float:
+    """Return |values|_order of non-negative values, in units of the largest (no overflow)."""
+    largest = float(values.max())
+    if largest == 0.0:
+        return 0.0
+    total = float(np.sum((values / largest) ** order))
+    return largest * math.pow(total, 1.0 / order)

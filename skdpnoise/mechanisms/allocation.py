@@ -1,0 +1,337 @@
+r"""How much noise goes on which coordinate, and on which release.
+
+Letters: λ the sensitivity profile, w the error weights, p the exponent of the error, q the order of
+the norm in which the noise family's cost adds (Gaussian 2, Laplace 1), r the order of a joint ball.
+A scale vector s costs the worst case of |d/s|_q over all changes d that one record can make. That
+worst case is computed anew for whatever shape a rule proposes, so no rule can break the guarantee:
+a bad rule only wastes accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms._geometry import binding_balls, fill, moving_coordinates, norm
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = ["RULES", "allocate", "capped_profile", "iid", "inid", "spr", "worst_case_norm"]
+
+Vector = NDArray[np.float64]
+
+
+def iid(
+    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
+) -> Vector:
+    r"""Shape of the same noise on every coordinate, :math:`s_j \propto 1`.
+
+    Coordinates with λ_j = 0 get it too.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityProfile
+        λ and its joint bounds.
+    order : float
+        q, not used by this rule.
+    weights : ndarray of shape (n_coordinates,) or None
+        w, not used by this rule.
+    p : float
+        Error exponent, not used by this rule.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates,)
+        Scales up to a common factor.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity", TCC 2006, Proposition 1.
+
+    Examples
+    --------
+    >>> iid(SensitivityProfile([1.0, 4.0]), order=2.0, weights=None, p=2.0)
+    array([1., 1.])
+    """
+    return np.ones(sensitivity.n_coordinates)
+
+
+def spr(
+    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
+) -> Vector:
+    r"""Shape of scale, perturb, rescale, :math:`s_j \propto \lambda_j`.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityProfile
+        λ and its joint bounds.
+    order : float
+        q, not used by this rule.
+    weights : ndarray of shape (n_coordinates,) or None
+        w, not used by this rule.
+    p : float
+        Error exponent, not used by this rule.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates,)
+        Scales up to a common factor.
+
+    References
+    ----------
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Section III.
+
+    Examples
+    --------
+    >>> spr(SensitivityProfile([1.0, 4.0]), order=2.0, weights=None, p=2.0)
+    array([0.25, 1.  ])
+    """
+    largest: float = sensitivity.per_coordinate.max()
+    return sensitivity.per_coordinate / largest
+
+
+def inid(
+    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
+) -> Vector:
+    r"""Shape that minimises the expected error :math:`\sum_j w_j E|z_j|^p`.
+
+    .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
+              \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
+
+    With p = 2 and w = 1: :math:`\lambda_j^{1/2}` for Gaussian, :math:`\lambda_j^{1/3}` for Laplace
+    noise. Under a joint bound, λ is first replaced by :func:`capped_profile`; of several
+    joint bounds the one that allows the smaller error is used.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityProfile
+        λ and its joint bounds.
+    order : float
+        q.
+    weights : ndarray of shape (n_coordinates,) or None
+        w, positive; None is all ones.
+    p : float
+        Error exponent.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates,)
+        Scales up to a common factor.
+
+    References
+    ----------
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 (Gaussian) and 5 (Laplace).
+
+    Examples
+    --------
+    >>> inid(SensitivityProfile([1.0, 16.0]), order=2.0, weights=None, p=2.0)
+    array([0.25, 1.  ])
+    """
+    balls = binding_balls(sensitivity, order)
+    if not balls:
+        return _unconstrained(sensitivity.per_coordinate, order, weights, p)
+    shapes = [
+        _unconstrained(_cap(sensitivity, order, ball, weights, p), order, weights, p)
+        for ball in balls
+    ]
+    errors = [
+        _error(shape * worst_case_norm(shape, sensitivity, order), weights, p) for shape in shapes
+    ]
+    return shapes[int(np.argmin(errors))]
+
+
+RULES: dict[str, Callable[..., Vector]] = {"iid": iid, "spr": spr, "inid": inid}
+"""Rules of the noise grammar ``<rule>_<family>``: a shape (n_coordinates,) for one release."""
+
+
+def capped_profile(
+    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None = None, p: float = 2.0
+) -> Vector:
+    r"""Return the part of each λ_j that is worth protecting under a joint bound |d|_r ≤ Δ.
+
+    .. math:: d_j = \min(\lambda_j, \tau\, w_j^{e}), \qquad e = \frac{q}{(r-q)(p+q) + q^2},
+              \qquad |d|_r = \Delta
+
+    The formula of :func:`inid`, applied to d, is the exact minimum of the error over all scales
+    whose worst case over {|d_j| ≤ λ_j} ∩ {|d|_r ≤ Δ} is bounded, for r ≥ q. For p = 2 the exponent
+    e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for Laplace noise in an l1 and an l2
+    ball. For Gaussian noise an l1 bound is used through the l2 bound that it implies. Under two
+    joint bounds, that of the lower order is used.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityProfile
+        λ and its joint bounds.
+    order : float
+        q.
+    weights : ndarray of shape (n_coordinates,) or None, default=None
+        w; None is all ones.
+    p : float, default=2.0
+        Error exponent.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates,)
+        d, at most λ, in the units of λ; λ itself if no joint bound binds.
+
+    References
+    ----------
+    Derived for this library by the saddle-point condition of the two convex problems (scales
+    against changes); Muthukrishnan and Kalyani, arXiv:2302.03511, treat the box alone.
+
+    Examples
+    --------
+    >>> capped_profile(SensitivityProfile([0.6, 2.0, 2.0], l2=2.0), order=2.0).round(4)
+    array([0.6  , 1.3491, 1.3491])
+    """
+    balls = binding_balls(sensitivity, order)
+    if not balls:
+        return sensitivity.per_coordinate
+    return _cap(sensitivity, order, balls[0], weights, p)
+
+
+def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float) -> float:
+    r"""Return the most that one record can move a query, measured in units of the noise.
+
+    .. math:: \Big( \sum_t \max_{d_t} \sum_j (d_{tj} / s_{tj})^q \Big)^{1/q}, \qquad
+              |d_{tj}| \le \lambda_j, \; |d_t|_r \le \Delta_r
+
+    Each release t may be moved in its own worst way, as in adaptive use. Without a joint bound the
+    worst case is d = λ. With r = q it is a fractional knapsack, filled from the smallest scale
+    up; with r > q it is d_j = min(λ_j, ν s_j^{-q/(r-q)}). Of several joint bounds, each gives a
+    valid answer, and the smallest is returned.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates)
+        s, in the units of λ; positive where λ is.
+    sensitivity : SensitivityProfile
+        λ and its joint bounds, for one release.
+    order : float
+        q.
+
+    Returns
+    -------
+    float
+        Infinity if a coordinate that can move has no noise.
+
+    References
+    ----------
+    Dantzig, "Discrete-variable extremum problems", Operations Research 5(2), 1957 (the knapsack).
+
+    Examples
+    --------
+    >>> profile = SensitivityProfile([1.0, 1.0, 1.0], l1=2.0)
+    >>> worst_case_norm(np.array([1.0, 1.0, 4.0]), profile, order=1.0)
+    2.0
+    """
+    if scale.ndim == 2:
+        norms = np.array([worst_case_norm(row, sensitivity, order) for row in scale])
+        return norm(norms, order)
+    moving = moving_coordinates(sensitivity)
+    limit, scale = sensitivity.per_coordinate[moving], scale[moving]
+    if scale.min() <= 0.0:
+        return float("inf")
+    worst = norm(limit / scale, order)
+    for r, radius in binding_balls(sensitivity, order):
+        if r == order:
+            ranked = np.argsort(scale, kind="stable")
+            cost = (limit[ranked] / radius) ** order
+            before = np.concatenate(([0.0], np.cumsum(cost)[:-1]))
+            part = np.clip((1.0 - before) / cost, 0.0, 1.0) ** (1.0 / order)
+            within = norm(part * limit[ranked] / scale[ranked], order)
+        else:
+            shape = (scale.min() / scale) ** (order / (r - order))
+            within = radius * norm(fill(limit / radius, shape, r) / scale, order)
+        worst = min(worst, within)
+    return worst
+
+
+def allocate(
+    rule: str,
+    sensitivity: SensitivityProfile,
+    *,
+    order: float,
+    n_releases: int = 1,
+    weights: Vector | None = None,
+    p: float = 2.0,
+) -> Vector:
+    r"""Return scales whose worst case over all releases together is one.
+
+    A release of unit cost and error A_t, given the share R_t of the budget, has error A_t R_t^{-p},
+    and the shares obey Σ R_t^q = 1: the theorem of :func:`inid` again, over releases.
+
+    .. math:: R_t \propto A_t^{1/(p+q)}
+
+    Parameters
+    ----------
+    rule : {"iid", "spr", "inid"}
+        How the noise is shared within a release.
+    sensitivity : SensitivityProfile
+        λ and its joint bounds, for one release.
+    order : float
+        q.
+    n_releases : int, default=1
+        Number of releases, adaptively chosen.
+    weights : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates), or None
+        Positive error weights; None is all ones.
+    p : float, default=2.0
+        Error exponent.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates,), or (n_releases, n_coordinates) if the weights have it
+        Scales in the units of λ.
+
+    References
+    ----------
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Remark 5 (releases as coordinates).
+
+    Examples
+    --------
+    >>> allocate("inid", SensitivityProfile([1.0, 9.0]), order=2.0, n_releases=4).round(3)
+    array([ 6.325, 18.974])
+    """
+    shape_of = RULES[rule]
+    rows: list[Vector | None] = [weights]
+    if weights is not None:
+        rows = list(np.atleast_2d(weights / weights.max()))
+    scales = []
+    for row in rows:
+        shape = shape_of(sensitivity, order=order, weights=row, p=p)
+        scales.append(shape * worst_case_norm(shape, sensitivity, order))
+    if weights is None or weights.ndim == 1:
+        return scales[0] * n_releases ** (1.0 / order)
+    largest = max(scale.max() for scale in scales)
+    errors = [_error(scale / largest, row, p) for scale, row in zip(scales, rows, strict=True)]
+    shares = (np.array(errors) / max(errors)) ** (1.0 / (p + order))
+    return np.array(scales) * (norm(shares, order) / shares)[:, np.newaxis]
+
+
+def _error(scale: Vector, weights: Vector | None, p: float) -> float:
+    """Return Σ w s^p."""
+    powers = scale**p
+    return float(powers.sum() if weights is None else weights @ powers)
+
+
+def _unconstrained(d: Vector, order: float, weights: Vector | None, p: float) -> Vector:
+    """Return s ∝ (d^q / w)^{1/(p+q)}."""
+    exponent = 1.0 / (p + order)
+    shape: Vector = (d / d.max()) ** (order * exponent)
+    return shape if weights is None else shape / (weights / weights.max()) ** exponent
+
+
+def _cap(
+    sensitivity: SensitivityProfile,
+    order: float,
+    ball: tuple[float, float],
+    weights: Vector | None,
+    p: float,
+) -> Vector:
+    """Return min(λ, τ w^e) on the sphere of a ball that cuts the box."""
+    r, radius = ball
+    shape = np.ones(sensitivity.n_coordinates)
+    if weights is not None:
+        shape = (weights / weights.max()) ** (order / ((r - order) * (p + order) + order**2))
+    return radius * fill(sensitivity.per_coordinate / radius, shape, r)

@@ -1,0 +1,17 @@
+"""Random words in, exact integers out."""
+
+from skdpnoise.sampling.exponential import rounded_laplace
+from skdpnoise.sampling.gaussian import rounded_gaussian
+from skdpnoise.sampling.integers import integers_below, permutation
+from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, random_words
+
+__all__ = [
+    "RandomWords",
+    "SeededWords",
+    "SystemWords",
+    "integers_below",
+    "permutation",
+    "random_words",
+    "rounded_gaussian",
+    "rounded_laplace",
+]

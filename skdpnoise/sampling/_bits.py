@@ -1,0 +1,113 @@
+"""Reading a stream of words bit by bit, and giving back what an unfinished draw has read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skdpnoise.sampling.words import RandomWords
+
+# At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
+_CHUNK = 1 << 14
+
+# A kernel(words, position, out, done, *parameters) fills out[done:] from the words, beginning at
+# bit `position`, and returns (done, position, exhausted) when `out` is full or the words do not
+# suffice for the next draw; `position` is then the first bit that no finished draw has read.
+Progress = tuple[int, int, bool]
+Kernel = Callable[..., Progress]
+
+# Options of compiled functions; an inner one is never called from Python and compiles faster so.
+COMPILED = {"cache": True, "nogil": True}
+INNER = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+# One bit. (As a numpy integer, since numba compiles a function anew for every literal one that it
+# is called with.)
+ONE = np.int64(1)
+
+
+@njit(**INNER)
+def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
+    """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero.
+
+    Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
+    undo the draw.
+    """
+    if position + n > 64 * words.size:
+        return 0
+    first = position >> 6
+    shift = position & 63
+    value = words[first] >> np.uint64(shift)
+    if shift + n > 64:
+        value |= words[first + 1] << np.uint64(64 - shift)
+    return int(np.int64(value)) & ((1 << n) - 1)
+
+
+@njit(**INNER)
+def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
+    """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it.
+
+    The first of successive n-bit integers that is below the bound: no modulo, hence no bias.
+    """
+    while True:
+        value = take_bits(words, position, n)
+        position += n
+        # Zeros past the end are always accepted, so this ends there.
+        if value < bound:
+            return value, position
+
+
+def fill(
+    kernel: Kernel,
+    words: RandomWords,
+    out: NDArray[np.int64],
+    mean_bits: float,
+    *parameters: object,
+) -> None:
+    """Fill the flat array `out` with successive draws of a kernel.
+
+    The result is a function of the stream of words alone, whatever pieces it is fetched in.
+
+    Parameters
+    ----------
+    kernel : callable
+        Compiled sampler.
+    words : RandomWords
+        Source of words. Words left over at the end are thrown away. They have not been looked
+        at, so the draws are independent of them and dropping them favours no outcome.
+    out : ndarray of int64, shape (n,)
+        Filled in place.
+    mean_bits : float
+        Mean number of random bits per draw, so that little more than needed is fetched.
+    *parameters : object
+        Further arguments of the kernel.
+
+    Raises
+    ------
+    RuntimeError
+        If two numbers that are compared agree in all 256 bits that can be kept of them, which is
+        the sign of a broken source.
+    """
+    buffer = np.empty(0, dtype=np.uint64)
+    position = 0
+    done = 0
+    while done < out.size:
+        # Mean plus a few standard deviations (one draw's is below its mean).
+        missing = out.size - done
+        n_words = math.ceil(mean_bits * (missing + 3.0 * math.sqrt(missing)) / 64) + 1
+        # When the words run out in the middle of a draw, that draw starts again from the SAME
+        # leftover words, followed by fresh ones. Starting from fresh words only would throw away
+        # just those beginnings that need many words, and so favour draws that need few.
+        leftover = buffer[position >> 6 :]
+        buffer = np.concatenate([leftover, words.take(min(n_words, _CHUNK))])
+        position &= 63
+        done, position, exhausted = kernel(buffer, position, out, done, *parameters)
+        if exhausted:
+            raise RuntimeError(
+                "Two random numbers agree in 256 bits, which has probability below 2**-200 for "
+                "independent uniform words: the source of random words is broken."
+            )

@@ -1,0 +1,137 @@
+"""Exact uniform integers and permutations."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skdpnoise.sampling._bits import COMPILED, Progress, fill, take_below
+from skdpnoise.sampling.words import RandomWords
+
+# Rejection accepts more than half of the attempts.
+_MEAN_ATTEMPTS = 1.4
+
+
+@njit(**COMPILED)
+def _fill_below(
+    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, bound: int, n: int
+) -> Progress:
+    while done < out.size:
+        value, after = take_below(words, position, bound, n)
+        if after > 64 * words.size:
+            break
+        out[done] = value
+        done += 1
+        position = after
+    return done, position, False
+
+
+@njit(**COMPILED)
+def _shuffle(
+    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, n: int
+) -> Progress:
+    """Fisher-Yates from the back; `done` steps have been taken."""
+    while done < out.size:
+        last = out.size - 1 - done
+        # n bits suffice for last + 1 values; fewer would from the next power of two on.
+        while n > 1 and last < 1 << (n - 1):
+            n -= 1
+        value, after = take_below(words, position, last + 1, n)
+        if after > 64 * words.size:
+            break
+        out[last], out[value] = out[value], out[last]
+        done += 1
+        position = after
+    return done, position, False
+
+
+def _positive_integer(name: str, value: object, low: int, high: int) -> int:
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(f"The {name!r} parameter must be an int, got {value!r}.")
+    if not low <= int(value) <= high:
+        raise ValueError(
+            f"The {name!r} parameter must be an int in the range [{low}, {high}], got {value!r}."
+        )
+    return int(value)
+
+
+def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
+    r"""Draw independent integers, exactly uniform on 0, ..., `bound` - 1.
+
+    .. math:: P(N = i) = 1 / \mathrm{bound}
+
+    by rejection: of successive integers of just enough bits the first that is small enough.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness.
+    bound : int
+        Number of possible values, 1 <= `bound` <= 2**62.
+    size : int
+        Number of draws.
+
+    Returns
+    -------
+    draws : ndarray of int64, shape (size,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `bound` or `size` is not an integer in its range.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords, integers_below
+    >>> draws = integers_below(SeededWords(0), 6, 1000)
+    >>> int(draws.min()), int(draws.max())
+    (0, 5)
+    """
+    bound = _positive_integer("bound", bound, 1, 2**62)
+    out = np.zeros(_positive_integer("size", size, 0, 2**48), dtype=np.int64)
+    if bound > 1:
+        n = (bound - 1).bit_length()
+        fill(_fill_below, words, out, _MEAN_ATTEMPTS * n, bound, n)
+    return out
+
+
+def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
+    r"""Draw one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
+
+    Fisher and Yates' shuffle with unbiased integers; it is exact, unlike a shuffle seeded by
+    fewer bits than there are orders.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness.
+    n : int
+        Length, 0 <= `n` <= 2**48.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n` is not an integer in its range.
+
+    References
+    ----------
+    Durstenfeld (1964), "Algorithm 235: Random permutation", Communications of the ACM 7.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords, permutation
+    >>> sorted(permutation(SeededWords(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    out = np.arange(_positive_integer("n", n, 0, 2**48), dtype=np.int64)
+    if out.size > 1:
+        n_bits = (out.size - 1).bit_length()
+        fill(_shuffle, words, out, _MEAN_ATTEMPTS * n_bits, n_bits)
+    return out

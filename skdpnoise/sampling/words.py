@@ -1,0 +1,188 @@
+"""Where randomness comes from: streams of independent uniform 64-bit words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SEED_WORDS = 4
+
+
+@runtime_checkable
+class RandomWords(Protocol):
+    """A stream of independent words, each uniform on 0, ..., 2**64 - 1.
+
+    The exact samplers turn such a stream into noise and use no other randomness.
+
+    Attributes
+    ----------
+    secure : bool
+        Whether nobody outside this process can predict or replay the words. A privacy guarantee
+        holds only for noise made from secure words.
+    """
+
+    @property
+    def secure(self) -> bool:
+        """Whether the words are unpredictable."""
+        ...
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return the next `n` words of the stream, shape (n,)."""
+        ...
+
+
+class SystemWords:
+    """Words from the operating system's cryptographic source, `os.urandom`.
+
+    Nothing is kept between calls, so that a forked process never repeats the words of its parent.
+
+    Attributes
+    ----------
+    secure : bool
+        True.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SystemWords
+    >>> SystemWords().take(3).shape
+    (3,)
+    """
+
+    __slots__ = ()
+
+    @property
+    def secure(self) -> bool:
+        """Whether the words are unpredictable: True."""
+        return True
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return `n` fresh words.
+
+        Parameters
+        ----------
+        n : int
+            Number of words, at least 0.
+
+        Returns
+        -------
+        words : ndarray of uint64, shape (n,)
+            The words, read-only.
+        """
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+
+    def __repr__(self) -> str:
+        return "SystemWords()"
+
+
+class SeededWords:
+    """A reproducible stream of words; **not secure**.
+
+    Anyone who knows or guesses the seed can compute the same noise, subtract it, and read the
+    private value: no privacy guarantee holds against such a person. Meant for tests and for
+    studies on public data.
+
+    Parameters
+    ----------
+    seed : int or sequence of int
+        Non-negative seed of numpy's Philox generator (Salmon et al. 2011), whose stream of raw
+        words is fixed by numpy's compatibility policy.
+
+    Attributes
+    ----------
+    secure : bool
+        False.
+
+    References
+    ----------
+    Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> bool((SeededWords(7).take(5) == SeededWords(7).take(5)).all())
+    True
+    """
+
+    __slots__ = ("_source",)
+
+    def __init__(self, seed: int | Sequence[int]) -> None:
+        self._source = np.random.Philox(seed)
+
+    @property
+    def secure(self) -> bool:
+        """Whether the words are unpredictable: False."""
+        return False
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return the next `n` words of the stream.
+
+        Parameters
+        ----------
+        n : int
+            Number of words, at least 0.
+
+        Returns
+        -------
+        words : ndarray of uint64, shape (n,)
+        """
+        return np.asarray(self._source.random_raw(n), dtype=np.uint64)
+
+    def __repr__(self) -> str:
+        # The seed is left out on purpose: a printed seed is a published seed.
+        return "SeededWords(<seed not shown>)"
+
+
+def random_words(random_state: object = None) -> RandomWords:
+    """Turn scikit-learn's `random_state` into a stream of random words.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
+        None draws from the operating system (`SystemWords`), the only choice under which a
+        privacy guarantee holds against everyone. A non-negative integer gives the same
+        `SeededWords` every time. A numpy generator seeds fresh `SeededWords` and advances, so
+        that repeated use gives different noise. A `RandomWords` is returned as it is.
+
+    Returns
+    -------
+    words : RandomWords
+
+    Raises
+    ------
+    TypeError
+        If `random_state` is of another type; a bool is not taken for an integer.
+    ValueError
+        If the integer is negative.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import random_words
+    >>> random_words(None).secure, random_words(0).secure
+    (True, False)
+    """
+    if random_state is None:
+        return SystemWords()
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
+        if random_state < 0:
+            raise ValueError(
+                f"The 'random_state' parameter must be a non-negative int, got {random_state!r}."
+            )
+        return SeededWords(int(random_state))
+    if isinstance(random_state, np.random.RandomState):
+        seeds = random_state.randint(0, 2**32, size=_SEED_WORDS, dtype=np.uint64)
+        return SeededWords([int(seed) for seed in seeds])
+    if isinstance(random_state, np.random.Generator):
+        seeds = random_state.integers(0, 2**32, size=_SEED_WORDS, dtype=np.uint64)
+        return SeededWords([int(seed) for seed in seeds])
+    if isinstance(random_state, RandomWords) and not isinstance(random_state, type):
+        return random_state
+    raise TypeError(
+        "The 'random_state' parameter must be None (secure noise from the operating system), a "
+        "non-negative int, a numpy RandomState, a numpy Generator or a RandomWords, got an "
+        f"instance of {type(random_state).__name__!r}."
+    )

@@ -1,0 +1,341 @@
+"""Calibration: the numbers of the paper, guarantees met and not overpaid, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate, noise_options
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
+
+RULES = ["iid", "spr", "inid"]
+APPROXIMATE = PrivacyGuarantee(1.0, 1e-6)
+PURE = PrivacyGuarantee(1.0)
+INDEX = np.arange(1.0, 21.0)
+PROFILES = {
+    "linear": INDEX,
+    "quadratic": INDEX**2,
+    "powers of two": 2.0**INDEX,
+    "powers of e": np.exp(INDEX),
+    "one-hot": np.eye(20)[7],
+}
+REDUCTION = {
+    "linear": (23.17, 11.81, 0.3167),
+    "quadratic": (43.01, 27.38, 0.4866),
+    "powers of two": (85.00, 75.34, 0.8500),
+    "powers of e": (89.18, 82.66, 0.8918),
+    "one-hot": (95, 95, 0.95),
+}
+JOINT = [
+    SensitivityProfile([0.5, 1.0, 2.0, 2.0]),
+    SensitivityProfile([0.5, 1.0, 2.0, 2.0], l1=3.0),
+    SensitivityProfile([0.5, 1.0, 2.0, 2.0], l2=2.5),
+    SensitivityProfile([0.5, 1.0, 2.0, 2.0], l1=3.0, l2=2.1),
+]
+
+
+def total_variance(noise, profile, guarantee):
+    return calibrate(noise, SensitivityProfile(profile), guarantee).expected_error()
+
+
+def gini(values):
+    values = np.sort(values)
+    size = values.size
+    return (2 * np.arange(1, size + 1) - size - 1) @ values / (size * values.sum())
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_reduction_over_iid_noise_is_that_of_the_paper(name):
+    profile, (gaussian, laplace, coefficient) = PROFILES[name], REDUCTION[name]
+    for family, percent, guarantee in (
+        ("gaussian", gaussian, APPROXIMATE),
+        ("laplace", laplace, PURE),
+    ):
+        saved = 1 - total_variance(f"inid_{family}", profile, guarantee) / total_variance(
+            f"iid_{family}", profile, guarantee
+        )
+        assert 100 * saved == pytest.approx(percent, abs=0.0051)
+    assert gini(profile) == pytest.approx(coefficient, abs=5.1e-5)
+
+
+@pytest.mark.parametrize("name", ["linear", "quadratic", "powers of two"])
+def test_the_mean_squared_errors_are_the_closed_forms_of_the_table(name):
+    profile, size = PROFILES[name], 20
+    mu, epsilon = gdp_mu(1.0, 1e-6), 1.0
+
+    def p_norm(p):
+        return (profile**p).sum() ** (1 / p)
+
+    expected = {
+        "iid_gaussian": size * p_norm(2) ** 2 / mu**2,
+        "spr_gaussian": size * p_norm(2) ** 2 / mu**2,
+        "inid_gaussian": p_norm(1) ** 2 / mu**2,
+        "iid_laplace": 2 * size * p_norm(1) ** 2 / epsilon**2,
+        "spr_laplace": 2 * size**2 * p_norm(2) ** 2 / epsilon**2,
+        "inid_laplace": 2 * p_norm(2 / 3) ** 2 / epsilon**2,
+    }
+    for noise, value in expected.items():
+        guarantee = APPROXIMATE if noise.endswith("gaussian") else PURE
+        assert total_variance(noise, profile, guarantee) == pytest.approx(value, rel=1e-6)
+
+
+def test_two_coordinates_have_the_mean_absolute_errors_of_the_table():
+    sensitivity, table = SensitivityProfile([0.15, 0.85]), [3.4283, 1.7141, 1.1428, 0.8571, 0.6857]
+    for epsilon, value in zip([0.5, 1.0, 1.5, 2.0, 2.5], table, strict=True):
+        for noise, expected in (("inid_laplace", value), ("iid_laplace", 2 / epsilon)):
+            mechanism = calibrate(noise, sensitivity, PrivacyGuarantee(epsilon), p=1.0)
+            # The table's scales are those of squared error.
+            squared = calibrate(noise, sensitivity, PrivacyGuarantee(epsilon))
+            assert squared.expected_error(p=1) == pytest.approx(expected, abs=5.1e-5)
+            assert mechanism.expected_error(p=1) <= squared.expected_error(p=1) * (1 + 1e-6)
+
+
+def test_laplace_beats_gaussian_exactly_where_the_criterion_says():
+    guarantee = PrivacyGuarantee(0.5, 1e-6)
+    assert 0.5 / (np.sqrt(2) * gdp_mu(0.5, 1e-6)) == pytest.approx(2.849, abs=5e-4)
+    for size in range(1, 15):
+        chosen = calibrate("auto", SensitivityProfile(np.ones(size)), guarantee).noise
+        assert chosen == ("inid_gaussian" if size >= 9 else "inid_laplace")
+    for name in ("powers of two", "powers of e"):
+        assert calibrate("auto", SensitivityProfile(PROFILES[name]), guarantee).noise == (
+            "inid_laplace"
+        )
+
+
+def test_the_joint_bound_of_a_histogram_spares_the_box():
+    box, joint = SensitivityProfile(np.ones(10)), histogram_counts(10)
+    errors = [
+        calibrate(noise, sensitivity, APPROXIMATE).expected_error()
+        for noise, sensitivity in (
+            ("iid_gaussian", joint),
+            ("inid_gaussian", box),
+            ("inid_gaussian", joint),
+        )
+    ]
+    assert np.round(errors).tolist() == [357, 1785, 357]
+
+
+def box_and_ball_points(sensitivity, scale, order):
+    """Changes that a record can make, dense near the worst: brute force, no closed form."""
+    rng = np.random.default_rng(0)
+    limit = sensitivity.per_coordinate
+    for subset in itertools.product([0.0, 1.0], repeat=limit.size):
+        yield limit * subset
+    for _ in range(4000):
+        level = 10.0 ** rng.uniform(-1, 1, limit.size)
+        yield np.minimum(limit, level)
+        yield np.minimum(limit, rng.lognormal(0, 1) / scale ** rng.choice([1.0, 1.5, 2.0]))
+        order_of_filling, d = rng.permutation(limit.size), np.zeros(limit.size)
+        for j in order_of_filling:
+            room = [limit[j]]
+            if sensitivity.l1 is not None:
+                room.append(sensitivity.l1 - d.sum())
+            if sensitivity.l2 is not None:
+                room.append(np.sqrt(max(0.0, sensitivity.l2**2 - d @ d)))
+            d[j] = max(0.0, min(room))
+        yield d
+
+
+def brute_force_worst(sensitivity, scale, order):
+    worst = 0.0
+    for d in box_and_ball_points(sensitivity, scale, order):
+        factor = 1.0
+        if sensitivity.l1 is not None:
+            factor = min(factor, sensitivity.l1 / max(d.sum(), 1e-300))
+        if sensitivity.l2 is not None:
+            factor = min(factor, sensitivity.l2 / max(np.linalg.norm(d), 1e-300))
+        worst = max(worst, np.linalg.norm(factor * d / scale, order))
+    return worst
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
+def test_gaussian_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
+    mechanism = calibrate(f"{rule}_gaussian", sensitivity, APPROXIMATE)
+    assert mechanism.privacy_loss().delta(1.0) <= 1e-6
+    assert mechanism.privacy_loss().epsilon(1e-6) <= 1.0
+
+    def delta(mu):  # the definition, not ours
+        return norm.sf(1 / mu - mu / 2) - np.e * norm.sf(1 / mu + mu / 2)
+
+    worst = brute_force_worst(sensitivity, mechanism.scale, 2)
+    assert delta(worst) <= 1e-6
+    if sensitivity.l1 is None:  # an l1 ball serves Gaussian noise by its l2 consequence only
+        assert delta(worst / 0.99) > 1e-6
+    less = AdditiveMechanism(mechanism.noise, 0.99 * mechanism.scale, mechanism.bits, sensitivity)
+    assert less.privacy_loss().delta(1.0) > 1e-6
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("sensitivity", JOINT[:3], ids=["box", "l1", "l2"])
+def test_laplace_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rule, sensitivity):
+    mechanism = calibrate(f"{rule}_laplace", sensitivity, PURE)
+    assert mechanism.privacy_loss().epsilon(0.0) <= 1.0
+    # The largest log-likelihood ratio of Laplace noise is |d/b|_1.
+    worst = brute_force_worst(sensitivity, mechanism.scale, 1)
+    assert worst <= 1.0 < worst / 0.99
+    less = AdditiveMechanism(mechanism.noise, 0.99 * mechanism.scale, mechanism.bits, sensitivity)
+    assert less.privacy_loss().epsilon(0.0) > 1.0
+
+
+@pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "spr_laplace", "iid_gaussian"])
+def test_two_joint_bounds_together_are_safe(noise):
+    mechanism = calibrate(noise, JOINT[3], APPROXIMATE)
+    order = mechanism.family.norm_order
+    assert brute_force_worst(JOINT[3], mechanism.scale, order) <= mechanism.resource
+    for single in JOINT[1:3]:
+        weaker = SensitivityProfile(single.per_coordinate, l1=single.l1, l2=single.l2 and 2.1)
+        assert mechanism.expected_error() <= calibrate(noise, weaker, APPROXIMATE).expected_error()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+def test_many_releases_together_cost_what_was_asked(family):
+    sensitivity, n_releases = SensitivityProfile([1.0, 3.0]), 7
+    weights = 1.3 ** np.arange(7.0)[:, None] * np.array([1.0, 2.0])
+    order = {"gaussian": 2.0, "laplace": 1.0}[family]
+    target = {"gaussian": GaussianLoss(0.3), "laplace": PureLoss(0.3)}[family]
+    for rule, w in itertools.product(RULES, [None, weights]):
+        mechanism = calibrate(
+            f"{rule}_{family}", sensitivity, target, n_releases=n_releases, weights=w
+        )
+        scale = np.broadcast_to(mechanism.scale, (7, 2))
+        spent = ((np.array([1.0, 3.0]) / scale) ** order).sum() ** (1 / order)
+        assert 0.3 * (1 - 1e-6) < spent < 0.3
+        assert spent < mechanism.resource <= 0.3
+        single = calibrate(f"{rule}_{family}", sensitivity, target)
+        assert mechanism.mean_squared_error > single.mean_squared_error
+
+
+def test_more_budget_means_less_noise():
+    for noise, guarantees in (
+        ("inid_gaussian", [PrivacyGuarantee(e, 1e-6) for e in (0.01, 0.1, 1.0, 10.0, 50.0)]),
+        ("inid_laplace", [PrivacyGuarantee(e) for e in (0.01, 0.1, 1.0, 10.0, 50.0)]),
+        ("inid_gaussian", [PrivacyGuarantee(1.0, d) for d in (1e-30, 1e-9, 1e-3)]),
+    ):
+        scales = [calibrate(noise, JOINT[0], guarantee).scale.max() for guarantee in guarantees]
+        assert (np.diff(scales) < 0).all()
+
+
+def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
+    for weights, p in itertools.product([None, np.array([100.0, 1.0, 1.0, 1.0])], [1.0, 2.0, 3.0]):
+        chosen = calibrate("auto", JOINT[0], APPROXIMATE, weights=weights, p=p)
+        errors = {
+            noise: calibrate(noise, JOINT[0], APPROXIMATE, weights=weights, p=p).expected_error(
+                p, weights
+            )
+            for noise in noise_options()
+            if noise.startswith("inid_")
+        }
+        assert chosen.noise == min(errors, key=errors.get)
+    assert calibrate("auto", SensitivityProfile(np.ones(400)), PURE).noise == "inid_laplace"
+
+
+@pytest.mark.parametrize("power", [-200, -100, 100, 200])
+@pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
+def test_units_do_not_matter(noise, power):
+    unit = 2.0**power
+    here = calibrate(noise, SensitivityProfile([1.0, 3.0, 3.0], l2=4.0), APPROXIMATE)
+    there = calibrate(
+        noise, SensitivityProfile(np.array([1.0, 3.0, 3.0]) * unit, l2=4.0 * unit), APPROXIMATE
+    )
+    assert there.scale == pytest.approx(here.scale * unit, rel=1e-12)
+    assert there.bits == here.bits
+
+
+@pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
+@pytest.mark.parametrize("spread", [1e-30, 1e-100, 1e-149])
+@pytest.mark.parametrize("bounds", [{}, {"l1": 1.5}, {"l2": 1.2}])
+def test_a_profile_of_enormous_range_is_still_calibrated_exactly(noise, spread, bounds):
+    sensitivity = SensitivityProfile([1.0, 1.0, spread], **bounds)
+    mechanism = calibrate(noise, sensitivity, APPROXIMATE)
+    target = mechanism.family.resource(APPROXIMATE)
+    assert target * (1 - 1e-6) < mechanism.resource <= target
+    assert (mechanism.scale > 0).all()
+    assert np.isfinite(mechanism.scale).all()
+
+
+@pytest.mark.parametrize("magnitude", [1e-300, 1e290])
+def test_magnitudes_beyond_double_precision_are_refused(magnitude):
+    with pytest.raises(ValueError, match=r"beyond double precision.*units"):
+        calibrate("inid_gaussian", SensitivityProfile([magnitude]), APPROXIMATE)
+
+
+def test_a_guarantee_too_small_for_the_rounding_of_the_value_is_refused():
+    with pytest.raises(ValueError, match=r"too small for double precision.*larger epsilon"):
+        calibrate("iid_laplace", SensitivityProfile(np.ones(1000)), PrivacyGuarantee(1e-13))
+
+
+@pytest.mark.parametrize("target", [PrivacyGuarantee(1.0), PureLoss(1.0)])
+def test_pure_privacy_is_refused_for_gaussian_noise_naming_what_can_give_it(target):
+    with pytest.raises(ValueError, match=r"laplace"):
+        calibrate("inid_gaussian", JOINT[0], target)
+    assert calibrate("auto", JOINT[0], target).noise == "inid_laplace"
+
+
+def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
+    mechanism = calibrate("inid_gaussian", JOINT[0], GaussianLoss(0.25))
+    assert mechanism.privacy_loss().mu == pytest.approx(0.25, rel=1e-9)
+    assert mechanism.privacy_loss().mu <= 0.25
+    chosen = calibrate("auto", JOINT[0], GaussianLoss(0.25))
+    assert (chosen.privacy_loss() + GaussianLoss(0.0)).mu <= 0.25 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "inid", "", "iid_cauchy", "best_laplace", "AUTO"])
+def test_an_unknown_noise_is_refused_and_the_known_ones_are_listed(noise):
+    with pytest.raises(ValueError, match=r"'noise'.*'auto', 'iid_gaussian'.*'inid_laplace'.*Got"):
+        calibrate(noise, JOINT[0], APPROXIMATE)
+
+
+@pytest.mark.parametrize(
+    ("changed", "name"),
+    [
+        ({"noise": 1}, "noise"),
+        ({"sensitivity": [1.0]}, "sensitivity"),
+        ({"guarantee": 1.0}, "guarantee"),
+        ({"n_releases": 2.0}, "n_releases"),
+        ({"p": "2"}, "p"),
+        ({"weights": ["a"]}, "weights"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_by_name(changed, name):
+    arguments = {"noise": "auto", "sensitivity": JOINT[0], "guarantee": PURE} | changed
+    with pytest.raises(TypeError, match=f"'{name}' parameter of calibrate"):
+        calibrate(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"weights": np.ones(3)}, r"'weights'.*\(4,\).*\(2, 4\).*Got shape \(3,\)"),
+        ({"weights": np.ones((3, 4))}, r"Got shape \(3, 4\)"),
+        ({"weights": np.ones((1, 4))}, r"Got shape \(1, 4\)"),
+        ({"weights": 1.0}, r"Got shape \(\)"),
+        ({"weights": [1.0, 0.0, 1.0, 1.0]}, "positive and finite"),
+        ({"weights": [1.0, -1.0, 1.0, 1.0]}, "positive and finite"),
+        ({"weights": [1.0, np.nan, 1.0, 1.0]}, "positive and finite"),
+        ({"weights": [1.0, np.inf, 1.0, 1.0]}, "positive and finite"),
+        ({"weights": [1.0, 1e200, 1.0, 1.0]}, "within a factor"),
+        ({"n_releases": 0}, "'n_releases'"),
+        ({"p": 0.0}, "'p'"),
+        ({"p": np.nan}, "'p'"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_by_name(changed, message):
+    with pytest.raises(ValueError, match=message):
+        calibrate("auto", JOINT[0], PURE, **({"n_releases": 2} | changed))
+
+
+def test_one_record_spans_many_quanta_wherever_precision_allows():
+    for noise, guarantee in itertools.product(
+        ["iid_gaussian", "spr_gaussian", "inid_laplace"],
+        [APPROXIMATE, PrivacyGuarantee(0.01, 1e-9)],
+    ):
+        mechanism = calibrate(noise, JOINT[0], guarantee, n_releases=30)
+        spans = JOINT[0].per_coordinate / mechanism.quantum
+        assert 2.0**24 <= spans.min() < 2.0**26
+    assert calibrate("iid_laplace", SensitivityProfile([1.0, 1e-20]), PURE).bits == 52
+    assert calibrate("iid_laplace", SensitivityProfile([1.0]), PrivacyGuarantee(1e6)).bits == 16

@@ -1,0 +1,190 @@
+"""Neighbours by force: one record changed in thousands of ways."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from skdpnoise.sensitivity import (
+    clipped_gradient,
+    clipped_sum,
+    histogram_counts,
+    paired_histogram,
+)
+from tests._statistics import FALSE_ALARM
+
+ADJACENCIES = ["replace_one", "add_remove"]
+
+
+def neighbours(rng, adjacency, draw, n_samples=8, n_pairs=4000):
+    """Pairs of data sets that differ in one record; ``draw(n)`` makes n records."""
+    for _ in range(n_pairs):
+        data = draw(n_samples)
+        if adjacency == "add_remove":
+            yield data, data[:-1]
+        else:
+            changed = data.copy()
+            changed[-1] = draw(1)[0]
+            yield data, changed
+
+
+def largest_changes(query, pairs):
+    changes = np.abs([query(a) - query(b) for a, b in pairs])
+    return changes.max(axis=0), changes.sum(axis=1).max(), np.sqrt((changes**2).sum(axis=1)).max()
+
+
+def assert_bounds_hold_and_are_reached(profile, largest):
+    per_coordinate, l1, l2 = largest
+    assert (per_coordinate <= profile.per_coordinate * (1 + 1e-12)).all()
+    assert (per_coordinate >= 0.99 * profile.per_coordinate).all()
+    for bound, value in ((profile.l1, l1), (profile.l2, l2)):
+        if bound is not None:
+            assert 0.99 * bound <= value <= bound
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "mean"), [("replace_one", False), ("replace_one", True), ("add_remove", False)]
+)
+def test_one_record_moves_a_gradient_by_at_most_the_stated_sensitivity(adjacency, mean):
+    rng, clip, n = np.random.default_rng(0), np.array([0.5, 2.0, 1e-3]), 8
+    profile = clipped_gradient(clip, adjacency, n_samples=n if mean else None)
+
+    def query(gradients):
+        return np.clip(gradients, -clip, clip).sum(axis=0) / (n if mean else 1)
+
+    pairs = neighbours(rng, adjacency, lambda k: clip * rng.standard_cauchy((k, 3)), n)
+    assert_bounds_hold_and_are_reached(profile, largest_changes(query, pairs))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_one_record_moves_a_clipped_sum_by_at_most_the_stated_sensitivity(adjacency):
+    rng, low, high = np.random.default_rng(1), np.array([-1.0, -3.0, 2.0]), np.array([4.0, 1.0, 5])
+    profile = clipped_sum(low, high, adjacency)
+
+    def query(values):
+        return np.clip(values, low, high).sum(axis=0)
+
+    pairs = neighbours(rng, adjacency, lambda k: 5 * rng.standard_cauchy((k, 3)))
+    assert_bounds_hold_and_are_reached(profile, largest_changes(query, pairs))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize(("n_bins", "n_columns"), [(1, 1), (3, 1), (4, 2)])
+def test_one_record_moves_a_histogram_by_at_most_the_stated_sensitivity(
+    adjacency, n_bins, n_columns
+):
+    rng = np.random.default_rng(2)
+    profile = histogram_counts(n_bins, adjacency, n_columns)
+
+    def query(bins):  # the last bin is "none of them"
+        return np.concatenate([np.bincount(c, minlength=n_bins + 1)[:n_bins] for c in bins.T])
+
+    pairs = neighbours(rng, adjacency, lambda k: rng.integers(0, n_bins + 1, (k, n_columns)))
+    assert_bounds_hold_and_are_reached(profile, largest_changes(query, pairs))
+
+
+def pair_counts(bins, matching):
+    """Counts of a function of two records: the bin of each pair in each column."""
+    pairs = bins[matching]
+    difference = np.abs(pairs[:, 0] - pairs[:, 1]) % 4
+    return np.concatenate([np.bincount(c, minlength=5)[1:5] for c in difference.T])
+
+
+def random_matching(rng, n):
+    return rng.permutation(n)[: n - n % 2].reshape(-1, 2)
+
+
+def test_replacing_one_record_moves_a_paired_histogram_by_at_most_the_stated_sensitivity():
+    rng, n = np.random.default_rng(3), 9
+    profile = paired_histogram(4, n_columns=2)
+    matching = random_matching(rng, n)
+    while n - 1 not in matching:  # the changed record takes part
+        matching = random_matching(rng, n)
+    pairs = neighbours(rng, "replace_one", lambda k: rng.integers(0, 50, (k, 2)), n)
+    per_coordinate, l1, l2 = largest_changes(lambda bins: pair_counts(bins, matching), pairs)
+    assert per_coordinate[:3].tolist() == [1, 1, 1]
+    assert (per_coordinate <= profile.per_coordinate).all()
+    assert l1 == profile.l1 == 4
+    assert 0.99 * profile.l2 <= l2 <= profile.l2
+
+
+@pytest.mark.parametrize("n", [8, 9])
+def test_adding_one_record_couples_the_random_matchings_within_the_stated_sensitivity(n):
+    # The coupling of the proof: from a matching of D + {x}, make one of D.
+    rng = np.random.default_rng(4)
+    profile, frequency = paired_histogram(4, n_columns=2), np.zeros((n, n))
+    largest, n_draws, x = 0, 4000, n
+    for _ in range(n_draws):
+        larger = random_matching(rng, n + 1)
+        smaller = larger[~(larger == x).any(axis=1)]
+        partner = larger[(larger == x).any(axis=1)]
+        left_out = np.setdiff1d(np.arange(n + 1), larger)
+        if n % 2 == 0 and len(partner):
+            y = partner[partner != x]
+            smaller = np.vstack([smaller, np.concatenate([y, left_out])])
+        bins = rng.integers(0, 50, (n + 1, 2))
+        change = np.abs(pair_counts(bins, larger) - pair_counts(bins[:n], smaller))
+        assert change.max() <= 1
+        assert np.sqrt((change**2).sum()) <= profile.l2
+        largest = max(largest, change.sum())
+        frequency[smaller[:, 0], smaller[:, 1]] += 1
+        frequency[smaller[:, 1], smaller[:, 0]] += 1
+    assert largest <= profile.l1
+    if n % 2 == 0:
+        assert largest == profile.l1
+    # Every pair of D is matched equally often: the made matching is uniform.
+    expected = n_draws / (n - 1 if n % 2 == 0 else n)
+    off_diagonal = frequency[~np.eye(n, dtype=bool)]
+    assert np.abs(off_diagonal - expected).max() < norm.isf(FALSE_ALARM / n**2) * np.sqrt(expected)
+    assert np.diag(frequency).max() == 0
+
+
+def test_a_mean_is_refused_where_the_number_of_records_is_private():
+    with pytest.raises(ValueError, match=r"'n_samples'.*add_remove.*Release the sum"):
+        clipped_gradient(1.0, "add_remove", n_samples=10)
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, [1.0, 0.0]])
+def test_a_clip_that_is_not_positive_is_refused(clip):
+    with pytest.raises(ValueError, match=r"'clip'.*positive"):
+        clipped_gradient(clip)
+
+
+@pytest.mark.parametrize("clip", [np.nan, np.inf, [], [[1.0]]])
+def test_a_clip_of_the_wrong_form_is_refused(clip):
+    with pytest.raises(ValueError, match="'clip'"):
+        clipped_gradient(clip)
+
+
+def test_clips_and_bounds_that_are_not_numbers_are_refused():
+    with pytest.raises(TypeError, match="'clip'"):
+        clipped_gradient("1")
+    with pytest.raises(TypeError, match="'high'"):
+        clipped_sum(0.0, True)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1.0, 0.0), (1.0, 1.0), ([0.0, 2.0], 1.0)])
+def test_swapped_bounds_are_refused(low, high):
+    with pytest.raises(ValueError, match=r"'low'.*below 'high'.*swapped"):
+        clipped_sum(low, high)
+
+
+@pytest.mark.parametrize("n_bins", [0, -1])
+def test_a_histogram_needs_a_bin(n_bins):
+    with pytest.raises(ValueError, match="'n_bins' parameter of histogram_counts"):
+        histogram_counts(n_bins)
+    with pytest.raises(ValueError, match="'n_bins' parameter of paired_histogram"):
+        paired_histogram(n_bins)
+    with pytest.raises(TypeError, match="'n_columns'"):
+        paired_histogram(3, n_columns=2.0)
+
+
+@pytest.mark.parametrize(
+    "bound", [lambda a: clipped_gradient(1.0, a), lambda a: clipped_sum(0, 1, a)]
+)
+def test_an_unknown_adjacency_is_refused(bound):
+    with pytest.raises(ValueError, match="'adjacency'"):
+        bound("swap")
+    with pytest.raises(ValueError, match="'n_samples'"):
+        clipped_gradient(1.0, n_samples=0)

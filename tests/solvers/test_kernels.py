@@ -1,0 +1,99 @@
+"""Properties of one sweep: rounding, the sigmoid, and vectorised code that stays strict."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numba import njit
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+
+from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep, sigmoid
+
+
+@njit
+def sigmoids(t):
+    out = np.empty_like(t)
+    for i in range(t.shape[0]):
+        out[i] = sigmoid(t[i])
+    return out
+
+
+def one_sum(column, score, quantum, bound, rows=None, block=64):
+    score = np.array(score, dtype=float)
+    column = np.array(column, dtype=float)
+    rows = (0, len(score)) if rows is None else rows
+    return private_sweep(
+        rows, block, column, column, score, None, 0.0, None, 1.0 / quantum, bound * quantum
+    )
+
+
+def test_the_sigmoid_agrees_with_scipy_to_ten_digits():
+    t = np.concatenate([np.linspace(-50, 50, 100_001), [-1e300, -0.0, 0.0, 1e-300, 1e300]])
+    assert_allclose(sigmoids(t), expit(t), rtol=0, atol=1e-12)
+    assert sigmoid(0.0) == 0.5
+    assert sigmoid(-np.inf) < 1e-17
+    assert sigmoid(np.inf) == 1.0
+
+
+def test_the_relative_error_of_the_sigmoid_is_small_until_it_saturates():
+    t = np.linspace(-39, 39, 10_001)
+    assert_allclose(sigmoids(t), expit(t), rtol=5e-12)
+
+
+def test_a_lone_sigmoid_and_one_in_a_vector_lane_are_the_same_bits():
+    t = np.random.default_rng(0).normal(0, 5, 1003)
+    assert_array_equal(sigmoids(t), [sigmoids(t[i : i + 1])[0] for i in range(len(t))])
+
+
+@pytest.mark.parametrize("quantum", [1.0, 0.125, 2.0**-30])
+def test_quanta_are_rounded_to_the_nearest_integer_and_ties_to_even(quantum):
+    multiples = np.array([0.0, 0.49, 0.5, 0.51, 1.5, 2.5, -0.5, -1.5, -2.5, 7.0, -7.49, 1e6 + 0.5])
+    for multiple in multiples:
+        expected = round(Fraction(multiple))
+        assert one_sum([1.0], [multiple * quantum], quantum, 2.0**22) == expected
+
+
+def test_a_gradient_beyond_the_bound_counts_as_the_bound_and_a_nan_as_minus_the_bound():
+    for bound in (1.0, 5.0, float(QUANTA_LIMIT)):
+        for quantum in (1.0, 0.3, 1e-7, 1e100):
+            sums = [one_sum([1.0], [g], quantum, bound) for g in (1e300, -1e300, np.inf, np.nan)]
+            assert sums == [bound, -bound, bound, -bound]
+
+
+def test_bounds_that_are_no_multiple_of_a_power_of_two_never_grow_by_rounding():
+    rng = np.random.default_rng(2)
+    for quantum in 10.0 ** rng.uniform(-12, 3, 300):
+        bound = float(rng.integers(QUANTA_LIMIT - 1000, QUANTA_LIMIT + 1))
+        assert one_sum([1.0], [1e300], quantum, bound) == bound
+
+
+def test_a_sum_is_exact_however_its_rows_are_divided():
+    rng = np.random.default_rng(1)
+    score = rng.normal(0, 2.0**40, 1003)
+    exact = sum(round(Fraction(s)) for s in score)
+    ones = np.ones(1003)
+    for block in (1, 5, 64, 1000, 5000):
+        assert one_sum(ones, score, 1.0, 2.0**49, block=block) == exact
+        parts = [one_sum(ones, score, 1.0, 2.0**49, rows=r, block=block) for r in [(0, 500)]]
+        parts.append(one_sum(ones, score, 1.0, 2.0**49, rows=(500, 1003), block=block))
+        assert sum(parts) == exact
+
+
+@pytest.mark.parametrize("positive", [None, np.tile(np.array([0, 1, 1], dtype=np.int8), 300)])
+def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(positive):
+    rng = np.random.default_rng(4)
+    old, new, start = rng.standard_normal((3, 900))
+    scaling = (0.1, 1.3, 2.0, -0.1, 0.7, 2.0)
+    private, plain, sums = start.copy(), start.copy(), np.zeros(13)
+    rows = (0, 900)
+    private_sweep(rows, 70, old, new, private, positive, 0.37, scaling, 1e6, 1e3)
+    plain_sweep(rows, 70, old, new, plain, positive, 0.37, scaling, sums)
+    assert_array_equal(private, plain)
+    standardised = np.clip((old - 0.1) * 1.3, -2, 2)
+    assert_allclose(private, start + 0.37 * standardised, rtol=1e-13, atol=1e-13)
+    derivative = private if positive is None else expit(private) - positive
+    expected = np.sum(derivative * np.clip((new + 0.1) * 0.7, -2, 2))
+    assert_allclose(sums.sum(), expected, rtol=1e-9)

@@ -1,0 +1,177 @@
+"""Every public name explains itself; files stay short and know nothing of one machine."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import skdpnoise
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
+LONGEST_FILE = 450
+
+
+def public_names():
+    """Room and name of every class and function that a room lists in ``__all__``."""
+    for room in ROOMS:
+        module = importlib.import_module(f"skdpnoise.{room}")
+        for name in getattr(module, "__all__", []):
+            obj = getattr(module, name, None)
+            if inspect.isclass(obj) or inspect.isroutine(obj):
+                yield room, name
+
+
+def sections(docstring: str) -> dict[str, str]:
+    """Text of every numpydoc section by title; the text before the first one is under ''."""
+    parts = re.split(r"^(\w[\w ]*)\n-{3,}[ ]*$", docstring, flags=re.MULTILINE)
+    return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
+
+
+def parameter_names(section: str) -> list[str]:
+    """Names described in a Parameters or Attributes section: 'a, b : float' or a bare '*args'."""
+    heads = re.findall(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: ?:.*)?$", section, flags=re.MULTILINE)
+    return [name.lstrip("*") for head in heads for name in head.split(", ")]
+
+
+def faults(obj) -> list[str]:
+    """What the docstring of a public class or function lacks."""
+    # A class without a docstring would show that of its parent.
+    kind = obj if inspect.isclass(obj) else object
+    own = vars(obj).get("__doc__") if inspect.isclass(obj) else obj.__doc__
+    if not own:
+        return ["no docstring"]
+    text = inspect.cleandoc(own)
+    found = []
+    parts = sections(text)
+    summary = parts[""].split("\n\n")[0].strip()
+    if not summary.endswith("."):
+        found.append("the summary is not a sentence that ends in a full stop")
+    # A protocol is never called, so it has neither parameters nor an example of its own.
+    if not getattr(obj, "_is_protocol", False):
+        if ">>>" not in parts.get("Examples", ""):
+            found.append("no Examples section")
+        taken = [
+            name
+            for name, parameter in inspect.signature(obj).parameters.items()
+            if not (name.startswith("_") or issubclass(kind, BaseException))
+        ]
+        described = parameter_names(parts.get("Parameters", ""))
+        if taken != described:
+            found.append(f"takes {taken}, but its Parameters section describes {described}")
+    return found
+
+
+def undocumented_methods(cls) -> list[str]:
+    """Public methods and properties of our own without a docstring, own or inherited."""
+    return [
+        name
+        for name, member in vars(cls).items()
+        if not name.startswith("_")
+        and isinstance(member, property | classmethod | staticmethod) | inspect.isfunction(member)
+        and not inspect.getdoc(getattr(cls, name))
+    ]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_room_lists_its_public_names(room):
+    module = importlib.import_module(f"skdpnoise.{room}")
+    assert module.__doc__
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize(("room", "name"), list(public_names()))
+def test_a_public_name_has_a_complete_docstring(room, name):
+    assert faults(getattr(importlib.import_module(f"skdpnoise.{room}"), name)) == []
+
+
+@pytest.mark.parametrize(("room", "name"), list(public_names()))
+def test_public_methods_have_docstrings(room, name):
+    obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)
+    assert not inspect.isclass(obj) or undocumented_methods(obj) == []
+
+
+def _complete(scale, *, shape=None):
+    """Scale a shape.
+
+    Parameters
+    ----------
+    scale : float
+        The scale.
+    shape : tuple, default=None
+        The shape.
+
+    Examples
+    --------
+    >>> 1 + 1
+    2
+    """
+
+
+def _without_anything(scale): ...
+
+
+def _without_sections(scale):
+    """Scale something"""
+
+
+class _Base:
+    def explained(self):
+        """Explain."""
+
+
+class _Derived(_Base):
+    def explained(self): ...
+
+    def silent(self): ...
+
+    @property
+    def value(self): ...
+
+
+def test_the_docstring_checks_see_what_is_missing():
+    assert faults(_complete) == []
+    assert faults(_without_anything) == ["no docstring"]
+    summary, examples, parameters = faults(_without_sections)
+    assert "full stop" in summary
+    assert "Examples" in examples
+    assert "['scale']" in parameters
+    assert faults(_Derived) == ["no docstring"]
+    assert undocumented_methods(_Derived) == ["silent", "value"]
+
+
+TEXT_FILES = sorted(
+    path
+    for folder in ("skdpnoise", "tests", "examples", "docs", "benchmarks")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".md", ".toml", ".json", ".txt"} and "results" not in path.parts
+) + sorted(path for path in ROOT.glob("*") if path.suffix in {".md", ".toml"})
+
+# Put together from parts, so that this file does not match itself.
+FOLDERS = "|".join(["work", "farm", "root", "tmp"])
+MACHINE_PATH = re.compile(rf"(^|[^A-Za-z0-9_./])/({FOLDERS})/")
+
+
+def test_no_file_is_longer_than_two_rooms():
+    python = [path for path in TEXT_FILES if path.suffix == ".py"]
+    long = [
+        str(path.relative_to(ROOT))
+        for path in python
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONGEST_FILE
+    ]
+    assert len(python) > 10
+    assert long == []
+
+
+def test_no_file_names_a_path_of_one_machine():
+    assert MACHINE_PATH.search("see /" + "work/shared")
+    assert not MACHINE_PATH.search("https://example.org/work/shared")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in TEXT_FILES
+        if MACHINE_PATH.search(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []

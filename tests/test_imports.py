@@ -1,0 +1,179 @@
+"""Imports go one way: the syntax trees of the package are walked to keep it so."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = "skdpnoise"
+
+# A room may import the rooms of its own line here and of the lines above it.
+LINE = (
+    ("privacy",),
+    ("sensitivity",),
+    ("sampling",),
+    ("noises",),
+    ("mechanisms",),
+    ("ledger",),
+    ("linear_model", "decomposition", "preprocessing", "model_selection"),
+    ("datasets", "plotting"),
+)
+RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
+# Beside the line: it may be imported by estimators and what is right of them, and imports none.
+BESIDE = "solvers"
+RANK[BESIDE] = RANK["linear_model"]
+SOLVERS_MAY_IMPORT = {"numpy", "scipy", "numba"}
+# Everything else that is installed is imported inside the function that needs it.
+AT_MODULE_LEVEL = {"numpy", "scipy", "sklearn", "numba", PACKAGE}
+HEAVY = {
+    "matplotlib",
+    "rich",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "openml",
+    "sqlalchemy",
+    "dask",
+    "torch",
+    "dp_accounting",
+    "opendp",
+}
+
+
+def imports(node: ast.AST, module: str, *, eager: bool = True) -> Iterator[tuple[str, bool]]:
+    """Every imported dotted name below ``node``, and whether importing ``module`` imports it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from ((alias.name, eager) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            source = child.module or ""
+            if child.level:
+                package = module.split(".")[: -child.level]
+                source = ".".join([*package, source] if source else package)
+            yield from ((f"{source}.{alias.name}", eager) for alias in child.names)
+        else:
+            yield from imports(child, module, eager=eager and not _is_deferred(child))
+
+
+def _is_deferred(node: ast.AST) -> bool:
+    if isinstance(node, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(node.test)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def violations(source: str, module: str) -> list[str]:
+    """What breaks the import rule in ``source``, the text of the module of that dotted name."""
+    room = module.split(".")[1]
+    found = []
+    if room not in RANK:
+        return [f"{module}: {room} has no place in the line of rooms"]
+    for name, eager in imports(ast.parse(source), module):
+        top, *rest = name.split(".")
+        if top != PACKAGE:
+            if room == BESIDE and top not in SOLVERS_MAY_IMPORT | set(sys.stdlib_module_names):
+                found.append(f"{module} imports {name}: solvers know only numpy, scipy and numba")
+            if eager and top not in AT_MODULE_LEVEL | set(sys.stdlib_module_names):
+                found.append(f"{module} imports {name} at module level")
+            continue
+        other = rest[0] if rest else ""
+        if other not in RANK:
+            found.append(f"{module} imports {name}: name the room it comes from")
+        elif room == BESIDE and other != BESIDE:
+            found.append(f"{module} imports {name}: solvers import nothing of ours")
+        elif RANK[other] > RANK[room]:
+            found.append(f"{module} imports {name}: {other} stands right of {room}")
+        elif room == other == "noises":
+            found.extend(_between_families(module, name, rest))
+    return found
+
+
+def _between_families(module: str, name: str, rest: list[str]) -> list[str]:
+    this = module.split(".")[2]
+    if this.startswith("_") or (len(rest) > 1 and rest[1].startswith("_")):
+        return []  # the room's own __init__ and private files are free; families may use them
+    return [f"{module} imports {name}: noise files import no other"]
+
+
+def _module_name(path: Path) -> str:
+    # For a package the name of its __init__ file is kept, so that relative imports resolve.
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
+FILES = sorted(path for path in (ROOT / PACKAGE).rglob("*.py") if path.parent != ROOT / PACKAGE)
+
+
+def test_there_are_files_to_walk():
+    rooms = {path.relative_to(ROOT / PACKAGE).parts[0] for path in FILES}
+    assert {"privacy", "noises", "mechanisms", BESIDE, "linear_model", "datasets"} <= rooms
+
+
+def test_only_the_front_door_stands_outside_the_rooms():
+    assert [path.name for path in (ROOT / PACKAGE).glob("*.py")] == ["__init__.py"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=_module_name)
+def test_imports_point_one_way(path):
+    assert violations(path.read_text(encoding="utf-8"), _module_name(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "complaint"),
+    [
+        ("skdpnoise.privacy.loss", "import skdpnoise.mechanisms", "right of privacy"),
+        ("skdpnoise.privacy.loss", "from skdpnoise import sensitivity", "right of privacy"),
+        ("skdpnoise.privacy.loss", "from ..noises import gaussian", "right of privacy"),
+        ("skdpnoise.privacy.__init__", "from ..noises import x", "right of privacy"),
+        ("skdpnoise.noises.laplace", "def f():\n  import skdpnoise.ledger", "right of noises"),
+        (
+            "skdpnoise.ledger.charge",
+            "if TYPE_CHECKING:\n  from skdpnoise.linear_model import A",
+            "right of ledger",
+        ),
+        ("skdpnoise.linear_model.a", "from skdpnoise import plotting", "right of linear_model"),
+        ("skdpnoise.mechanisms.a", "from skdpnoise.solvers import f", "right of mechanisms"),
+        ("skdpnoise.linear_model.a", "import skdpnoise", "name the room"),
+        ("skdpnoise.linear_model.a", "from skdpnoise import DPLogisticCD", "name the room"),
+        ("skdpnoise.noises.laplace", "from skdpnoise.noises.gaussian import G", "no other"),
+        ("skdpnoise.noises.laplace", "from skdpnoise.noises import gaussian", "no other"),
+        ("skdpnoise.noises.laplace", "from . import gaussian", "no other"),
+        ("skdpnoise.noises.laplace", "from .gaussian import G", "no other"),
+        ("skdpnoise.solvers.cd", "from skdpnoise.privacy import x", "nothing of ours"),
+        ("skdpnoise.solvers.cd", "def f():\n  import sklearn", "only numpy, scipy and numba"),
+        ("skdpnoise.plotting.a", "import matplotlib.pyplot as plt", "at module level"),
+        ("skdpnoise.datasets.a", "try:\n  import pandas\nexcept ImportError: 1", "module level"),
+        ("skdpnoise.ledger.a", "class A:\n  import sqlalchemy", "at module level"),
+        ("skdpnoise.utils.a", "import math", "no place in the line"),
+    ],
+)
+def test_the_walker_sees_a_wrong_import(module, source, complaint):
+    (found,) = violations(source, module)
+    assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("skdpnoise.linear_model.a", "from skdpnoise.solvers import coordinate_descent"),
+        ("skdpnoise.linear_model.a", "from skdpnoise.privacy.loss import GaussianLoss"),
+        ("skdpnoise.linear_model.a", "from skdpnoise.preprocessing import Scaler"),
+        ("skdpnoise.noises.laplace", "from skdpnoise.noises._registry import register"),
+        ("skdpnoise.noises.__init__", "from .gaussian import Gaussian"),
+        ("skdpnoise.solvers.cd", "import math\nimport numba\nfrom skdpnoise.solvers import _sweep"),
+        ("skdpnoise.plotting.a", "def plot():\n  import matplotlib.pyplot as plt"),
+        ("skdpnoise.datasets.a", "if TYPE_CHECKING:\n  import pandas as pd"),
+    ],
+)
+def test_the_walker_allows_a_right_import(module, source):
+    assert violations(source, module) == []
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    code = f"import sys, {PACKAGE}; print(*sorted({HEAVY!r} & sys.modules.keys()))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == []
