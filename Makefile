@@ -8,10 +8,11 @@ OLDEST := .venv-oldest
 # What depends on the versions of the dependencies; the rest is tested once.
 OLDEST_TESTS := tests/contracts tests/datasets tests/linear_model tests/solvers
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
-# Every run-time dependency at the lower end of its range.
+# Run-time dependencies, and the frames that scikit-learn reads, at the lower end of their ranges.
 PINS := import tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  print(*(line.replace(">=", "==") for line in project["dependencies"]))
+  frames = [r for r in project["optional-dependencies"]["test"] if r[:6] in ("pandas", "polars")]; \
+  print(*(r.replace(">=", "==") for r in project["dependencies"] + frames))
 
 .PHONY: help demo test test-oldest lint clean
 .NOTPARALLEL:

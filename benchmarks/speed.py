@@ -40,12 +40,14 @@ def triad(a, b, c, factor):
 def make_data(n: int, dtype: str, loss: str) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Normal features in column-major order, filled in place, and a target or labels."""
     rng = np.random.default_rng(0)
-    X = np.empty((n, N_FEATURES), dtype=dtype, order="F")
-    y = rng.standard_normal(n)
-    for j in range(N_FEATURES):
-        X[:, j] = rng.standard_normal(n, dtype=dtype)
-        y[: n // 2] += 0.2 * X[: n // 2, j]
-    return X, y if loss == "squared" else np.sign(y)
+    X, y = np.empty((n, N_FEATURES), dtype=dtype, order="F"), np.empty(n)
+    for start in range(0, n, 10_000):  # in pieces, for the sake of the peak memory
+        rows = slice(start, min(start + 10_000, n))
+        X[rows] = rng.standard_normal((rows.stop - start, N_FEATURES), dtype=dtype)
+        y[rows] = 0.1 * X[rows].sum(axis=1) + rng.standard_normal(rows.stop - start)
+    if loss == "logistic":
+        np.sign(y, out=y)
+    return X, y
 
 
 def solver(
@@ -163,22 +165,24 @@ def ratio(seconds: dict[str, list[float]], above: str, below: str) -> float:
     return float(np.median(np.divide(seconds[above], seconds[below])))
 
 
-def peak_memory() -> int:
-    """The most memory this process has held, in bytes."""
+def memory() -> tuple[int, int]:
+    """Bytes this process holds, and the most it has held; without /proc the latter twice."""
     status = Path("/proc/self/status")
     if status.exists():  # getrusage would report the size of the parent at the fork as well
-        line = next(text for text in status.read_text().splitlines() if text.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024
+        sizes = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        now, peak = (int(sizes[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
+        return now, peak
     unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return peak, peak
 
 
 def _extra_memory(n: int, dtype: str, loss: str, standardise: bool, pipe: Any) -> None:
     next(solver(*make_data(100, dtype, loss), loss, standardise, True, 1))  # compile
     X, y = make_data(n, dtype, loss)
-    before = peak_memory()
+    before = memory()[0]
     next(solver(X, y, loss, standardise, True, 1))
-    pipe.send((peak_memory() - before) / X.nbytes)
+    pipe.send((memory()[1] - before) / X.nbytes)
 
 
 def extra_memory(n: int, dtype: str, loss: str, standardise: bool) -> float:
@@ -187,6 +191,7 @@ def extra_memory(n: int, dtype: str, loss: str, standardise: bool) -> float:
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=_extra_memory, args=(n, dtype, loss, standardise, send))
     process.start()
+    send.close()  # so that a process that fails ends the wait
     share = receive.recv()
     process.join()
     return float(share)
@@ -208,6 +213,7 @@ def main(argv: list[str] | None = None) -> int:
     for standardise in (False, True):
         for loss in ("squared", "logistic"):
             for dtype in ("float64", "float32"):
+                print(f"measuring {loss}, {dtype}, {standardise=}", file=sys.stderr, flush=True)
                 share = extra_memory(n, dtype, loss, standardise)
                 result = measure(n, dtype, loss, standardise, args.repetitions)
                 results.append(result | {"extra memory / X": share})
@@ -224,8 +230,12 @@ def main(argv: list[str] | None = None) -> int:
         f"median of {args.repetitions} interleaved repetitions",
     )
     print_table(
-        [*what, *(f"{name} ({sign} {bar:g})" for name, (sign, bar) in BARS.items()), "bars"]
-        + ["triad, 1 thread / 2 threads"],
+        [
+            *what,
+            *(f"{name} ({sign} {bar:g})" for name, (sign, bar) in BARS.items()),
+            "bars",
+            "triad, 1 thread / 2 threads",
+        ],
         [
             label(r)
             + [r[name] for name in BARS]

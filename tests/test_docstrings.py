@@ -37,10 +37,15 @@ def parameter_names(section: str) -> list[str]:
     return [name.lstrip("*") for head in heads for name in head.split(", ")]
 
 
+def _taken(obj) -> list[str]:
+    if inspect.isclass(obj) and issubclass(obj, BaseException):
+        return []  # a message, as every exception does
+    return [name for name in inspect.signature(obj).parameters if not name.startswith("_")]
+
+
 def faults(obj) -> list[str]:
     """What the docstring of a public class or function lacks."""
     # A class without a docstring would show that of its parent.
-    kind = obj if inspect.isclass(obj) else object
     own = vars(obj).get("__doc__") if inspect.isclass(obj) else obj.__doc__
     if not own:
         return ["no docstring"]
@@ -54,11 +59,7 @@ def faults(obj) -> list[str]:
     if not getattr(obj, "_is_protocol", False):
         if ">>>" not in parts.get("Examples", ""):
             found.append("no Examples section")
-        taken = [
-            name
-            for name, parameter in inspect.signature(obj).parameters.items()
-            if not (name.startswith("_") or issubclass(kind, BaseException))
-        ]
+        taken = _taken(obj)
         described = parameter_names(parts.get("Parameters", ""))
         if taken != described:
             found.append(f"takes {taken}, but its Parameters section describes {described}")

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.linear_model._callbacks import each_pass
-from skdpnoise.linear_model._checks import as_bounds
+from skdpnoise.linear_model._callbacks import collect_passes
+from skdpnoise.linear_model._checks import as_bounds, validated
 from skdpnoise.linear_model._descent import DescentPlan, run_descent
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
@@ -59,19 +59,25 @@ class PrivateLinearModel:
         n_samples: float,
         words: RandomWords,
         y: np.ndarray,
+        *,
         target: Standardisation | None = None,
+        extra: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Run the descent, telling callbacks of every pass; return the fitted attributes."""
         passes = run_descent(self, loss, X, targets, features, plan, noise, n_samples, words)
         center, scale = (0.0, 1.0)
         if target is not None:  # one whose scale was not found is predicted as 0
             center, scale = (float(target.used[0] * v[0]) for v in (target.center, target.scale))
-        model = partial(self._model, features=features, center=center, scale=scale)
-        path = list(each_pass(self, passes, plan.n_passes, lambda it: model(it[np.newaxis]), X, y))
-        return model(np.stack(path))
+        model = partial(self._model, features=features, center=center, scale=scale, extra=extra)
+        return model(collect_passes(self, passes, plan.n_passes, model, X, y))
 
     def _model(
-        self, path: np.ndarray, features: Standardisation, center: float, scale: float
+        self,
+        path: np.ndarray,
+        features: Standardisation,
+        center: float,
+        scale: float,
+        extra: dict[str, Any] | None,
     ) -> dict[str, Any]:
         """Return the fitted attributes, in the user's units.
 
@@ -90,12 +96,13 @@ class PrivateLinearModel:
             "clip_range_": features.range,
             "n_passes_": len(path),
             "_standardised": (features, average_tail(path), center, scale),
+            **(extra or {}),
         }
 
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
         features, model, center, scale = self._standardised

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
-__all__ = ["CallbackSupportMixin", "each_pass", "with_callbacks"]
+import numpy as np
 
-T = TypeVar("T")
+__all__ = ["CallbackSupportMixin", "collect_passes", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -21,37 +21,33 @@ except ImportError:  # scikit-learn below 1.9
         return fit
 
 
-def each_pass(
+def collect_passes(
     estimator: Any,
-    passes: Iterable[T],
+    passes: Iterable[np.ndarray],
     n_passes: int,
-    attributes: Callable[[T], dict[str, Any]],
+    attributes: Callable[[np.ndarray], dict[str, Any]],
     X: Any,
     y: Any,
-) -> Iterator[T]:
-    """Yield every pass, telling the estimator's callbacks when it begins and ends.
+) -> np.ndarray:
+    """Return all iterates, stacked, telling the estimator's callbacks when a pass begins and ends.
 
-    A callback's wish to stop early is not followed: the number of passes is fixed before the data
-    are seen, since a stopping rule that looks at private data would have to be paid for.
+    `attributes` makes the fitted attributes from the iterates so far, for callbacks that ask for a
+    fitted estimator. A callback's wish to stop early is not followed: the number of passes is fixed
+    before the data are seen, since a stopping rule that looks at private data would have to be paid
+    for.
     """
     if not hasattr(estimator, "_init_callback_context"):
-        yield from passes
-        return
-    context = estimator._init_callback_context(max_subtasks=n_passes)
-    context.call_on_fit_task_begin(estimator=estimator, X=X, y=y, metadata={})
+        return np.stack(list(passes))
+    path: list[np.ndarray] = []
+    common = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
+    rebuild = {"reconstruction_attributes": lambda: attributes(np.stack(path))}
+    fit = estimator._init_callback_context(max_subtasks=n_passes)
+    fit.call_on_fit_task_begin(**common)
     iterator = iter(passes)
     for number in range(n_passes):
-        step = context.subcontext(task_name=f"pass {number + 1}")
-        step.call_on_fit_task_begin(estimator=estimator, X=X, y=y, metadata={})
-        item = next(iterator)
-        step.call_on_fit_task_end(
-            estimator=estimator,
-            X=X,
-            y=y,
-            metadata={},
-            reconstruction_attributes=lambda item=item: attributes(item),
-        )
-        yield item
-    context.call_on_fit_task_end(
-        estimator=estimator, X=X, y=y, metadata={}, reconstruction_attributes={}
-    )
+        task = fit.subcontext(task_name=f"pass {number + 1}")
+        task.call_on_fit_task_begin(**common)
+        path.append(next(iterator))
+        task.call_on_fit_task_end(**common, **rebuild)
+    fit.call_on_fit_task_end(**common, **rebuild)
+    return np.stack(path)

@@ -11,6 +11,20 @@ __all__ = ["as_bounds", "check_training_data", "check_unpaid_arguments"]
 
 _LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 _SMALLEST = np.finfo(np.float64).tiny
+# scikit-learn's messages that quote the data, and what is said instead
+_QUOTING = {
+    "could not convert": (
+        "{name} needs numbers, got text that is not a number. Encode categories first, with public "
+        "categories: for example OneHotEncoder(categories=...)."
+    ),
+    "Complex data not supported": (
+        "Complex data not supported by {name}. Give the real and the imaginary part as two columns."
+    ),
+    "Expected 2D array, got": (
+        "Expected 2D array, got an array with fewer dimensions in {name}. Reshape your data with "
+        "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
+    ),
+}
 
 
 def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:
@@ -34,25 +48,15 @@ def check_training_data(
     These checks look at the private data and are not paid for: whether a fit is refused tells that
     a value is missing, infinite or out of range. See "sharp edges" in the documentation.
     """
-    try:
-        X, y = validate_data(
-            estimator,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="F",
-            ensure_min_samples=2,
-            y_numeric=y_numeric,
-        )
-    except (ValueError, TypeError) as error:
-        if "could not convert" not in str(error):
-            raise
-        # scikit-learn's message would quote the value.
-        raise ValueError(
-            f"{type(estimator).__name__} needs numbers in X{' and y' if y_numeric else ''}, got "
-            "text that is not a number. Encode categories with public categories first, for "
-            "example OneHotEncoder(categories=...)."
-        ) from None
+    X, y = validated(
+        estimator,
+        X,
+        y,
+        dtype=[np.float64, np.float32],
+        order="F",
+        ensure_min_samples=2,
+        y_numeric=y_numeric,
+    )
     _check_range(X, "X", estimator)
     if y_numeric:
         y = y.astype(np.float64, copy=False)
@@ -60,10 +64,23 @@ def check_training_data(
     return X, y
 
 
+def validated(estimator: Any, *data: Any, **options: Any) -> Any:
+    """Call scikit-learn's ``validate_data`` and take values of the data out of its messages."""
+    problem: ValueError | TypeError
+    try:
+        return validate_data(estimator, *data, **options)
+    except (ValueError, TypeError) as error:
+        text = next((new for old, new in _QUOTING.items() if old in str(error)), None)
+        if text is None:
+            raise
+        problem = type(error)(text.format(name=type(estimator).__name__))
+    raise problem  # outside the handler, so that the quoting error is not attached to it
+
+
 def _check_range(values: np.ndarray, name: str, estimator: Any) -> None:
     for column in np.atleast_2d(values.T):  # one at a time: no temporary of the size of X
         magnitude = np.abs(column)
-        if magnitude.max() > _LARGEST:
+        if float(magnitude.max()) > _LARGEST:
             raise ValueError(
                 f"Input {name} of {type(estimator).__name__} contains values beyond "
                 f"{_LARGEST:g} in magnitude, which sums would not survive. Rescale {name}."

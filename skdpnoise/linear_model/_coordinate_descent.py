@@ -213,7 +213,7 @@ class DPCoordinateDescentRegressor(
         # solve, store
         outputs = [target(y[:, np.newaxis])[:, 0]]
         model = self._solve(
-            "squared", X, outputs, features, plan, noise, n_samples, words, y, target
+            "squared", X, outputs, features, plan, noise, n_samples, words, y, target=target
         )
         self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self

@@ -23,7 +23,7 @@ REFERENCE_PASSES = 10
 
 def scaling_share(all_bounds_public: bool) -> float:
     """Share of the budget that goes to private locations and scales."""
-    return 0.1 if all_bounds_public else 0.3
+    return 0.1 if all_bounds_public else 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,5 @@ def choose_defaults(noise_level: float, loss: str) -> Defaults:
     n_passes = round(20.0 * min(1.0, (0.016 / noise_level) ** 0.6))
     clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
     # 1/4 is a loose bound on the curvature of the logistic loss.
-    relaxation = 2.0 if loss == "logistic" and noise_level < 0.006 else 1.0
+    relaxation = 1.5 if loss == "logistic" and noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)

@@ -218,8 +218,10 @@ class DPLogisticCD(CallbackSupportMixin, PrivateLinearModel, ClassifierMixin, Ba
         plan.charge(account)
         noise = plan.draw(words)
         # solve, store
-        model = self._solve("logistic", X, outputs, features, plan, noise, n_samples, words, y)
-        model["classes_"] = classes
+        labels = {"classes_": classes}
+        model = self._solve(
+            "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
+        )
         self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -268,12 +270,11 @@ class DPLogisticCD(CallbackSupportMixin, PrivateLinearModel, ClassifierMixin, Ba
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.stack([expit(-scores), expit(scores)], axis=1)
-        odds = expit(scores)
-        total = odds.sum(axis=1, keepdims=True)
-        return np.divide(odds, total, out=np.full_like(odds, 1.0 / odds.shape[1]), where=total > 0)
+        odds = _compressed(self.decision_function(X))
+        if odds.ndim == 1:
+            return np.stack([expit(-odds), expit(odds)], axis=1)
+        chances = expit(odds)
+        return chances / chances.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict logarithms of probabilities.
@@ -308,3 +309,12 @@ class DPLogisticCD(CallbackSupportMixin, PrivateLinearModel, ClassifierMixin, Ba
             )
         ones = classes[1:] if len(classes) == 2 else classes
         return classes, [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
+
+
+def _compressed(scores: np.ndarray) -> np.ndarray:
+    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties with another.
+
+    A model full of noise may be certain of anything; 15 is already one in three million.
+    """
+    beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
+    return np.sign(scores) * (np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0))

@@ -224,7 +224,7 @@ class AdditiveMechanism:
         >>> from skdpnoise.privacy import GaussianLoss
         >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
         >>> released = mechanism.release([10.0], random_state=0)
-        >>> bool((released / mechanism.quantum == np.rint(released / mechanism.quantum)).all())
+        >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
         True
         """
         array = np.asarray(value)

@@ -302,7 +302,7 @@ def allocate(
         shape = shape_of(sensitivity, order=order, weights=row, p=p)
         scales.append(shape * worst_case_norm(shape, sensitivity, order))
     if weights is None or weights.ndim == 1:
-        return scales[0] * n_releases ** (1.0 / order)
+        return scales[0] * float(n_releases ** (1.0 / order))
     largest = max(scale.max() for scale in scales)
     errors = [_error(scale / largest, row, p) for scale, row in zip(scales, rows, strict=True)]
     shares = (np.array(errors) / max(errors)) ** (1.0 / (p + order))

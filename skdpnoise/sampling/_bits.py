@@ -78,7 +78,9 @@ def fill(
         Compiled sampler.
     words : RandomWords
         Source of words. Words left over at the end are thrown away. They have not been looked
-        at, so the draws are independent of them and dropping them favours no outcome.
+        at, so the draws are independent of them and dropping them favours no outcome. How many
+        were fetched, and so where a later call on the same stream begins, is a fixed function of
+        the stream and of the arguments.
     out : ndarray of int64, shape (n,)
         Filled in place.
     mean_bits : float
@@ -89,8 +91,8 @@ def fill(
     Raises
     ------
     RuntimeError
-        If two numbers that are compared agree in all 256 bits that can be kept of them, which is
-        the sign of a broken source.
+        If two numbers that are compared agree in all 256 bits that can be kept of them, or an
+        integer part is above 512, which are signs of a broken source.
     """
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
@@ -108,6 +110,6 @@ def fill(
         done, position, exhausted = kernel(buffer, position, out, done, *parameters)
         if exhausted:
             raise RuntimeError(
-                "Two random numbers agree in 256 bits, which has probability below 2**-200 for "
-                "independent uniform words: the source of random words is broken."
+                "The random words led to an event of probability below 2**-200 (two numbers that "
+                "agree in 256 bits, or a huge draw): the source of random words is broken."
             )

@@ -117,7 +117,8 @@ def rounded_laplace(
     TypeError, ValueError
         If `bits` is not an integer in its range.
     RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart.
+        If the words are so far from random that 256 bits do not tell two numbers apart, or that
+        a draw is huge.
 
     References
     ----------
@@ -135,13 +136,6 @@ def rounded_laplace(
     True
     """
     out, bits = new_draws(size, bits)
-    fill(
-        _fill_laplace,
-        words,
-        out.ravel(),
-        _MEAN_BITS + bits,
-        bits,
-        digit_bits,
-        new_numbers(3, digit_bits),
-    )
+    numbers = new_numbers(3, digit_bits)
+    fill(_fill_laplace, words, out.reshape(-1), _MEAN_BITS + bits, bits, digit_bits, numbers)
     return out

@@ -183,5 +183,5 @@ def rounded_gaussian(
     """
     out, bits = new_draws(size, bits)
     numbers = new_numbers(4, digit_bits, _CDF)
-    fill(_fill_gaussian, words, out.ravel(), _MEAN_BITS + bits, bits, digit_bits, numbers)
+    fill(_fill_gaussian, words, out.reshape(-1), _MEAN_BITS + bits, bits, digit_bits, numbers)
     return out

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,17 +17,18 @@ from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep
 
 __all__ = ["coordinate_descent"]
 
-# Rows per block: two columns and the scores of a block stay in the first-level cache.
-_BLOCK_ROWS = 2048
+# Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
+# to stay in the second-level cache.
+_BLOCK_ROWS = 8192
 # Below this many rows, handing work to a thread costs more than it saves.
-_ROWS_PER_THREAD = 50_000
+_ROWS_PER_THREAD = 100_000
 
 
 def coordinate_descent(
     X: NDArray[Any],
     y: ArrayLike,
     *,
-    loss: Literal["squared", "logistic"],
+    loss: str,
     n_passes: int,
     step: ArrayLike,
     l1: ArrayLike = 0.0,
@@ -159,9 +160,11 @@ def coordinate_descent(
         column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
-    if quantum is not None:
-        quanta = np.broadcast_to(np.asarray(quantum, dtype=np.float64), (n_passes, n_coordinates))
-        bounds = _bounds(np.asarray(clip, dtype=np.float64), quanta, n)
+    if clip is not None and quantum is not None:
+        quanta, bounds = (
+            np.broadcast_to(values, (n_passes, n_coordinates))
+            for values in _quanta_and_bounds(clip, quantum, n)
+        )
 
     positive = None
     if loss == "squared":
@@ -228,9 +231,13 @@ def _scalings(
     return features + [(0.0, 1.0, math.inf)] * (n_coordinates - n_features)
 
 
-def _bounds(clip: NDArray[Any], quanta: NDArray[Any], n: int) -> NDArray[Any]:
-    """Largest quanta of one record, ``round(C / q)``; refused when the sums could overflow."""
-    clips = np.broadcast_to(clip, quanta.shape)
+def _quanta_and_bounds(
+    clip: ArrayLike, quantum: ArrayLike, n: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Quanta, and the most of them one record adds; refused when a sum could overflow."""
+    clips, quanta = np.broadcast_arrays(
+        np.asarray(clip, dtype=np.float64), np.asarray(quantum, dtype=np.float64)
+    )
     with np.errstate(divide="ignore"):
         bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
     largest = min(QUANTA_LIMIT, (2**63 - 1) // max(n, 1))
@@ -241,7 +248,7 @@ def _bounds(clip: NDArray[Any], quanta: NDArray[Any], n: int) -> NDArray[Any]:
             f"clip / quantum must not exceed {largest:.4g}, for the integer sums to be exact. "
             "Use a larger quantum or a smaller clip."
         )
-    return bounds
+    return quanta, bounds
 
 
 def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:

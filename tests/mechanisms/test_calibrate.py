@@ -84,14 +84,13 @@ def test_the_mean_squared_errors_are_the_closed_forms_of_the_table(name):
 
 
 def test_two_coordinates_have_the_mean_absolute_errors_of_the_table():
-    sensitivity, table = SensitivityProfile([0.15, 0.85]), [3.4283, 1.7141, 1.1428, 0.8571, 0.6857]
-    for epsilon, value in zip([0.5, 1.0, 1.5, 2.0, 2.5], table, strict=True):
+    # The table minimises the absolute error: p = 1.
+    sensitivity = SensitivityProfile([0.15, 0.85])
+    table = {0.5: 3.4283, 1.0: 1.7141, 1.5: 1.1428, 2.0: 0.8571, 2.5: 0.6857, 3.0: 0.5714}
+    for epsilon, value in table.items():
         for noise, expected in (("inid_laplace", value), ("iid_laplace", 2 / epsilon)):
             mechanism = calibrate(noise, sensitivity, PrivacyGuarantee(epsilon), p=1.0)
-            # The table's scales are those of squared error.
-            squared = calibrate(noise, sensitivity, PrivacyGuarantee(epsilon))
-            assert squared.expected_error(p=1) == pytest.approx(expected, abs=5.1e-5)
-            assert mechanism.expected_error(p=1) <= squared.expected_error(p=1) * (1 + 1e-6)
+            assert mechanism.expected_error(p=1) == pytest.approx(expected, abs=5.1e-5)
 
 
 def test_laplace_beats_gaussian_exactly_where_the_criterion_says():
@@ -125,10 +124,10 @@ def box_and_ball_points(sensitivity, scale, order):
     limit = sensitivity.per_coordinate
     for subset in itertools.product([0.0, 1.0], repeat=limit.size):
         yield limit * subset
-    for _ in range(4000):
+    for _ in range(1000):
         level = 10.0 ** rng.uniform(-1, 1, limit.size)
         yield np.minimum(limit, level)
-        yield np.minimum(limit, rng.lognormal(0, 1) / scale ** rng.choice([1.0, 1.5, 2.0]))
+        yield np.minimum(limit, rng.lognormal(0, 1) / scale ** rng.choice([1.0, 2.0]))
         order_of_filling, d = rng.permutation(limit.size), np.zeros(limit.size)
         for j in order_of_filling:
             room = [limit[j]]

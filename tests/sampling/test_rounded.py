@@ -140,6 +140,12 @@ def test_the_chunk_in_which_words_are_fetched_changes_nothing(sampler, density, 
 
 
 @both
+def test_a_single_draw_has_the_shape_of_a_number(sampler, density):
+    assert sampler(SeededWords(9), (), 10).shape == ()
+    assert sampler(SeededWords(9), (), 10) == sampler(SeededWords(9), 1, 10)[0]
+
+
+@both
 def test_a_longer_request_begins_with_the_shorter_one(sampler, density):
     assert (sampler(SeededWords(9), 1_000, 10)[:30] == sampler(SeededWords(9), 30, 10)).all()
 

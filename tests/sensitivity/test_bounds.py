@@ -17,7 +17,7 @@ from tests._statistics import FALSE_ALARM
 ADJACENCIES = ["replace_one", "add_remove"]
 
 
-def neighbours(rng, adjacency, draw, n_samples=8, n_pairs=4000):
+def neighbours(rng, adjacency, draw, n_samples=8, n_pairs=3000):
     """Pairs of data sets that differ in one record; ``draw(n)`` makes n records."""
     for _ in range(n_pairs):
         data = draw(n_samples)
@@ -114,7 +114,7 @@ def test_adding_one_record_couples_the_random_matchings_within_the_stated_sensit
     # The coupling of the proof: from a matching of D + {x}, make one of D.
     rng = np.random.default_rng(4)
     profile, frequency = paired_histogram(4, n_columns=2), np.zeros((n, n))
-    largest, n_draws, x = 0, 4000, n
+    largest, n_draws, x = 0, 1500, n
     for _ in range(n_draws):
         larger = random_matching(rng, n + 1)
         smaller = larger[~(larger == x).any(axis=1)]

@@ -1,0 +1,191 @@
+"""Helpers that attack a fit: an audit by thousands of runs, and an exact replay on a neighbour."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import beta
+
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from tests._statistics import FALSE_ALARM
+
+# The package exports a function of the same name as the module.
+_SOLVER = importlib.import_module("skdpnoise.solvers.coordinate_descent")
+_CALIBRATES = ("linear_model._budget", "linear_model._descent", "mechanisms.location_scale")
+
+
+def clopper_pearson(hits: float, trials: float, error: float) -> tuple[float, float]:
+    """Return exact bounds on a probability; each is wrong with probability at most `error`."""
+    low = beta.ppf(error, hits, trials - hits + 1) if hits > 0 else 0.0
+    high = beta.isf(error, hits + 1, trials - hits) if hits < trials else 1.0
+    return float(low), float(high)
+
+
+def epsilon_lower_bound(
+    hits: float, false_hits: float, trials: float, delta: float, false_alarm: float = FALSE_ALARM
+) -> float:
+    """Return what epsilon must be at least, if an event was hit so often on each data set.
+
+    (epsilon, delta)-privacy says P(event) <= exp(epsilon) P'(event) + delta.
+    """
+    low = clopper_pearson(hits, trials, false_alarm / 2)[0]
+    high = clopper_pearson(false_hits, trials, false_alarm / 2)[1]
+    return max(0.0, float(np.log((low - delta) / high))) if low > delta else 0.0
+
+
+def audit(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    delta: float,
+    false_alarm: float = FALSE_ALARM,
+) -> float:
+    """Return a lower bound on epsilon from runs on two neighbouring data sets, a row for each run.
+
+    The first quarter of the runs chooses a half-space: the direction is Fisher's linear
+    discriminant, which for Gaussian noise is the likelihood ratio; the threshold and its side are
+    those with the largest bound. The other runs, which had no part in the choice, count how often
+    it is hit, so that the bound exceeds the true epsilon with probability at most `false_alarm`.
+    """
+    quarter = len(first) // 4
+    direction = _discriminant(first[:quarter], second[:quarter])
+    scores = first @ direction, second @ direction
+    trials = len(first) - quarter
+    thresholds = np.quantile(np.concatenate([s[:quarter] for s in scores]), np.arange(1, 100) / 100)
+    best, chosen = -1.0, (1.0, 0.0)
+    for side in (1.0, -1.0):  # above the threshold points to the first data set, below to the other
+        for threshold in thresholds:
+            rates = [np.mean(side * s[:quarter] > side * threshold) for s in scores]
+            hits, false_hits = (trials * rate for rate in rates[:: int(side)])
+            bound = epsilon_lower_bound(hits, false_hits, trials, delta, false_alarm)
+            if bound > best:
+                best, chosen = bound, (side, threshold)
+    side, threshold = chosen
+    counts = [np.count_nonzero(side * s[quarter:] > side * threshold) for s in scores]
+    return epsilon_lower_bound(*counts[:: int(side)], trials, delta, false_alarm)
+
+
+def _discriminant(
+    first: NDArray[np.float64], second: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    size = 1e-300 + first.std(axis=0) + second.std(axis=0)
+    pooled = np.cov((first / size).T) + np.cov((second / size).T)
+    pooled = np.atleast_2d(pooled) + 1e-6 * np.eye(size.size)
+    return np.linalg.solve(pooled, (first.mean(axis=0) - second.mean(axis=0)) / size) / size
+
+
+def released(model: Any) -> NDArray[np.float64]:
+    """Return everything that a fit publishes as one vector; infinite ranges count as 0."""
+    parts = (model.coef_path_, model.intercept_path_, model.clip_range_)
+    flat = np.concatenate([np.ravel(part) for part in parts])
+    return np.where(np.isfinite(flat), flat, 0.0)
+
+
+@contextmanager
+def calibrations_remembered() -> Iterator[None]:
+    """Calibrate once for the same arguments: a pure function, and most of the time of a tiny fit."""
+    memory: dict[tuple[Any, ...], AdditiveMechanism] = {}
+
+    def remembered(
+        noise: str, sensitivity: Any, guarantee: Any, n_releases: int = 1, weights: Any = None
+    ) -> AdditiveMechanism:
+        bounds = (sensitivity.per_coordinate.tobytes(), sensitivity.l1, sensitivity.l2)
+        given = None if weights is None else (np.shape(weights), np.asarray(weights).tobytes())
+        key = (noise, bounds, guarantee, n_releases, given)
+        if key not in memory:
+            memory[key] = calibrate(
+                noise, sensitivity, guarantee, n_releases=n_releases, weights=weights
+            )
+        return memory[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in _CALIBRATES:
+            patch.setattr(f"skdpnoise.{module}.calibrate", remembered)
+        yield
+
+
+class Transcript:
+    """The integers of every release of a fit before noise is added, and how to replay them.
+
+    Noise meets its integer at two places: where an array of draws is added to an array of integers
+    (counts and sums), and in the descent, after the sweep. Both are hooked. With `replay`, the
+    integers of this fit are noted, but those of the replayed transcript are used: then every
+    released number is the same as there, as if the noise had made up for the difference. What the
+    noise had to make up for is exactly what privacy must pay for.
+    """
+
+    def __init__(self, replay: Transcript | None = None) -> None:
+        self.integers: list[NDArray[np.int64]] = []
+        self.mechanisms: list[AdditiveMechanism] = []
+        self._replay = replay
+
+    def meet(self, mechanism: AdditiveMechanism, integers: Any) -> NDArray[np.int64]:
+        """Note the integers of one release, and return those to use."""
+        self.integers.append(np.array(integers, dtype=np.int64).ravel())
+        self.mechanisms.append(mechanism)
+        if self._replay is None:
+            return np.asarray(integers)
+        return self._replay.integers[len(self.integers) - 1].reshape(np.shape(integers))
+
+    @contextmanager
+    def recording(self) -> Iterator[Transcript]:
+        """Note all releases while the context lasts."""
+        sample, sweep = AdditiveMechanism.sample, _SOLVER.private_sweep
+        last: list[AdditiveMechanism] = []
+
+        def hooked_sample(mechanism: AdditiveMechanism, *args: Any) -> NDArray[np.int64]:
+            last[:] = [mechanism]
+            draws = sample(mechanism, *args).view(_Draws)
+            draws.meet = lambda integers: self.meet(mechanism, integers)
+            return draws
+
+        def hooked_sweep(*args: Any) -> int:
+            return int(self.meet(last[0], sweep(*args)))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AdditiveMechanism, "sample", hooked_sample)
+            patch.setattr(_SOLVER, "private_sweep", hooked_sweep)
+            yield self
+
+    def shifts(self, part: str = "all") -> NDArray[np.float64]:
+        """Return how far each integer is from the replayed one, in units of its noise scale.
+
+        A quantum is 2**-bits of the scale, whatever the coordinate. `part` may be "descent" (one
+        integer for each sweep) or "before".
+        """
+        assert self._replay is not None
+        n_sweeps = len(self.integers) - self._first_sweep()
+        chosen = {
+            "all": slice(None),
+            "before": slice(len(self.integers) - n_sweeps),
+            "descent": slice(len(self.integers) - n_sweeps, None),
+        }[part]
+        there = self._replay.integers[chosen]
+        here, mechanisms = self.integers[chosen], self.mechanisms[chosen]
+        parts = [
+            (a - b) * 2.0**-m.bits for a, b, m in zip(here, there, mechanisms, strict=True)
+        ]
+        return np.concatenate([*parts, np.empty(0)])
+
+    def _first_sweep(self) -> int:
+        last = self.mechanisms[-1]
+        return next(k for k, mechanism in enumerate(self.mechanisms) if mechanism is last)
+
+
+class _Draws(np.ndarray):
+    """Noise that reports the integers that it is added to."""
+
+    meet: Any
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.meet = getattr(source, "meet", None)
+
+    def __add__(self, integers: Any) -> Any:
+        return self.meet(integers) + np.asarray(self)
+
+    __radd__ = __add__

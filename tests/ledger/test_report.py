@@ -1,0 +1,42 @@
+"""The report reads well as text and as HTML."""
+
+from __future__ import annotations
+
+import pytest
+
+from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+
+
+def _report(*, secure=True, adjacency="replace_one", label="counts"):
+    release = Release(label, "iid_laplace", 2, 10, (1.0, 2.5), PureLoss(1.0))
+    guarantee = PrivacyGuarantee(1.0, 0.0, adjacency)
+    return PrivacyReport("Example", guarantee, (release,), PureLoss(1.0), secure)
+
+
+def test_text_names_guarantee_releases_total_adjacency_and_randomness():
+    lines = str(_report()).splitlines()
+    assert lines[0] == "Example: (epsilon=1, delta=0)-differential privacy"
+    assert lines[1] == "  counts: 2 x 10, iid_laplace, scale 1 to 2.5, 1-DP"
+    assert lines[2] == "  total: 1-DP"
+    assert "replaced by another record" in lines[3]
+    assert "cryptographic" in lines[4]
+
+
+def test_a_known_seed_is_said_to_void_the_guarantee():
+    assert "does not hold against anyone who knows it" in str(_report(secure=False))
+
+
+def test_add_remove_is_explained():
+    assert "one record more" in str(_report(adjacency="add_remove"))
+
+
+def test_html_escapes_what_it_shows():
+    html = _report(label="<b>counts</b>")._repr_html_()
+    assert "&lt;b&gt;counts" in html
+    assert "<b>counts" not in html
+
+
+def test_the_report_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        _report().secure = True
