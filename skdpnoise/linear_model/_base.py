@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,9 +23,11 @@ from skdpnoise.sampling import RandomWords
 __all__ = ["PrivateLinearModel", "average_tail"]
 
 
-class PrivateLinearModel:
-    """Mixin of the private linear models: their common parameters and their linear function."""
+class PrivateLinearModel(BaseEstimator):
+    """What the private linear models have in common: parameters and the linear function."""
 
+    epsilon: float
+    feature_bounds: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
@@ -99,6 +102,8 @@ class PrivateLinearModel:
             **(extra or {}),
         }
 
+    _standardised: tuple[Standardisation, np.ndarray, float, float]
+
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
@@ -110,15 +115,8 @@ class PrivateLinearModel:
 
     def _store(self, model: dict[str, Any], report: PrivacyReport) -> None:
         """Set the fitted attributes, all at once."""
-        vars(self).update(model, privacy_=report)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        for kind in (tags.regressor_tags, tags.classifier_tags):
-            if kind is not None:
-                kind.poor_score = True
-        return tags
+        for name, value in {**model, "privacy_": report}.items():
+            setattr(self, name, value)
 
 
 def average_tail(path: np.ndarray) -> np.ndarray:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency
 from skdpnoise.sampling import RandomWords, permutation, random_words
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
@@ -138,10 +139,12 @@ def private_location_scale(
     (True, np.True_)
     """
     table = _as_columns(columns)
-    if adjacency is None:
-        adjacency = getattr(guarantee, "adjacency", "replace_one")
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
+    relation: Adjacency = (
+        stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
+    )
     if n_samples is None:
-        if adjacency == "add_remove":
+        if relation == "add_remove":
             raise ValueError(
                 "The 'n_samples' parameter of private_location_scale must be given when "
                 "adjacency='add_remove': the number of records is then private. Release a noisy "
@@ -151,9 +154,9 @@ def private_location_scale(
     low, high = _check_bounds(bounds, len(table))
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps, so that their losses add up exactly.
-    whole = calibrate(noise, clipped_sum(-np.ones(len(table)), 1.0, adjacency), guarantee)
+    whole = calibrate(noise, clipped_sum(-np.ones(len(table)), 1.0, relation), guarantee)
     total = whole.privacy_loss()
-    steps = _Steps(whole.noise, adjacency, random_words(random_state), charge or _uncharged)
+    steps = _Steps(whole.noise, relation, random_words(random_state), charge or _uncharged)
 
     location, unit = np.zeros(len(table)), np.ones(len(table))
     bounded = np.setdiff1d(np.arange(len(table)), open_columns)
@@ -303,7 +306,8 @@ def _bin_index(
 
 def _bit_length(digits: NDArray[np.int64]) -> NDArray[np.int64]:
     # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
-    return np.minimum(np.frexp(digits.astype(float))[1], _LONGEST).astype(np.int64)
+    lengths: NDArray[np.int64] = np.minimum(np.frexp(digits.astype(float))[1], _LONGEST)
+    return lengths.astype(np.int64)
 
 
 def _refine(
@@ -318,17 +322,19 @@ def _refine(
     """Return locations and scales from the values clipped to `reach` units of the location."""
 
     def clipped(j: int) -> NDArray[np.float64]:
-        return np.clip((columns[j].astype(float) - location[j]) / unit[j], -reach, reach)
+        units: NDArray[np.float64] = (columns[j].astype(float) - location[j]) / unit[j]
+        return np.clip(units, -reach, reach)
 
     def deviation(j: int) -> NDArray[np.float64]:
-        return np.minimum(np.abs(clipped(j) - mean[j]), reach)
+        distance: NDArray[np.float64] = np.abs(clipped(j) - mean[j])
+        return np.minimum(distance, reach)
 
     each = range(len(columns))
     half = loss.share(0.5)
-    sums, noise = steps.sums([lambda j=j: clipped(j) for j in each], -reach, reach, half, "means")
+    sums, noise = steps.sums([partial(clipped, j) for j in each], -reach, reach, half, "means")
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     sums, noise = steps.sums(
-        [lambda j=j: deviation(j) for j in each], 0.0, reach, half, "mean absolute deviations"
+        [partial(deviation, j) for j in each], 0.0, reach, half, "mean absolute deviations"
     )
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
@@ -344,7 +350,8 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     centred = estimates - estimates.mean()
     spread = float(centred @ centred)
     keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
-    return estimates.mean() + keep * centred
+    drawn_in: NDArray[np.float64] = estimates.mean() + keep * centred
+    return drawn_in
 
 
 def _uncharged(label: str, mechanism: AdditiveMechanism) -> None:

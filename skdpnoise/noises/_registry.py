@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from functools import cache
 from importlib import import_module
 from typing import Protocol
 
@@ -163,8 +164,9 @@ def get_noise(name: str) -> Noise:
     return _FAMILIES[name]()
 
 
+@cache
 def _load_families() -> None:
-    """Import every public module of this package; each registers itself. Repeats cost nothing."""
+    """Import every public module of this package, once; each registers itself."""
     package = import_module(__package__)
     for module in pkgutil.iter_modules(package.__path__):
         if not module.name.startswith("_"):

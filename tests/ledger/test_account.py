@@ -19,7 +19,7 @@ def test_shares_of_the_budget_fit_and_one_more_release_does_not():
     for fraction in (0.5, 0.3, 0.2):
         account.charge("part", calibrate("iid_gaussian", ONE, whole.share(fraction)))
     before = str(account.report("Test", secure=True))
-    with pytest.raises(BudgetExceededError, match="'more' would cost .* Raise epsilon"):
+    with pytest.raises(BudgetExceededError, match=r"'more' would cost .* Raise epsilon"):
         account.charge("more", calibrate("iid_gaussian", ONE, whole.share(1e-4)))
     assert str(account.report("Test", secure=True)) == before
 

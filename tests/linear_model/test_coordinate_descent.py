@@ -1,0 +1,183 @@
+"""The private regressor: units, bounds, penalties, budget."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from skdpnoise import DPCoordinateDescentRegressor, PrivacyWarning
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+
+def _problem(n=6000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal([10.0, -3.0, 0.0], [2.0, 0.5, 1.0], size=(n, 3))
+    y = 40.0 + 2.0 * X[:, 0] - 4.0 * X[:, 1] + rng.normal(size=n)
+    return X, y
+
+
+def _model(**settings):
+    return DPCoordinateDescentRegressor(**{"epsilon": 50.0, "random_state": 0, **settings})
+
+
+def test_little_noise_gives_nearly_least_squares_in_the_units_of_the_user():
+    X, y = _problem(40_000)
+    private, public = _model(n_passes=40, clip=5.0).fit(X, y), LinearRegression().fit(X, y)
+    np.testing.assert_allclose(private.coef_, public.coef_, atol=0.05)
+    assert private.intercept_ == pytest.approx(public.intercept_, abs=0.7)
+
+
+def test_predictions_are_the_linear_function_of_clipped_features():
+    X, y = _problem()
+    model = _model().fit(X, y)
+    far = np.vstack([X, X * 100.0])
+    by_hand = np.clip(far, *model.clip_range_) @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.predict(far), by_hand, rtol=1e-9)
+
+
+@pytest.mark.parametrize("power", [-20, -7, 6, 20])
+def test_a_column_in_other_units_by_a_power_of_two_gives_the_same_predictions(power):
+    X, y = _problem()
+    factor = np.array([2.0**power, 1.0, 1.0])
+    plain, scaled = _model(epsilon=2.0).fit(X, y), _model(epsilon=2.0).fit(X * factor, y)
+    np.testing.assert_allclose(scaled.predict(X * factor), plain.predict(X), rtol=1e-9)
+    np.testing.assert_allclose(scaled.coef_ * factor, plain.coef_, rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor, shift", [(1e6, -3e7), (1e-6, 4e-3), (10.0, 1e6), (1.0, -1e9)])
+def test_rescaled_and_shifted_columns_and_targets_fit_as_well(factor, shift):
+    X, y = _problem()
+    model = _model(epsilon=5.0)
+    reference = model.fit(X, y).score(X, y)
+    moved = X * factor + shift
+    assert model.fit(moved, y * factor + shift).score(moved, y * factor + shift) == pytest.approx(
+        reference, abs=0.02
+    )
+
+
+def test_the_path_has_an_iterate_for_each_pass_and_ends_in_the_average():
+    X, y = _problem()
+    model = _model(n_passes=10).fit(X, y)
+    assert model.coef_path_.shape == (10, 3)
+    assert model.intercept_path_.shape == (10,)
+    np.testing.assert_allclose(model.coef_path_[-2:].mean(axis=0), model.coef_)
+    assert model.n_passes_ == 10
+
+
+def test_an_l1_penalty_makes_zeros_and_an_l2_penalty_shrinks():
+    X, y = _problem()
+    plain = _model().fit(X, y)
+    lasso = _model(alpha=0.2, l1_ratio=1.0).fit(X, y)
+    ridge = _model(alpha=1.0, l1_ratio=0.0).fit(X, y)
+    assert lasso.coef_[2] == 0.0
+    assert (lasso.coef_[:2] != 0.0).all()
+    assert (np.abs(ridge.coef_[:2]) < 0.8 * np.abs(plain.coef_[:2])).all()
+
+
+def test_without_an_intercept_the_function_goes_through_the_origin():
+    rng = np.random.default_rng(0)
+    X = rng.normal([5.0, 1.0], 1.0, size=(5000, 2))
+    model = _model(fit_intercept=False, n_passes=30).fit(X, X @ [1.0, 2.0])
+    assert model.intercept_ == 0.0
+    assert model.predict(np.zeros((1, 2)))[0] == 0.0
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0], atol=0.2)
+
+
+def test_public_bounds_save_the_releases_that_would_find_them():
+    X, y = _problem()
+    bounds = {"feature_bounds": ([0.0, -6.0, -5.0], [20.0, 0.0, 5.0]), "target_bounds": (40, 120)}
+    private, bounded = _model().fit(X, y), _model(**bounds).fit(X, y)
+    labels = [[r.label for r in m.privacy_.releases] for m in (private, bounded)]
+    assert labels[0][:2] == ["magnitudes", "locations, coarse"]
+    assert labels[1] == ["means", "mean absolute deviations", "gradients"]
+    assert bounded.score(X, y) > 0.9
+
+
+def test_bounds_may_be_known_for_some_columns_only():
+    X, y = _problem()
+    model = _model(feature_bounds=([0.0, -np.inf, -5.0], [20.0, np.inf, 5.0])).fit(X, y)
+    assert model.privacy_.releases[0].n_coordinates == 2 * 201  # one feature and the target
+    assert model.score(X, y) > 0.9
+
+
+def test_add_remove_buys_the_number_of_records():
+    X, y = _problem()
+    model = _model(adjacency="add_remove").fit(X, y)
+    assert model.privacy_.releases[0].label == "number of records"
+    assert model.privacy_.guarantee.adjacency == "add_remove"
+    assert model.score(X, y) > 0.9
+
+
+def test_pure_privacy_uses_laplace_noise_only():
+    X, y = _problem()
+    report = _model(delta=0.0).fit(X, y).privacy_
+    assert {release.noise for release in report.releases} == {"inid_laplace"}
+    assert report.total.pure_epsilon <= 50.0
+
+
+@pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_laplace", "spr_gaussian"])
+def test_every_noise_fits(noise):
+    X, y = _problem()
+    model = _model(noise=noise).fit(X, y)
+    assert {release.noise for release in model.privacy_.releases} == {noise}
+    assert model.score(X, y) > 0.9
+
+
+def test_the_budget_of_the_passes_grows_by_the_factor_asked_for():
+    X, y = _problem()
+    passes = {}
+    for growth in (1.0, 1.5):
+        model = _model(budget_growth=growth, n_passes=5).fit(X, y)
+        (passes[growth],) = [r for r in model.privacy_.releases if r.label == "gradients"]
+    assert passes[1.0].scale[0] == passes[1.0].scale[1]
+    assert passes[1.5].scale[1] / passes[1.5].scale[0] == pytest.approx(1.5**2)  # mu ~ g^(t/2)
+    assert passes[1.0].loss.mu == pytest.approx(passes[1.5].loss.mu, rel=1e-6)
+
+
+def test_error_weights_put_the_noise_where_it_is_asked_to_be():
+    X, y = _problem()
+    weights = [16.0, 1.0, 1.0, 1.0]
+    model = _model(error_weights=weights, budget_growth=1.0).fit(X, y)
+    (gradients,) = [r for r in model.privacy_.releases if r.label == "gradients"]
+    assert gradients.scale[1] / gradients.scale[0] == pytest.approx(16**0.25)  # w^(-1/4)
+
+
+def test_less_epsilon_fits_worse():
+    X, y = _problem(2000)
+    scores = [
+        np.median([_model(epsilon=e, random_state=s).fit(X, y).score(X, y) for s in range(5)])
+        for e in (0.5, 3.0, 20.0)
+    ]
+    assert scores[0] < scores[1] < scores[2]
+
+
+def test_drowned_columns_are_left_out_with_a_warning_that_says_what_helps():
+    X, y = _problem(200)
+    with pytest.warns(PrivacyWarning, match="leaves out .* epsilon=0.01 .* public bounds"):
+        model = _model(epsilon=0.01).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, 0.0)
+    assert np.isinf(model.clip_range_).all()
+
+
+def test_enough_data_gives_no_warning():
+    X, y = _problem()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _model(epsilon=3.0).fit(X, y)
+
+
+def test_a_seed_repeats_a_fit_and_another_seed_does_not():
+    X, y = _problem()
+    first, again, other = (_model(random_state=s).fit(X, y) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first.coef_path_, again.coef_path_)
+    assert (first.coef_path_ != other.coef_path_).any()
+
+
+def test_generators_are_seeds_too():
+    X, y = _problem()
+    one, two = (_model(random_state=np.random.default_rng(3)).fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, two.coef_)
