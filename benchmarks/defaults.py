@@ -96,7 +96,7 @@ def private_model(case: Case, X: np.ndarray, y: np.ndarray, seed: int) -> Any:
 def public_model(y: np.ndarray) -> Any:
     """Return the non-private model of the same kind."""
     if y.dtype.kind == "f":
-        return LinearRegression()
+        return make_pipeline(StandardScaler(), LinearRegression())
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 
@@ -159,6 +159,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     headers = ["data", "epsilon", "settings", "median", "min", "max", "non-private", "bar", ""]
     print_table(headers, rows, title=f"R2 or accuracy on test rows, {len(seeds)} splits")
-    path = save_json(args.out, "defaults", {"seeds": list(seeds), "cases": records})
-    print(f"saved {path}")
+    save_json(args.out, "defaults", {"seeds": list(seeds), "cases": records})
     return 0

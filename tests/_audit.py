@@ -70,9 +70,7 @@ def audit(
     return epsilon_lower_bound(*counts[:: int(side)], trials, delta, false_alarm)
 
 
-def _discriminant(
-    first: NDArray[np.float64], second: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _discriminant(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
     size = 1e-300 + first.std(axis=0) + second.std(axis=0)
     pooled = np.cov((first / size).T) + np.cov((second / size).T)
     pooled = np.atleast_2d(pooled) + 1e-6 * np.eye(size.size)
@@ -80,8 +78,12 @@ def _discriminant(
 
 
 def released(model: Any) -> NDArray[np.float64]:
-    """Return everything that a fit publishes as one vector; infinite ranges count as 0."""
-    parts = (model.coef_path_, model.intercept_path_, model.clip_range_)
+    """Return all numbers that a fitted model holds as one vector; infinite ranges count as 0."""
+    features, standard, center, scale = model._standardised
+    parts = (
+        *(model.coef_path_, model.intercept_path_, model.clip_range_),
+        *(features.center, features.scale, standard, center, scale),
+    )
     flat = np.concatenate([np.ravel(part) for part in parts])
     return np.where(np.isfinite(flat), flat, 0.0)
 
@@ -167,9 +169,7 @@ class Transcript:
         }[part]
         there = self._replay.integers[chosen]
         here, mechanisms = self.integers[chosen], self.mechanisms[chosen]
-        parts = [
-            (a - b) * 2.0**-m.bits for a, b, m in zip(here, there, mechanisms, strict=True)
-        ]
+        parts = [(a - b) * 2.0**-m.bits for a, b, m in zip(here, there, mechanisms, strict=True)]
         return np.concatenate([*parts, np.empty(0)])
 
     def _first_sweep(self) -> int:

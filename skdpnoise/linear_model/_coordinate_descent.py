@@ -12,7 +12,7 @@ from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import private_count, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import as_bounds, check_training_data, check_unpaid_arguments
-from skdpnoise.linear_model._descent import plan_descent
+from skdpnoise.linear_model._descent import check_plan, plan_descent
 from skdpnoise.linear_model._scaling import standardise
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import random_words
@@ -198,9 +198,10 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
         X, y = check_training_data(self, X, y, y_numeric=True)
         bounds = np.hstack([self._bounds(X.shape[1]), self._target_bounds()])
-        words = random_words(self.random_state)
-        # bound
         budget = split_budget(self.noise, account.guarantee, X.shape[1] + 1, bounds)
+        check_plan(self, "squared", X.shape[1], 1, budget)
+        # bound
+        words = random_words(self.random_state)
         n_samples = private_count(len(y), budget, account, words)
         standard = standardise(self, [*X.T, y], bounds, budget, account, words, n_samples)
         features, target = standard[:-1], standard[-1:]

@@ -18,8 +18,9 @@ from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sensitivity import clipped_gradient
 from skdpnoise.solvers import coordinate_descent
 
-__all__ = ["DescentPlan", "plan_descent", "run_descent"]
+__all__ = ["DescentPlan", "check_plan", "plan_descent", "run_descent"]
 
+_LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 
 
@@ -85,6 +86,12 @@ def plan_descent(
     growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
     weights = np.tile(_error_weights(estimator, loss, used.size)[coordinates], n_outputs)
     if growth != 1.0:
+        if n_passes * np.log(growth) > _LARGEST_GROWTH:
+            raise ValueError(
+                f"The 'budget_growth' parameter of {type(estimator).__name__} is too large for "
+                f"n_passes={n_passes}: the first pass would get nothing. Got {growth:g}; use at "
+                f"most {np.exp(_LARGEST_GROWTH / n_passes):.3g}, or fewer passes."
+            )
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
     mechanism = calibrate(
@@ -95,6 +102,11 @@ def plan_descent(
         weights=weights,
     )
     return DescentPlan(mechanism, coordinates, n_passes, clip, auto.relaxation / _CURVATURE[loss])
+
+
+def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budget: Budget) -> None:
+    """Raise what planning would raise, before anything is spent or the data are used."""
+    plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
 
 
 def _error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:

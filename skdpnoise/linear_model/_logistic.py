@@ -15,7 +15,7 @@ from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import private_count, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data, check_unpaid_arguments
-from skdpnoise.linear_model._descent import plan_descent
+from skdpnoise.linear_model._descent import check_plan, plan_descent
 from skdpnoise.linear_model._scaling import standardise
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import random_words
@@ -207,10 +207,11 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         X, y = check_training_data(self, X, y, y_numeric=False)
         bounds = np.array(self._bounds(X.shape[1]))
         classes, outputs = self._one_against_rest(y)
-        words = random_words(self.random_state)
-        # bound
         n_coordinates = len(outputs) * (X.shape[1] + 1)
         budget = split_budget(self.noise, account.guarantee, n_coordinates, bounds)
+        check_plan(self, "logistic", X.shape[1], len(outputs), budget)
+        # bound
+        words = random_words(self.random_state)
         n_samples = private_count(len(y), budget, account, words)
         features = standardise(self, X.T, bounds, budget, account, words, n_samples)
         # calibrate, charge, draw

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
+from skdpnoise.mechanisms._unbounded import find_locations, find_magnitudes
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency
-from skdpnoise.sampling import RandomWords, permutation, random_words
-from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "private_location_scale"]
 
-Charge = Callable[[str, AdditiveMechanism], None]
-
 # Shares of the budget: magnitude, location (coarse, then fine), refinement (mean, then deviation).
 _MAGNITUDE, _COARSE, _FINE, _MEAN, _DEVIATION = 0.4, 0.12, 0.18, 0.15, 0.15
-_EXPONENTS = np.arange(-100, 101)  # magnitudes looked for: 2**-100 to 2**100
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
-_LONGEST = 62  # bits of the largest bin index that is told apart
-_DIGIT = 2**11  # bins of one digit of the location
-_MISS = 0.02  # chance that a column of pure noise is taken for one with a scale
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
 
@@ -156,7 +150,7 @@ def private_location_scale(
     # One family for all steps, so that their losses add up exactly.
     whole = calibrate(noise, clipped_sum(-np.ones(len(table)), 1.0, relation), guarantee)
     total = whole.privacy_loss()
-    steps = _Steps(whole.noise, relation, random_words(random_state), charge or _uncharged)
+    releases = Releases(whole.noise, relation, random_words(random_state), charge or uncharged)
 
     location, unit = np.zeros(len(table)), np.ones(len(table))
     bounded = np.setdiff1d(np.arange(len(table)), open_columns)
@@ -168,17 +162,18 @@ def private_location_scale(
     refinement = _MEAN + _DEVIATION
     if open_columns.size:
         unbounded = [table[j] for j in open_columns]
-        unit[open_columns], has_scale = _magnitudes(unbounded, total.share(_MAGNITUDE), steps)
-        location[open_columns], has_place = _locations(unbounded, unit[open_columns], total, steps)
+        unit[open_columns], has_scale = find_magnitudes(
+            unbounded, total.share(_MAGNITUDE), releases
+        )
+        location[open_columns], has_place = find_locations(
+            unbounded, unit[open_columns], total.share(_COARSE), total.share(_FINE), releases
+        )
         reach[open_columns] = _REACH
         found[open_columns] = has_scale & has_place
     else:  # the whole budget is there for the refinement
         refinement = 1.0
     scale = np.empty(len(table))
-    groups = [
-        g for g in (open_columns, np.setdiff1d(np.arange(len(table)), open_columns)) if g.size
-    ]
-    for group in groups:
+    for group in filter(len, (open_columns, bounded)):
         share = total.share(refinement * group.size / len(table))
         location[group], scale[group] = _refine(
             [table[j] for j in group],
@@ -187,127 +182,9 @@ def private_location_scale(
             reach[group[0]],
             share,
             n_samples,
-            steps,
+            releases,
         )
     return LocationScale(location, scale, found)
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """What every release of the three steps needs."""
-
-    noise: str
-    adjacency: Adjacency
-    words: RandomWords
-    charge: Charge
-
-    def fullest_bins(
-        self, counts: NDArray[np.int64], loss: PrivacyLoss, label: str, *, paired: bool = False
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Release histograms, one per row; return their fullest bins and whether they stand out."""
-        n_columns, n_bins = counts.shape
-        sensitivity = (
-            paired_histogram(n_bins, n_columns)
-            if paired
-            else histogram_counts(n_bins, self.adjacency, n_columns)
-        )
-        mechanism = calibrate(self.noise, sensitivity, loss)
-        self.charge(label, mechanism)
-        noisy = mechanism.release(counts.ravel(), self.words).reshape(counts.shape)
-        scale = mechanism.scale.reshape(counts.shape)[:, 0]
-        threshold = scale * mechanism.family.isf(_MISS / n_bins)
-        return np.argmax(noisy, axis=1), noisy.max(axis=1) > threshold
-
-    def sums(
-        self,
-        contributions: Sequence[Callable[[], NDArray[np.float64]]],
-        low: float,
-        high: float,
-        loss: PrivacyLoss,
-        label: str,
-    ) -> tuple[NDArray[np.float64], float]:
-        """Release one exact sum per column; return the sums and the standard deviation of noise.
-
-        Contributions lie in [low, high] and come one column at a time, to save memory.
-        """
-        ones = np.ones(len(contributions))
-        mechanism = calibrate(
-            self.noise, clipped_sum(low * ones, high * ones, self.adjacency), loss
-        )
-        self.charge(label, mechanism)
-        quantum = mechanism.quantum
-        totals = np.array(
-            [
-                np.rint(values() / q).astype(np.int64).sum()
-                for values, q in zip(contributions, quantum, strict=True)
-            ]
-        )
-        noisy = (totals + mechanism.sample(self.words)[0]) * quantum
-        return noisy, float(mechanism.scale[0] * np.sqrt(mechanism.family.variance))
-
-
-def _magnitudes(
-    columns: Sequence[NDArray[np.floating]], loss: PrivacyLoss, steps: _Steps
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    order = permutation(steps.words, len(columns[0]))
-    half = order.size // 2
-    counts = np.empty((len(columns), _EXPONENTS.size), dtype=np.int64)
-    for j, column in enumerate(columns):
-        gaps = np.abs(column[order[:half]].astype(float) - column[order[half : 2 * half]])
-        exponents = np.frexp(gaps[gaps > 0.0])[1] - 1  # floor(log2), exact
-        clipped = np.clip(exponents, _EXPONENTS[0], _EXPONENTS[-1]) - _EXPONENTS[0]
-        counts[j] = np.bincount(clipped, minlength=_EXPONENTS.size)
-    fullest, stands_out = steps.fullest_bins(counts, loss, "magnitudes", paired=True)
-    return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
-
-
-def _locations(
-    columns: Sequence[NDArray[np.floating]],
-    magnitude: NDArray[np.float64],
-    total: PrivacyLoss,
-    steps: _Steps,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    # A bin index b >= 0 and its mirror image -1 - b share the same digits and differ in the sign.
-    n_bins = 2 * (_LONGEST + 1)
-    counts = np.empty((len(columns), n_bins), dtype=np.int64)
-    for j, column in enumerate(columns):
-        negative, digits = _bin_index(column, magnitude[j])
-        counts[j] = np.bincount(2 * _bit_length(digits) + negative, minlength=n_bins)
-    fullest, stands_out = steps.fullest_bins(counts, total.share(_COARSE), "locations, coarse")
-    location = np.empty(len(columns))
-    for j, column in enumerate(columns):
-        n_bits, negative_side = divmod(int(fullest[j]), 2)
-        start = 1 << (n_bits - 1) if n_bits else 0
-        free_bits = max(n_bits - 1, 0)  # the leading bit is known
-        n_digits = max(1, -(-free_bits // (_DIGIT.bit_length() - 1)))
-        share = total.share(_FINE / (len(columns) * n_digits))
-        negative, digits = _bin_index(column, magnitude[j])
-        while free_bits:
-            width = min(free_bits, _DIGIT.bit_length() - 1)
-            free_bits -= width
-            offset = (digits[negative == negative_side] - start) >> free_bits
-            inside = offset[(offset >= 0) & (offset < 1 << width)]
-            histogram = np.bincount(inside, minlength=1 << width)[np.newaxis]
-            digit, _ = steps.fullest_bins(histogram, share, "locations, digits")
-            start += int(digit[0]) << free_bits
-        centre = (start + 0.5) * 2.0 * magnitude[j]
-        location[j] = -centre if negative_side else centre
-    return location, stands_out
-
-
-def _bin_index(
-    column: NDArray[np.floating], magnitude: float
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    index = np.floor(column / (2.0 * magnitude))
-    negative = index < 0
-    longest = float(2**_LONGEST - 1024)  # the largest float below 2**62 and its neighbours
-    return negative, np.minimum(np.where(negative, -1.0 - index, index), longest).astype(np.int64)
-
-
-def _bit_length(digits: NDArray[np.int64]) -> NDArray[np.int64]:
-    # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
-    lengths: NDArray[np.int64] = np.minimum(np.frexp(digits.astype(float))[1], _LONGEST)
-    return lengths.astype(np.int64)
 
 
 def _refine(
@@ -317,25 +194,22 @@ def _refine(
     reach: float,
     loss: PrivacyLoss,
     n_samples: float,
-    steps: _Steps,
+    releases: Releases,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return locations and scales from the values clipped to `reach` units of the location."""
 
-    def clipped(j: int) -> NDArray[np.float64]:
-        units: NDArray[np.float64] = (columns[j].astype(float) - location[j]) / unit[j]
+    def clipped(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        units: NDArray[np.float64] = (block - location[j]) / unit[j]
         return np.clip(units, -reach, reach)
 
-    def deviation(j: int) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(clipped(j) - mean[j])
+    def deviation(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        distance: NDArray[np.float64] = np.abs(clipped(j, block) - mean[j])
         return np.minimum(distance, reach)
 
-    each = range(len(columns))
     half = loss.share(0.5)
-    sums, noise = steps.sums([partial(clipped, j) for j in each], -reach, reach, half, "means")
+    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means")
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
-    sums, noise = steps.sums(
-        [partial(deviation, j) for j in each], 0.0, reach, half, "mean absolute deviations"
-    )
+    sums, noise = releases.sums(columns, deviation, (0.0, reach), half, "mean absolute deviations")
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
@@ -354,24 +228,27 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn_in
 
 
-def _uncharged(label: str, mechanism: AdditiveMechanism) -> None:
-    """Charge nothing: the caller of the public function keeps the account."""
-
-
 def _as_columns(
     columns: ArrayLike | Sequence[NDArray[np.floating]],
 ) -> list[NDArray[np.floating]]:
     if isinstance(columns, (list, tuple)) and all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
     ):
-        return list(columns)
-    table = np.asarray(columns, dtype=float)
-    if table.ndim != 2 or 0 in table.shape:
+        table = list(columns)
+    else:
+        array = np.asarray(columns, dtype=float)
+        table = [array[:, j] for j in range(array.shape[1])] if array.ndim == 2 else []
+    if not table or not table[0].size or len({column.size for column in table}) > 1:
         raise ValueError(
             "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
-            f"(n_samples, n_columns), got shape {table.shape}."
+            "(n_samples, n_columns), or a sequence of arrays of one length."
         )
-    return [table[:, j] for j in range(table.shape[1])]
+    if not all(np.isfinite(column).all() for column in table):
+        raise ValueError(
+            "The 'columns' parameter of private_location_scale must be finite in every entry: "
+            "remove or replace NaN and infinity first."
+        )
+    return table
 
 
 def _check_bounds(

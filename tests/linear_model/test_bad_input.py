@@ -169,6 +169,18 @@ def test_parameters_out_of_range_are_named(Estimator, name, value):
     _refused(Estimator(**{name: value}), X, y, f"'{name}'" if name != "random_state" else name)
 
 
+@BOTH
+@pytest.mark.parametrize(
+    "settings", [{"error_weights": [1.0]}, {"budget_growth": 2.0, "n_passes": 40}], ids=str
+)
+def test_parameters_are_refused_before_anything_is_spent(Estimator, settings, monkeypatch):
+    def charge(self, label, mechanism):
+        pytest.fail("charged for a fit that was then refused")
+
+    monkeypatch.setattr("skdpnoise.ledger.Account.charge", charge)
+    _refused(Estimator(**settings), *_data(), f"'{next(iter(settings))}'")
+
+
 def test_swapped_target_bounds():
     X, y = _data()
     message = _refused(

@@ -1,0 +1,98 @@
+"""Releases of histograms and exact sums that share one noise and one account."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.privacy import Adjacency, PrivacyLoss
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
+
+__all__ = ["Charge", "Releases", "blocks", "uncharged"]
+
+Charge = Callable[[str, AdditiveMechanism], None]
+
+_ROWS = 1 << 16  # of one block: temporaries stay small beside the data
+_MISS = 0.02  # chance that noise alone is taken for a bin that stands out
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """What every release of a series needs.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
+    words : RandomWords
+        Source of randomness.
+    charge : callable
+        Called with a label and the mechanism before each release.
+    """
+
+    noise: str
+    adjacency: Adjacency
+    words: RandomWords
+    charge: Charge
+
+    def fullest_bins(
+        self, counts: NDArray[np.int64], loss: PrivacyLoss, label: str, *, paired: bool = False
+    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Release histograms, one per row; return their fullest bins and whether they stand out.
+
+        A bin stands out if it exceeds what the largest of all noises exceeds with probability 0.02.
+        `paired` counts pairs of records, at most one of which holds any given record.
+        """
+        n_columns, n_bins = counts.shape
+        sensitivity = (
+            paired_histogram(n_bins, n_columns)
+            if paired
+            else histogram_counts(n_bins, self.adjacency, n_columns)
+        )
+        mechanism = calibrate(self.noise, sensitivity, loss)
+        self.charge(label, mechanism)
+        noisy = mechanism.release(counts.ravel(), self.words).reshape(counts.shape)
+        scale = mechanism.scale.reshape(counts.shape)[:, 0]
+        threshold = scale * mechanism.family.isf(_MISS / n_bins)
+        return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+
+    def sums(
+        self,
+        columns: Sequence[NDArray[np.floating]],
+        contribution: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
+        interval: tuple[float, float],
+        loss: PrivacyLoss,
+        label: str,
+    ) -> tuple[NDArray[np.float64], float]:
+        """Release one sum per column; return the sums and the standard deviation of the noise.
+
+        ``contribution(j, values)`` gives what records with these values in column j add; it must
+        lie in the interval. Each contribution is rounded to integer quanta, so that sums are exact.
+        """
+        low, high = (end * np.ones(len(columns)) for end in interval)
+        mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
+        self.charge(label, mechanism)
+        totals = np.zeros(len(columns), dtype=np.int64)
+        for j, (column, quantum) in enumerate(zip(columns, mechanism.quantum, strict=True)):
+            for values in blocks(column):
+                totals[j] += np.rint(contribution(j, values) / quantum).astype(np.int64).sum()
+        noisy = (totals + mechanism.sample(self.words)[0]) * mechanism.quantum
+        return noisy, float(mechanism.standard_deviation[0])
+
+
+def blocks(values: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
+    """Yield the values in double precision, some rows at a time."""
+    for start in range(0, len(values), _ROWS):
+        yield values[start : start + _ROWS].astype(np.float64)
+
+
+def uncharged(label: str, mechanism: AdditiveMechanism) -> None:
+    """Charge nothing: whoever calls a public function without an account keeps it."""
