@@ -71,10 +71,12 @@ def audit(
 
 
 def _discriminant(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
-    size = 1e-300 + first.std(axis=0) + second.std(axis=0)
-    pooled = np.cov((first / size).T) + np.cov((second / size).T)
-    pooled = np.atleast_2d(pooled) + 1e-6 * np.eye(size.size)
-    return np.linalg.solve(pooled, (first.mean(axis=0) - second.mean(axis=0)) / size) / size
+    center, size = first.mean(axis=0), first.std(axis=0) + second.std(axis=0)
+    varies = size > 1e-9 * np.abs(center)
+    size = np.where(varies, size, np.inf)  # what does not vary tells nothing
+    standard = [(runs - center) / size for runs in (first, second)]
+    pooled = sum(np.atleast_2d(np.cov(runs.T)) for runs in standard) + 1e-6 * np.eye(size.size)
+    return np.linalg.solve(pooled, standard[0].mean(axis=0) - standard[1].mean(axis=0)) / size
 
 
 def released(model: Any) -> NDArray[np.float64]:

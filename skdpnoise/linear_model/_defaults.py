@@ -1,14 +1,16 @@
-"""Data-independent choices for everything set to "auto".
+r"""Data-independent choices for everything set to "auto".
 
 Every rule is a function of one public number, the *noise level*
 
-.. math:: \\nu = T_0^{1/q - 1/2} \\, \\frac{\\text{standard deviation of the noise on one mean
-          gradient, for one pass and clip 1}}{1}
+.. math:: \nu = T_0^{1/q - 1/2} \, \sigma_1 / n
 
-with q the order in which the family's costs add and T_0 = 10: a run of T passes has noise
-:math:`\\nu C \\sqrt T` on every coordinate for Gaussian noise, and about that for Laplace noise.
-It depends on the number of records and columns, epsilon, delta and the noise alone. The rules were
-fitted on the data sets of ``python -m benchmarks defaults --tune``.
+with :math:`\sigma_1` the standard deviation of the noise on the sum of one coordinate's gradients
+in a run of one pass with clip 1, q the order in which the family's costs add, and T_0 = 10. A run
+of T passes with clip C then has noise of about :math:`\nu C \sqrt T` on every mean gradient. It
+depends on the number of records and columns, epsilon, delta and the noise alone.
+
+The rules were fitted by hand to grids over passes and clip on several data sets;
+``python -m benchmarks rules`` shows how far from the best of a grid they are.
 """
 
 from __future__ import annotations

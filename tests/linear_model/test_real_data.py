@@ -1,33 +1,27 @@
-"""Default settings on real data, without bounds and without tuning."""
+"""Default settings on real data reach the project's bars: medians of ten 80/20 splits."""
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.model_selection import train_test_split
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.datasets import fetch_california, fetch_electricity
 
-pytestmark = [
-    pytest.mark.skipif(
-        "SKDPNOISE_DATA" not in os.environ,
-        reason="needs the data files of California and Electricity: set SKDPNOISE_DATA",
-    ),
-    pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+PURE = {"delta": 0.0}
 
 
-def _median_score(make, X, y, n_seeds=5, change=None):
+def _median_score(Estimator, X, y, change=lambda X, seed: X, **settings):
     scores = []
-    for seed in range(n_seeds):
-        data = X if change is None else change(X, seed)
-        X_train, X_test, y_train, y_test = train_test_split(
-            data, y, test_size=0.2, random_state=seed
-        )
-        scores.append(make(seed).fit(X_train, y_train).score(X_test, y_test))
+    for seed in range(10):
+        parts = train_test_split(change(X, seed), y, test_size=0.2, random_state=seed)
+        X_train, X_test, y_train, y_test = parts
+        model = Estimator(random_state=seed, **settings).fit(X_train, y_train)
+        scores.append(model.score(X_test, y_test))
     return np.median(scores)
 
 
@@ -38,46 +32,35 @@ def _rescaled(X, seed):
 
 
 @pytest.mark.parametrize(
-    "settings, bar",
-    [
-        ({"epsilon": 1.0}, 0.64),
-        ({"epsilon": 0.1}, 0.57),
-        ({"epsilon": 1.0, "delta": 0.0}, 0.59),
-        ({"epsilon": 1.0, "adjacency": "add_remove"}, 0.63),
-    ],
-    ids=str,
+    "epsilon, settings, bar", [(1.0, {}, 0.645), (0.1, {}, 0.59), (1.0, PURE, 0.60)], ids=str
 )
-def test_california_housing(settings, bar):
-    # The bars of the project are higher by .005 to .02 and are for ten seeds:
-    # `python -m benchmarks defaults` measures them.
-    X, y = fetch_california(return_X_y=True)
-    assert X.shape == (20_640, 8)
-
-    def make(seed):
-        return DPCoordinateDescentRegressor(random_state=seed, **settings)
-
-    median = _median_score(make, X, y)
-    assert median > bar
-    assert abs(_median_score(make, X, y, change=_rescaled) - median) < 0.03
+def test_california_housing_without_bounds(real_data, epsilon, settings, bar):
+    X, y = fetch_california(data_home=real_data, return_X_y=True)
+    fit = {"Estimator": DPCoordinateDescentRegressor, "epsilon": epsilon, **settings}
+    median = _median_score(X=X, y=y, **fit)
+    assert median >= bar
+    assert _median_score(X=X, y=y, change=_rescaled, **fit) == pytest.approx(median, abs=0.02)
 
 
 @pytest.mark.parametrize(
-    "settings, bar",
-    [
-        ({"epsilon": 1.0}, 0.75),
-        ({"epsilon": 0.1}, 0.74),
-        ({"epsilon": 1.0, "delta": 0.0}, 0.74),
-        ({"epsilon": 1.0, "adjacency": "add_remove"}, 0.75),
-    ],
-    ids=str,
+    "epsilon, settings, bar", [(1.0, {}, 0.755), (0.1, {}, 0.745), (1.0, PURE, 0.745)], ids=str
 )
-def test_electricity(settings, bar):
-    X, y = fetch_electricity(return_X_y=True)
-    assert X.shape == (45_312, 8)
+def test_electricity_without_bounds(real_data, epsilon, settings, bar):
+    X, y = fetch_electricity(data_home=real_data, return_X_y=True)
+    fit = {"Estimator": DPLogisticCD, "epsilon": epsilon, **settings}
+    median = _median_score(X=X, y=y, **fit)
+    assert median >= bar
+    assert _median_score(X=X, y=y, change=_rescaled, **fit) == pytest.approx(median, abs=0.02)
 
-    def make(seed):
-        return DPLogisticCD(random_state=seed, **settings)
 
-    median = _median_score(make, X, y, n_seeds=3)
-    assert median > bar
-    assert abs(_median_score(make, X, y, n_seeds=3, change=_rescaled) - median) < 0.02
+@pytest.mark.parametrize("epsilon, bar", [(1.0, 0.92), (5.0, 0.95)])
+def test_breast_cancer_with_public_bounds(epsilon, bar):
+    X, y = load_breast_cancer(return_X_y=True)
+    bounds = (X.min(axis=0), X.max(axis=0))
+    assert _median_score(DPLogisticCD, X, y, epsilon=epsilon, feature_bounds=bounds) >= bar
+
+
+def test_diabetes_with_public_bounds():
+    X, y = load_diabetes(return_X_y=True)
+    bounds = {"feature_bounds": (X.min(axis=0), X.max(axis=0)), "target_bounds": (y.min(), y.max())}
+    assert _median_score(DPCoordinateDescentRegressor, X, y, epsilon=1.0, **bounds) >= 0.32

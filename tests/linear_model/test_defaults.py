@@ -1,0 +1,48 @@
+"""Automatic settings follow the noise level, which is public."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
+    chosen = [choose_defaults(level, loss) for level in np.geomspace(1e-6, 10.0, 30)]
+    for less, more in zip(chosen, chosen[1:], strict=False):
+        assert more.n_passes <= less.n_passes
+        assert more.clip <= less.clip
+        assert more.relaxation <= less.relaxation
+    assert chosen[0].n_passes == 20
+    assert chosen[-1].n_passes == 2
+
+
+def test_public_bounds_leave_more_for_the_descent():
+    assert scaling_share(True) < scaling_share(False)
+
+
+@pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
+def test_settings_depend_on_the_shape_of_the_data_only(Estimator):
+    rng = np.random.default_rng(0)
+    runs = []
+    for scale in (1.0, 1e5):
+        X = scale * rng.standard_cauchy(size=(4000, 4))
+        model = Estimator(feature_bounds=(-1.0, 1.0), random_state=0).fit(X, X[:, 0] > 0)
+        releases = {r.label: r for r in model.privacy_.releases}
+        runs.append((model.n_passes_, releases["gradients"].scale))
+    assert runs[0] == runs[1]
+
+
+def test_settings_given_are_taken():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 2))
+    model = DPLogisticCD(n_passes=7, clip=0.25, budget_growth=1.0, feature_bounds=(-3, 3))
+    gradients = model.fit(X, X[:, 0] > 0).privacy_.releases[-1]
+    assert gradients.n_releases == model.n_passes_ == 7
+    double = model.set_params(clip=0.5).fit(X, X[:, 0] > 0).privacy_.releases[-1]
+    assert double.scale[0] == pytest.approx(2.0 * gradients.scale[0])
