@@ -22,7 +22,7 @@ ALLOCATIONS = {
     "curvature": "i.n.i.d., weights 1/M (the default)",
     "spread": "i.n.i.d., weights 1/M, spread over passes",
 }
-ORDERS = ("shuffled", "listed")
+ORDERS = ("shuffled", "falling", "rising")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,24 @@ class Grid:
     growths : sequence of float
         g, for "spread" only: pass t gets a share of the budget μ² in proportion to g^t.
     orders : sequence of str
-        "shuffled" is a fresh public permutation of the coordinates in each pass, "listed" the order
-        of the columns of the data set.
+        "shuffled" is a fresh public permutation of the coordinates in each pass; "falling"
+        and "rising" are the same order in every pass, by public curvature M_j, ties in the order in
+        which the data set lists its columns.
     """
 
     clips: Sequence[float]
     steps: Sequence[float]
-    tails: Sequence[float] = (0.0, 0.1, 0.2, 0.3, 0.4)
-    growths: Sequence[float] = (1.05, 1.1, 1.2)
+    tails: Sequence[float] = (0.0, 0.1, 0.2, 0.3, 0.5)
+    growths: Sequence[float] = (1.05, 1.1)
     orders: Sequence[str] = ORDERS
 
 
 GRIDS = {
-    "squared": Grid(clips=(4.0, 5.6, 8.0, 11.0, 16.0), steps=(0.5, 0.7, 1.0, 1.2)),
-    "logistic": Grid(clips=(1.0, 1.4, 2.0), steps=(1.5, 2.0, 2.5)),
+    "squared": Grid(clips=(4.8, 7.0, 10.0, 15.0), steps=(0.7, 1.0, 1.2)),
+    "logistic": Grid(clips=(1.0, 1.4), steps=(1.5, 2.0, 2.5)),
 }
 QUICK_GRIDS = {
-    "squared": Grid(clips=(4.0, 11.0), steps=(0.7, 1.0), growths=(1.05,)),
+    "squared": Grid(clips=(4.8, 10.0), steps=(0.7, 1.0), growths=(1.05,)),
     "logistic": Grid(clips=(1.4,), steps=(1.5, 2.5), growths=(1.05,)),
 }
 
@@ -106,6 +107,13 @@ def mechanism_for(
     )
 
 
+def fixed_order(problem: Problem, order: str) -> NDArray[np.intp]:
+    """Coordinates by "falling" or "rising" curvature, shape (n_features,)."""
+    # Rounded, so that the columns of standardised data tie and keep their places.
+    key = np.round(np.log(problem.curvature), 6)
+    return np.argsort(key if order == "rising" else -key, kind="stable")
+
+
 def private_path(
     problem: Problem,
     mechanism: AdditiveMechanism,
@@ -117,10 +125,11 @@ def private_path(
 ) -> NDArray[np.float64]:
     """Iterates after each pass, shape (n_passes, n_features), of one private run."""
     n_passes, n_features = mechanism.n_releases, problem.X.shape[1]
-    visits = None
     if order == "shuffled":
         words = SeededWords([seed, n_passes, 0])
         visits = np.array([permutation(words, n_features) for _ in range(n_passes)])
+    else:
+        visits = np.tile(fixed_order(problem, order), (n_passes, 1))
     return np.array(
         list(
             coordinate_descent(
@@ -162,7 +171,10 @@ def sweep(
 ) -> dict[str, Best]:
     """Best grid point of one allocation and number of passes: of each order, and of "any"."""
     growths = grid.growths if allocation == "spread" else (1.0,)
-    points = list(itertools.product(grid.orders, growths, grid.clips, grid.steps))
+    orders = list(grid.orders)
+    if np.array_equal(fixed_order(problem, "falling"), fixed_order(problem, "rising")):
+        orders.remove("rising")
+    points = list(itertools.product(orders, growths, grid.clips, grid.steps))
 
     def measure(point: tuple[str, float, float, float]) -> NDArray[np.float64]:
         order, growth, clip, step = point

@@ -7,9 +7,9 @@ clip) are taken as public, and the hyper-parameters are the best of a stated gri
 charge**: the curves compare methods, they are not what a private user would get. The grid is the
 same for all T and for both data sets of a loss; `_dp_cd_runs.GRIDS` states it.
 
-The grid has two orders of the coordinates, both public: a fresh permutation in each pass, and the
-order in which the data set lists its columns. Which is better depends on the data, so the figures
-for permutations alone are shown too.
+The grid has three orders of the coordinates, all public: a fresh permutation in each pass, and the
+same order in every pass by falling or by rising curvature (on standardised columns: as listed).
+Which is best depends on the data, so the figures for permutations alone are shown too.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def measure(problem: Problem, passes: Sequence[int], quick: bool, seeds: Sequenc
 
 
 def verdicts(results: Results) -> list[dict[str, Any]]:
-    """One record per bar: the figure, the limit, and the figure without the listed order."""
+    """One record per bar: the figure, the limit, and the figure of permuted passes alone."""
     bars = []
     for name, by_passes in results.items():
         for n_passes, by_allocation in by_passes.items():

@@ -60,6 +60,7 @@ def scores(private, ordinary, X, y) -> list[str]:
 def show(headers: list[str], rows: list[list[str]]) -> None:
     """Print a table, by rich where it is installed."""
     try:
+        from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.table import Table
     except ImportError:
@@ -67,7 +68,7 @@ def show(headers: list[str], rows: list[list[str]]) -> None:
         for row in (headers, ["-" * width for width in widths], *rows):
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
         return
-    table = Table(*headers[:3], padding=(0, 0, 0, 1))
+    table = Table(*headers[:3], box=SIMPLE_HEAD, padding=(0, 0, 0, 1))
     for header in headers[3:]:
         table.add_column(header, justify="right")
     for row in rows:

@@ -70,21 +70,25 @@ def draw(ax, title, X, y, private, model):
     ):
         level = np.median(test_scores(public, X, y))
         ax.axhline(level, color="k", linestyle=style, label=f"non-private, {columns} columns")
-    floor = max(ax.get_ylim()[0], 0.4)
+    top, floor = table.max(), max(table.min(), 0.4)
+    top, floor = top + 0.05 * (top - floor), floor - 0.05 * (top - floor)
     for epsilon, score in zip(EPSILONS, median, strict=True):
         if score < floor:  # the noise hid the scale of the target, and the model predicts zero
-            ax.annotate(f"↓ {score:.1f}", (epsilon, floor), (0, 4), textcoords="offset points")
-    ax.set(xscale="log", xlabel="ε, with δ = 1e-6 (smaller is more private)", ylim=(floor, None))
+            label = f"↓ {score:.1f}".replace("-", "−")
+            ax.annotate(label, (epsilon, floor), (2, 4), textcoords="offset points")
+    ax.set(xscale="log", xlabel="ε, with δ = 1e-6 (smaller is more private)", ylim=(floor, top))
+    ax.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+    ax.minorticks_off()
     ax.set_ylabel("accuracy on test rows" if is_classifier(model) else "R² on test rows")
     ax.set_title(f"{title}, {len(y):,} records")
 
 
-figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 title, X, y = load(fetch_california, "California housing", classify=False)
 draw(axes[0], title, X, y, DPCoordinateDescentRegressor, LinearRegression())
 title, X, y = load(fetch_electricity, "Electricity", classify=True)
 draw(axes[1], title, X, y, DPLogisticCD, LogisticRegression(max_iter=1000))
-axes[1].legend(loc="lower right")
+figure.legend(*axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
 if sys.argv[-1].endswith(".png"):
     figure.savefig(sys.argv[-1], dpi=120)
 else:

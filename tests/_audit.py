@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import beta
+from sklearn import config_context
 
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import PrivacyLoss
 from tests._statistics import FALSE_ALARM
 
 # The package exports a function of the same name as the module.
 _SOLVER = importlib.import_module("skdpnoise.solvers.coordinate_descent")
-_CALIBRATES = ("linear_model._budget", "linear_model._descent", "mechanisms.location_scale")
 
 
 def clopper_pearson(hits: float, trials: float, error: float) -> tuple[float, float]:
@@ -92,8 +94,18 @@ def released(model: Any) -> NDArray[np.float64]:
 
 @contextmanager
 def calibrations_remembered() -> Iterator[None]:
-    """Calibrate once for the same arguments: a pure function, and most of the time of a tiny fit."""
+    """Compute pure functions of public facts once: they take most of the time of a tiny fit.
+
+    These are the calibration, what a mechanism costs, and scikit-learn's look at parameters.
+    """
     memory: dict[tuple[Any, ...], AdditiveMechanism] = {}
+    privacy_loss = AdditiveMechanism.privacy_loss
+    losses: dict[AdditiveMechanism, PrivacyLoss] = {}
+
+    def remembered_loss(mechanism: AdditiveMechanism) -> PrivacyLoss:
+        if mechanism not in losses:
+            losses[mechanism] = privacy_loss(mechanism)
+        return losses[mechanism]
 
     def remembered(
         noise: str, sensitivity: Any, guarantee: Any, n_releases: int = 1, weights: Any = None
@@ -107,9 +119,11 @@ def calibrations_remembered() -> Iterator[None]:
             )
         return memory[key]
 
-    with pytest.MonkeyPatch.context() as patch:
-        for module in _CALIBRATES:
-            patch.setattr(f"skdpnoise.{module}.calibrate", remembered)
+    with config_context(skip_parameter_validation=True), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdditiveMechanism, "privacy_loss", remembered_loss)
+        for name, module in sorted(sys.modules.items()):
+            if name.startswith("skdpnoise") and getattr(module, "calibrate", None) is calibrate:
+                patch.setattr(module, "calibrate", remembered)
         yield
 
 
@@ -125,10 +139,10 @@ class Transcript:
 
     def __init__(self, replay: Transcript | None = None) -> None:
         self.integers: list[NDArray[np.int64]] = []
-        self.mechanisms: list[AdditiveMechanism] = []
+        self.mechanisms: list[Any] = []  # None for a sweep outside any fit
         self._replay = replay
 
-    def meet(self, mechanism: AdditiveMechanism, integers: Any) -> NDArray[np.int64]:
+    def meet(self, mechanism: AdditiveMechanism | None, integers: Any) -> NDArray[np.int64]:
         """Note the integers of one release, and return those to use."""
         self.integers.append(np.array(integers, dtype=np.int64).ravel())
         self.mechanisms.append(mechanism)
@@ -140,7 +154,7 @@ class Transcript:
     def recording(self) -> Iterator[Transcript]:
         """Note all releases while the context lasts."""
         sample, sweep = AdditiveMechanism.sample, _SOLVER.private_sweep
-        last: list[AdditiveMechanism] = []
+        last: list[AdditiveMechanism | None] = [None]
 
         def hooked_sample(mechanism: AdditiveMechanism, *args: Any) -> NDArray[np.int64]:
             last[:] = [mechanism]

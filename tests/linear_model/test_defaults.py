@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
     chosen = [choose_defaults(level, loss) for level in np.geomspace(1e-6, 10.0, 30)]
-    for less, more in zip(chosen, chosen[1:], strict=False):
+    for less, more in itertools.pairwise(chosen):
         assert more.n_passes <= less.n_passes
         assert more.clip <= less.clip
         assert more.relaxation <= less.relaxation

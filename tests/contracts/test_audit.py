@@ -1,0 +1,165 @@
+"""Whole fits, thousands of times on two neighbouring data sets: does epsilon hold?
+
+A fit is attacked as an adversary would who knows all records but one and sees every number that
+the fitted model holds. From some of the runs a half-space of these numbers is chosen that is likely
+on one data set and unlikely on its neighbour; on the other runs it is counted how often each data
+set hits it, and exact (Clopper-Pearson) bounds on the two probabilities p and p' give the bound
+
+    epsilon >= log((p - delta) / p'),
+
+which is above the true epsilon with probability at most FALSE_ALARM = 1e-9: an estimator that keeps
+its promise fails one of these tests with that probability, over the choice of the seeds. The seeds
+are fixed, so the outcome is always the same: a failure means that the noise is too small, a
+sensitivity too low, or something is released that is not paid for. What no audit can show is that
+the promise is kept: so the changed record is the worst one (outside all bounds, every gradient
+clipped, with opposite signs), epsilon and delta are chosen where a few thousand runs see the most,
+and the same audit must find an estimator whose noise is halved, in all of it or in the descent
+alone, and one that leaves the noise out while it looks for the scales.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.linear_model._descent import DescentPlan
+from skdpnoise.mechanisms import AdditiveMechanism
+from tests._audit import (
+    audit,
+    calibrations_remembered,
+    clopper_pearson,
+    epsilon_lower_bound,
+    released,
+)
+from tests._statistics import FALSE_ALARM
+
+RUNS = 2000  # on each of the two data sets
+GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian"}
+LAPLACE = {"epsilon": 1.5, "delta": 0.0, "noise": "inid_laplace", "fit_intercept": False}
+X_BOUNDS = {"feature_bounds": (-2.0, 2.0)}
+BOUNDS = {**X_BOUNDS, "target_bounds": (-2.0, 2.0)}
+ADD = {"adjacency": "add_remove"}
+# One pass and few coordinates: the budget sits in few numbers, where an attack sees it best.
+PASS = {"n_passes": 1, "clip": 0.2}
+
+FITS = {
+    "regressor, gaussian, replace one, no bounds": (
+        DPCoordinateDescentRegressor(**GAUSSIAN, **PASS, fit_intercept=False),
+        400,
+    ),
+    "regressor, pure laplace, add or remove, bounds": (
+        DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **ADD, **PASS),
+        80,
+    ),
+    "classifier, gaussian, add or remove, bounds, two passes": (
+        DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **ADD, n_passes=2),
+        80,
+    ),
+    "classifier, pure laplace, replace one, no bounds": (DPLogisticCD(**LAPLACE, **PASS), 800),
+}
+
+
+def neighbours(model, n_samples):
+    """Two data sets of points at the corners of a square; one record more, or another one."""
+    X = np.tile([[-1.0], [-1.0], [1.0], [1.0]], (n_samples // 4, 1))
+    y = np.tile([-1.0, 1.0], n_samples // 2)
+    far = 1.0 if isinstance(model, DPLogisticCD) else 1e3
+    if model.adjacency == "add_remove":
+        return (X, y), (np.vstack([X, [[1e3]]]), np.append(y, far))
+    X[0] = 1e3
+    return (X, np.r_[-far, y[1:]]), (X, np.r_[far, y[1:]])
+
+
+def runs(model, n_samples, n_runs=RUNS):
+    """All that is released by many fits on each of two neighbouring data sets."""
+    with calibrations_remembered():
+        return [
+            np.array(
+                [
+                    released(model.set_params(random_state=2 * run + side).fit(X, y))
+                    for run in range(n_runs)
+                ]
+            )
+            for side, (X, y) in enumerate(neighbours(model, n_samples))
+        ]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
+    model, n_samples = FITS[name]
+    assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
+
+
+def halve(monkeypatch, stage):
+    """Break the library: noise half as large, everywhere or in the descent alone."""
+    owner, name = {"all": (AdditiveMechanism, "sample"), "descent": (DescentPlan, "draw")}[stage]
+    honest = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda self, *args: honest(self, *args) // 2)
+
+
+BROKEN = {
+    "gaussian": (DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **PASS), 1000),
+    "laplace": (DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **PASS), 1500),
+}
+
+
+@pytest.mark.parametrize(
+    ("family", "stage"), [("gaussian", "all"), ("gaussian", "descent"), ("laplace", "descent")]
+)
+def test_an_estimator_with_half_the_noise_is_caught(monkeypatch, family, stage):
+    model, n_runs = BROKEN[family]
+    halve(monkeypatch, stage)
+    assert audit(*runs(model, 80, n_runs), model.delta) > model.epsilon
+
+
+def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
+    sample = AdditiveMechanism.sample
+    monkeypatch.setattr(AdditiveMechanism, "sample", lambda self, *args: 0 * sample(self, *args))
+    monkeypatch.setattr(DescentPlan, "draw", lambda self, words: sample(self.mechanism, words))
+    model, n_samples = FITS["classifier, pure laplace, replace one, no bounds"]
+    assert audit(*runs(model, n_samples, 200), model.delta) > model.epsilon
+
+
+def test_an_exact_bound_on_a_probability_is_wrong_as_rarely_as_it_says_and_hardly_less():
+    for trials, probability, error in ((40, 0.3, 1e-3), (2000, 0.02, 1e-9), (500, 0.9, 1e-6)):
+        counts = np.arange(trials + 1)
+        weights = binom.pmf(counts, trials, probability)
+        bounds = np.array([clopper_pearson(k, trials, error) for k in counts])
+        for wrong in (bounds[:, 0] > probability, bounds[:, 1] < probability):
+            assert weights[wrong].sum() <= error
+        assert weights[bounds[:, 0] > probability].sum() > error / 100
+    assert clopper_pearson(0, 10, 0.01)[0] == 0.0
+    assert clopper_pearson(10, 10, 0.01)[1] == 1.0
+
+
+def test_the_bound_on_epsilon_follows_the_definition():
+    many = 10**12
+    assert epsilon_lower_bound(0.5 * many, 0.1 * many, many, 0.0) == pytest.approx(np.log(5), 1e-4)
+    assert epsilon_lower_bound(0.5 * many, 0.1 * many, many, 0.1) == pytest.approx(np.log(4), 1e-4)
+    assert epsilon_lower_bound(100, 100, 1000, 0.0) == 0.0
+    assert epsilon_lower_bound(10, 0, 1000, 0.5) == 0.0
+    # fewer runs, less certainty
+    assert epsilon_lower_bound(50, 10, 100, 0.0) < epsilon_lower_bound(500, 100, 1000, 0.0)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_the_audit_finds_what_it_is_told_to_find_and_nothing_else(sign):
+    # The best attack on Gaussian noise: the truth is mu-GDP with mu the length of the shift.
+    rng, delta = np.random.default_rng(0), 0.1
+    shift = sign * np.array([0.0, 1.5, 2.0])  # mu = 2.5: epsilon = 2.9 at delta = 0.1
+    size = np.array([1e-9, 1.0, 1e12])
+
+    def draws(shift):
+        return size * (rng.standard_normal((RUNS, 3)) + shift)
+
+    assert audit(draws(0.0), draws(0.0), delta) < 0.1
+    bound = audit(draws(0.0), draws(shift), delta)
+    assert 1.6 < bound < 2.9
+    # a column that does not vary, and one that tells the data sets apart with certainty
+    constant = np.full((RUNS, 1), 1 / 3)
+    assert audit(np.hstack([draws(0.0), constant]), np.hstack([draws(shift), constant]), delta) > 1
+    assert audit(constant, constant, delta) == 0.0
+    certain = [np.hstack([draws(0.0), rng.uniform(k, k + 0.5, (RUNS, 1))]) for k in (0, 1)]
+    assert audit(*certain, 0.0) > -np.log(1 - (FALSE_ALARM / 2) ** (1 / RUNS)) - 0.5

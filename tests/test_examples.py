@@ -1,0 +1,48 @@
+"""Every example runs, without a screen, a network or data files, and draws what it promises."""
+
+import runpy
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+LONGEST_PLOT = 100
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Run an example as a script, in an empty folder."""
+    # No data files, neither local nor in scikit-learn's cache: the example must do without.
+    monkeypatch.delenv("SKDPNOISE_DATA", raising=False)
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+    def run_script(path: Path, *arguments: str) -> None:
+        monkeypatch.setattr(sys, "argv", [str(path), *arguments])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            runpy.run_path(str(path), run_name="__main__")
+
+    return run_script
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in EXAMPLES if path.stem.startswith("plot_")], ids=lambda path: path.stem
+)
+def test_a_plot_is_drawn_by_a_short_example(path, run, tmp_path):
+    pytest.importorskip("matplotlib").use("Agg")
+    picture = tmp_path / "picture.png"
+    run(path, "--quick", str(picture))
+    assert picture.stat().st_size > 10_000
+    assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST_PLOT
+
+
+def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, capsys):
+    run(next(path for path in EXAMPLES if path.stem == "demo"))
+    text = capsys.readouterr().out
+    for expected in ("breast", "diabetes", "generated", "ordinary", "ε=1", "total:", "adjacency:"):
+        assert expected in text
+    # The guarantee must not rest on a seed.
+    assert "randomness: the operating system's cryptographic source" in text
