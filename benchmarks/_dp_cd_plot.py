@@ -15,12 +15,12 @@ _TITLES = {
     "electricity_raw": "Electricity, raw columns\nlogistic loss, $\\ell_2$ penalty $1/n$",
     "electricity_standardised": "Electricity, standardised\nlogistic loss, $\\ell_2$ penalty $1/n$",
 }
-# spr first and wide, so that it stays visible where another allocation coincides with it.
+# Wide lines and large hollow markers below, so that they stay visible where allocations coincide.
 _LINES: dict[str, dict[str, Any]] = {
-    "spr": {"color": "#f2b94b", "linewidth": 6, "alpha": 0.7},
-    "uniform": {"color": "#56a0d3", "linewidth": 1.8, "marker": "s", "markersize": 4},
-    "curvature": {"color": "#c1272d", "linewidth": 1.8, "marker": "o", "markersize": 4},
-    "spread": {"color": "#1b7f5c", "linewidth": 1.8, "marker": "^", "markersize": 5},
+    "spr": {"color": "#f2b94b", "linewidth": 7, "alpha": 0.7},
+    "uniform": {"color": "#2f7fc1", "marker": "s", "markersize": 10, "fillstyle": "none"},
+    "curvature": {"color": "#c1272d", "linewidth": 2.5, "marker": "o", "markersize": 7},
+    "spread": {"color": "#1b7f5c", "linewidth": 1, "marker": "^", "markersize": 4},
 }
 _PUBLISHED_LINES: dict[str, dict[str, Any]] = {
     "dp_cd": {"color": "black", "linestyle": "--", "marker": "x", "markersize": 5},

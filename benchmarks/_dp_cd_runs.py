@@ -54,9 +54,10 @@ class Grid:
     orders: Sequence[str] = ORDERS
 
 
+# Wide enough that each allocation, and each order, finds its own best point inside.
 GRIDS = {
-    "squared": Grid(clips=(4.8, 7.0, 10.0, 15.0), steps=(0.7, 1.0, 1.2)),
-    "logistic": Grid(clips=(1.0, 1.4), steps=(1.5, 2.0, 2.5)),
+    "squared": Grid(clips=(3.4, 4.8, 7.0, 10.0, 15.0), steps=(0.2, 0.4, 0.7, 1.0, 1.2)),
+    "logistic": Grid(clips=(1.0, 1.4, 2.0), steps=(1.0, 1.5, 2.0, 2.5)),
 }
 QUICK_GRIDS = {
     "squared": Grid(clips=(4.8, 10.0), steps=(0.7, 1.0), growths=(1.05,)),

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -127,28 +127,34 @@ def calibrations_remembered() -> Iterator[None]:
         yield
 
 
+class Meeting(NamedTuple):
+    """Where integers meet their noise: a released vector, or one sweep of the descent."""
+
+    mechanism: AdditiveMechanism | None
+    integers: NDArray[np.int64]
+    swept: bool
+
+
 class Transcript:
     """The integers of every release of a fit before noise is added, and how to replay them.
 
     Noise meets its integer at two places: where an array of draws is added to an array of integers
-    (counts and sums), and in the descent, after the sweep. Both are hooked. With `replay`, the
+    (counts and sums), and in the descent, after a sweep. Both are hooked. With `replay`, the
     integers of this fit are noted, but those of the replayed transcript are used: then every
     released number is the same as there, as if the noise had made up for the difference. What the
     noise had to make up for is exactly what privacy must pay for.
     """
 
     def __init__(self, replay: Transcript | None = None) -> None:
-        self.integers: list[NDArray[np.int64]] = []
-        self.mechanisms: list[Any] = []  # None for a sweep outside any fit
+        self.meetings: list[Meeting] = []
         self._replay = replay
 
-    def meet(self, mechanism: AdditiveMechanism | None, integers: Any) -> NDArray[np.int64]:
+    def meet(self, mechanism: AdditiveMechanism | None, integers: Any, swept: bool = False) -> Any:
         """Note the integers of one release, and return those to use."""
-        self.integers.append(np.array(integers, dtype=np.int64).ravel())
-        self.mechanisms.append(mechanism)
+        self.meetings.append(Meeting(mechanism, np.array(integers, dtype=np.int64).ravel(), swept))
         if self._replay is None:
-            return np.asarray(integers)
-        return self._replay.integers[len(self.integers) - 1].reshape(np.shape(integers))
+            return integers
+        return self._replay.meetings[len(self.meetings) - 1].integers.reshape(np.shape(integers))
 
     @contextmanager
     def recording(self) -> Iterator[Transcript]:
@@ -163,34 +169,29 @@ class Transcript:
             return draws
 
         def hooked_sweep(*args: Any) -> int:
-            return int(self.meet(last[0], sweep(*args)))
+            return int(self.meet(last[0], sweep(*args), swept=True))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(AdditiveMechanism, "sample", hooked_sample)
             patch.setattr(_SOLVER, "private_sweep", hooked_sweep)
             yield self
 
-    def shifts(self, part: str = "all") -> NDArray[np.float64]:
-        """Return how far each integer is from the replayed one, in units of its noise scale.
+    def costs(self) -> list[tuple[AdditiveMechanism, float]]:
+        """Return for each mechanism what this fit, against the replayed one, used of its resource.
 
-        A quantum is 2**-bits of the scale, whatever the coordinate. `part` may be "descent" (one
-        integer for each sweep) or "before".
+        A quantum is 2**-bits of the scale, whatever the coordinate, so that the norm of the
+        changes in units of the scale is that of the integers.
         """
         assert self._replay is not None
-        n_sweeps = len(self.integers) - self._first_sweep()
-        chosen = {
-            "all": slice(None),
-            "before": slice(len(self.integers) - n_sweeps),
-            "descent": slice(len(self.integers) - n_sweeps, None),
-        }[part]
-        there = self._replay.integers[chosen]
-        here, mechanisms = self.integers[chosen], self.mechanisms[chosen]
-        parts = [(a - b) * 2.0**-m.bits for a, b, m in zip(here, there, mechanisms, strict=True)]
-        return np.concatenate([*parts, np.empty(0)])
-
-    def _first_sweep(self) -> int:
-        last = self.mechanisms[-1]
-        return next(k for k, mechanism in enumerate(self.mechanisms) if mechanism is last)
+        assert len(self.meetings) == len(self._replay.meetings)
+        changes: dict[AdditiveMechanism, list[NDArray[np.float64]]] = {}
+        for here, there in zip(self.meetings, self._replay.meetings, strict=True):
+            change = (here.integers - there.integers) * 2.0**-here.mechanism.bits
+            changes.setdefault(here.mechanism, []).append(change)
+        return [
+            (mechanism, float(np.linalg.norm(np.concatenate(parts), mechanism.family.norm_order)))
+            for mechanism, parts in changes.items()
+        ]
 
 
 class _Draws(np.ndarray):

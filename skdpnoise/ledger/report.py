@@ -101,26 +101,31 @@ class PrivacyReport:
         lines += [f"  {name}: {text}" for name, text in self._facts()]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return (
+            f"<PrivacyReport of {self.estimator}: {self._promise}, {len(self.releases)} releases>"
+        )
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
-        head = ("released", "vectors × length", "noise", "scale", "cost")
+        head = ("released", "vectors x length", "noise", "scale", "cost")
         cell = 'style="text-align:left;padding:2px 10px"'
         rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(str(value))}</td>" for value in row) + "</tr>"
-            for row in (*self._rows(), ("total", "", "", "", str(self.total)))
+            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
+            for row in self._rows()
         )
         facts = "".join(
             f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
         )
+        total = f"<td {cell}><b>{escape(str(self.total))}</b></td>"
         return (
             '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
             'max-width:60em;font-family:sans-serif;font-size:90%">'
             f"<div><b>{escape(self.estimator)}</b>: {escape(self._promise)}</div>"
-            '<table style="border-collapse:collapse;margin:8px 0"><tr>'
+            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
             + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f"</tr>{rows}</table>{facts}</div>"
+            + f'</tr>{rows}<tr style="border-top:1px solid #888"><td {cell} colspan="4"><b>total'
+            f"</b></td>{total}</tr></table>{facts}</div>"
         )
 
     @property

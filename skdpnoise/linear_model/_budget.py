@@ -18,36 +18,56 @@ __all__ = ["Budget", "private_count", "split_budget"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The noise that is used throughout, and what each stage may cost."""
+    """The noise that is used throughout, and what each stage may cost.
+
+    `count` is None where the number of records is public; `target` is not used for classifiers.
+    """
 
     noise: str
     count: PrivacyLoss | None
-    scaling: PrivacyLoss
+    features: PrivacyLoss
+    target: PrivacyLoss
     descent: PrivacyLoss
 
 
 def split_budget(
     noise: str,
     guarantee: PrivacyGuarantee,
-    n_coordinates: int,
-    bounds: np.ndarray,
+    n_outputs: int,
+    feature_bounds: np.ndarray,
+    target_bounds: np.ndarray | None = None,
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
 
     "auto" takes the family with the smallest expected error for the gradients of a few passes over
-    all coordinates.
+    all coordinates. A target gets as much for its scaling as several features, since without its
+    scale there is no model at all.
     """
+    n_features = feature_bounds.shape[1]
+    n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     whole = calibrate(noise, gradients, guarantee, n_releases=REFERENCE_PASSES)
     total = whole.privacy_loss()
     count = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
-    scaling = (1.0 - count) * scaling_share(bool(np.isfinite(bounds).all()))
+    needs = [_need(feature_bounds)]
+    all_bounds = feature_bounds
+    if target_bounds is not None:
+        needs.append(_need(target_bounds) * np.sqrt(n_features))
+        all_bounds = np.hstack([feature_bounds, target_bounds])
+    scaling = (1.0 - count) * scaling_share(bool(np.isfinite(all_bounds).all()))
+    shares = [total.share(scaling * need / sum(needs)) for need in needs]
     return Budget(
         whole.noise,
         total.share(count) if count else None,
-        total.share(scaling),
+        shares[0],
+        shares[-1],
         total.share(1.0 - count - scaling),
     )
+
+
+def _need(bounds: np.ndarray) -> float:
+    """How much scaling the columns need: a column with public bounds a quarter of another."""
+    return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())
 
 
 def private_count(n_samples: int, budget: Budget, account: Account, words: RandomWords) -> float:

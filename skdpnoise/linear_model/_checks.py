@@ -97,6 +97,13 @@ def _smallest(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).tiny)
 
 
+def _shape(bounds: Any) -> str:
+    try:
+        return f"shapes {[np.shape(end) for end in bounds]}"
+    except (TypeError, ValueError):
+        return f"an object of type {type(bounds).__name__}"
+
+
 def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> np.ndarray:
     """Return (low, high), of shape (2, n_columns), infinite where no bound is given."""
     if bounds is None:
@@ -111,7 +118,7 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> np.ndar
         low = np.broadcast_to(np.asarray(low, dtype=np.float64), n_columns)
         high = np.broadcast_to(np.asarray(high, dtype=np.float64), n_columns)
     except (TypeError, ValueError):
-        raise ValueError(f"{expected}. Got an object of another shape.") from None
+        raise ValueError(f"{expected}. Got {_shape(bounds)}.") from None
     if np.isnan(low).any() or np.isnan(high).any():
         raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
     if not (low < high).all():

@@ -197,14 +197,15 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         self._validate_params()
         account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
         X, y = check_training_data(self, X, y, y_numeric=True)
-        bounds = np.hstack([self._bounds(X.shape[1]), self._target_bounds()])
-        budget = split_budget(self.noise, account.guarantee, X.shape[1] + 1, bounds)
+        bounds, y_bounds = self._bounds(X.shape[1]), self._target_bounds()
+        budget = split_budget(self.noise, account.guarantee, 1, bounds, y_bounds)
         check_plan(self, "squared", X.shape[1], 1, budget)
         # bound
         words = random_words(self.random_state)
         n_samples = private_count(len(y), budget, account, words)
-        standard = standardise(self, [*X.T, y], bounds, budget, account, words, n_samples)
-        features, target = standard[:-1], standard[-1:]
+        common = (budget, account, words, n_samples)
+        features = standardise(self, X.T, bounds, *common)
+        target = standardise(self, [y], y_bounds, *common, target=True)
         # calibrate, charge, draw
         plan = plan_descent(self, "squared", features.used, 1, n_samples, budget)
         plan.charge(account)
@@ -239,4 +240,4 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         return tags
 
     def _target_bounds(self) -> np.ndarray:
-        return np.array(as_bounds(self.target_bounds, 1, "target_bounds", self))
+        return as_bounds(self.target_bounds, 1, "target_bounds", self)

@@ -205,10 +205,9 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         self._validate_params()
         account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
         X, y = check_training_data(self, X, y, y_numeric=False)
-        bounds = np.array(self._bounds(X.shape[1]))
+        bounds = self._bounds(X.shape[1])
         classes, outputs = self._one_against_rest(y)
-        n_coordinates = len(outputs) * (X.shape[1] + 1)
-        budget = split_budget(self.noise, account.guarantee, n_coordinates, bounds)
+        budget = split_budget(self.noise, account.guarantee, len(outputs), bounds)
         check_plan(self, "logistic", X.shape[1], len(outputs), budget)
         # bound
         words = random_words(self.random_state)

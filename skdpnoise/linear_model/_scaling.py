@@ -31,7 +31,7 @@ class PrivacyWarning(UserWarning):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardisation:
-    """Centres, scales and which columns are used; features first, then the target if there is one.
+    """Centres, scales and which columns are used.
 
     Parameters
     ----------
@@ -50,9 +50,6 @@ class Standardisation:
         return Standardisation(
             np.zeros_like(self.center), np.hypot(self.center, self.scale), self.used
         )
-
-    def __getitem__(self, columns: slice) -> Standardisation:
-        return Standardisation(self.center[columns], self.scale[columns], self.used[columns])
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
@@ -74,26 +71,43 @@ def standardise(
     account: Account,
     words: RandomWords,
     n_samples: float,
+    *,
+    target: bool = False,
 ) -> Standardisation:
-    """Buy locations and scales; public bounds save most of the work."""
+    """Buy locations and scales of the features, or of the target; public bounds save most of it."""
     found = private_location_scale(
         list(columns),
-        budget.scaling,
+        budget.target if target else budget.features,
         noise=budget.noise,
         adjacency=account.guarantee.adjacency,
         bounds=(bounds[0], bounds[1]),
         n_samples=n_samples,
         random_state=words,
-        charge=account.charge,
+        charge=lambda label, mechanism: account.charge(
+            f"target: {label}" if target else label, mechanism
+        ),
     )
     if not found.found.all():
-        warnings.warn(
-            f"{type(estimator).__name__} leaves out {np.count_nonzero(~found.found)} of "
-            f"{found.found.size} columns: they are constant, or the noise at epsilon="
-            f"{estimator.epsilon:g} hides their scale. More records, a larger epsilon or public "
-            "bounds (feature_bounds, target_bounds) would help.",
-            PrivacyWarning,
-            stacklevel=4,
-        )
-    standard = Standardisation(found.location, found.scale, found.found)
+        _warn(estimator, found.found, target=target)
+    # Nothing within public bounds is clipped: a rare value may be what a column is about.
+    widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
+    scale = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
+    standard = Standardisation(found.location, scale, found.found)
     return standard if estimator.fit_intercept else standard.through_origin()
+
+
+def _warn(estimator: Any, found: np.ndarray, *, target: bool) -> None:
+    reason = (
+        f"constant, or the noise at epsilon={estimator.epsilon:g} hides the scale. More records, a "
+        "larger epsilon or public bounds"
+    )
+    name = type(estimator).__name__
+    if target:
+        text = f"{name} predicts 0 everywhere: the target is {reason} (target_bounds) would help."
+    else:
+        n_lost = np.count_nonzero(~found)
+        text = (
+            f"{name} leaves out {n_lost} of {found.size} columns: each is {reason} (feature_bounds)"
+            " would help."
+        )
+    warnings.warn(text, PrivacyWarning, stacklevel=5)

@@ -11,14 +11,35 @@ from skdpnoise.mechanisms._releases import Releases, blocks
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling import permutation
 
-__all__ = ["find_locations", "find_magnitudes"]
+__all__ = ["find_bins"]
 
 _EXPONENTS = np.arange(-100, 101)  # magnitudes looked for: 2**-100 to 2**100
 _LONGEST = 62  # bits of the largest bin index that is told apart
 _DIGIT_BITS = 11  # bits of a location that one histogram finds
 
 
-def find_magnitudes(
+def find_bins(
+    columns: Sequence[NDArray[np.floating]],
+    losses: tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss],
+    releases: Releases,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Return locations, magnitudes, and which columns have both.
+
+    The losses are those of the magnitudes, the coarse locations and the digits of locations.
+    Columns that did not stand out in one step are left out of the next.
+    """
+    location = np.zeros(len(columns))
+    magnitude, found = _magnitudes(columns, losses[0], releases)
+    kept = np.flatnonzero(found).tolist()
+    if kept:
+        some = [columns[j] for j in kept]
+        location[kept], found[kept] = _locations(
+            some, magnitude[kept], losses[1], losses[2], releases
+        )
+    return location, magnitude, found
+
+
+def _magnitudes(
     columns: Sequence[NDArray[np.floating]], loss: PrivacyLoss, releases: Releases
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
@@ -35,7 +56,7 @@ def find_magnitudes(
     return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
 
-def find_locations(
+def _locations(
     columns: Sequence[NDArray[np.floating]],
     magnitude: NDArray[np.float64],
     coarse: PrivacyLoss,
@@ -54,13 +75,14 @@ def find_locations(
             negative, index = _bin_index(values, magnitude[j])
             counts[j] += np.bincount(2 * _bit_length(index) + negative, minlength=n_bins)
     fullest, stands_out = releases.fullest_bins(counts, coarse, "locations, coarse")
-    location = np.empty(len(columns))
-    for j, column in enumerate(columns):
+    location = np.zeros(len(columns))
+    for j in np.flatnonzero(stands_out).tolist():
+        column = columns[j]
         n_bits, below_zero = divmod(int(fullest[j]), 2)
         start = 1 << (n_bits - 1) if n_bits else 0
         free_bits = max(n_bits - 1, 0)  # the leading bit is known
         n_digits = max(1, -(-free_bits // _DIGIT_BITS))
-        share = fine.share(1.0 / (len(columns) * n_digits))
+        share = fine.share(1.0 / (np.count_nonzero(stands_out) * n_digits))
         while free_bits:
             width = min(free_bits, _DIGIT_BITS)
             free_bits -= width

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
-from skdpnoise.mechanisms._unbounded import find_locations, find_magnitudes
+from skdpnoise.mechanisms._unbounded import find_bins
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency
 from skdpnoise.sampling import RandomWords, random_words
@@ -17,8 +17,9 @@ from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "private_location_scale"]
 
-# Shares of the budget: magnitude, location (coarse, then fine), refinement (mean, then deviation).
-_MAGNITUDE, _COARSE, _FINE, _MEAN, _DEVIATION = 0.4, 0.12, 0.18, 0.15, 0.15
+# Shares of the budget: magnitude, location (coarse, then fine), refinement.
+_MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
+_STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
 
@@ -35,7 +36,7 @@ class LocationScale:
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or the column is constant: its location and scale
-        then mean nothing, and it is best left out.
+        then mean nothing, and it is best left out. No more budget is spent on it.
 
     Examples
     --------
@@ -80,9 +81,10 @@ def private_location_scale(
     records as :func:`~skdpnoise.sensitivity.histogram_counts` says; sums of clipped values as
     :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer quanta
     before they are summed, so that the sums are exact. The scales of later releases depend on
-    earlier ones only through released numbers, and the shares of the budget that they use add up to
-    the same constant whatever was released: the composition is that of the whole budget, for pure
-    and for Gaussian loss. How many digits a location needs is read from the released bit length.
+    earlier ones only through released numbers (which columns stand out, how many digits a location
+    needs), and the shares of the budget that they use never add up to more than the whole, whatever
+    was released: fully adaptive composition then costs no more than the whole budget, for pure and
+    for Gaussian loss.
 
     Parameters
     ----------
@@ -147,43 +149,39 @@ def private_location_scale(
         n_samples = len(table[0])
     low, high = _check_bounds(bounds, len(table))
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
-    # One family for all steps, so that their losses add up exactly.
-    whole = calibrate(noise, clipped_sum(-np.ones(len(table)), 1.0, relation), guarantee)
+    # One family for all steps, so that their losses add up exactly: that for a few sums.
+    sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
+    whole = calibrate(noise, sums, guarantee, n_releases=_STEPS)
     total = whole.privacy_loss()
     releases = Releases(whole.noise, relation, random_words(random_state), charge or uncharged)
 
-    location, unit = np.zeros(len(table)), np.ones(len(table))
+    location, scale = np.zeros(len(table)), np.ones(len(table))
+    found = np.ones(len(table), dtype=bool)
     bounded = np.setdiff1d(np.arange(len(table)), open_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     location[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
-    unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
-    reach = np.ones(len(table))
-    found = np.ones(len(table), dtype=bool)
-    refinement = _MEAN + _DEVIATION
+    scale[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
+    refinement = 1.0  # with public bounds the whole budget is there for it
     if open_columns.size:
-        unbounded = [table[j] for j in open_columns]
-        unit[open_columns], has_scale = find_magnitudes(
-            unbounded, total.share(_MAGNITUDE), releases
-        )
-        location[open_columns], has_place = find_locations(
-            unbounded, unit[open_columns], total.share(_COARSE), total.share(_FINE), releases
-        )
-        reach[open_columns] = _REACH
-        found[open_columns] = has_scale & has_place
-    else:  # the whole budget is there for the refinement
-        refinement = 1.0
-    scale = np.empty(len(table))
-    for group in filter(len, (open_columns, bounded)):
-        share = total.share(refinement * group.size / len(table))
-        location[group], scale[group] = _refine(
-            [table[j] for j in group],
-            location[group],
-            unit[group],
-            reach[group[0]],
-            share,
-            n_samples,
+        refinement = _REFINEMENT
+        location[open_columns], scale[open_columns], found[open_columns] = find_bins(
+            [table[j] for j in open_columns],
+            (total.share(_MAGNITUDE), total.share(_COARSE), total.share(_FINE)),
             releases,
         )
+    groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
+    for label, group in groups.items():
+        if group.size:
+            location[group], scale[group] = _refine(
+                [table[j] for j in group],
+                location[group],
+                scale[group],
+                _REACH if group is not bounded else 1.0,
+                total.share(refinement * group.size / np.count_nonzero(found)),
+                n_samples,
+                releases,
+                label if open_columns.size else "",
+            )
     return LocationScale(location, scale, found)
 
 
@@ -195,6 +193,7 @@ def _refine(
     loss: PrivacyLoss,
     n_samples: float,
     releases: Releases,
+    suffix: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return locations and scales from the values clipped to `reach` units of the location."""
 
@@ -207,9 +206,10 @@ def _refine(
         return np.minimum(distance, reach)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means")
+    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
-    sums, noise = releases.sums(columns, deviation, (0.0, reach), half, "mean absolute deviations")
+    label = "mean absolute deviations" + suffix
+    sums, noise = releases.sums(columns, deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)

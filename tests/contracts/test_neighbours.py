@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.ledger import Account, BudgetExceededError
-from skdpnoise.linear_model import PrivacyWarning
-from skdpnoise.mechanisms import AdditiveMechanism, _unbounded, calibrate, private_location_scale
-from skdpnoise.noises import get_noise
-from skdpnoise.privacy import PrivacyGuarantee, PureLoss
-from skdpnoise.sampling import SeededWords
-from skdpnoise.sensitivity import SensitivityProfile, paired_histogram
+from skdpnoise.linear_model._scaling import Standardisation
+from skdpnoise.mechanisms import AdditiveMechanism, _unbounded, private_location_scale
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import coordinate_descent
 from tests._audit import Transcript
 
-EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
+pytestmark = pytest.mark.filterwarnings("ignore:.*leaves out")
 
-pytestmark = pytest.mark.filterwarnings(f"ignore::{PrivacyWarning.__module__}.PrivacyWarning")
+EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
+ADJACENCIES = ["replace_one", "add_remove"]
+ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
 
 
 def records(rng, n, p):
@@ -33,121 +33,291 @@ def records(rng, n, p):
     return values
 
 
-# One pass of the solver
+# One sum of the solver
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
-    rng, largest = np.random.default_rng(0), 0.0
+    rng, largest, p = np.random.default_rng(0), 0.0, 3
     for _ in range(1500):
-        p, clip = 3, float(rng.lognormal(0.0, 2.0))
+        clip = float(rng.lognormal(0.0, 2.0))
         quantum = clip * 2.0 ** -rng.uniform(4.0, 30.0)
         bound = round(clip / quantum) * (2 if adjacency == "replace_one" else 1)
-        X, X_neighbour = np.repeat([records(rng, 9, p)], 2, axis=0)
+        X, X_other = np.repeat([records(rng, 9, p)], 2, axis=0)
         y = rng.choice([-1.0, 1.0], 9) if loss == "logistic" else records(rng, 9, 1)[:, 0]
-        y_neighbour = y.copy()
-        X_neighbour[-1], y_neighbour[-1] = records(rng, 1, p)[0], -y[-1]
+        X_other[-1], y_other = records(rng, 1, p)[0], np.r_[y[:-1], -y[-1]]
         if adjacency == "add_remove":
-            X_neighbour, y_neighbour = X_neighbour[:-1], y_neighbour[:-1]
-        j, theta = int(rng.integers(p)), rng.normal(size=p) * rng.choice([0.0, 0.1, 10.0])
+            X_other, y_other = X_other[:-1], y_other[:-1]
+        settings = {
+            "coef_init": rng.normal(size=p) * rng.choice([0.0, 0.1, 10.0]),
+            "order": rng.integers(p, size=(1, 1)),
+            **{"center": 0.1, "scale": 1.3, "limit": 3.0},
+            **{"loss": loss, "n_passes": 1, "step": 1.0, "clip": clip, "quantum": quantum},
+        }
         sums = []
-        for A, b in ((X, y), (X_neighbour, y_neighbour)):
+        for columns in ((X, y), (X_other, y_other)):
             with Transcript().recording() as transcript:
-                start = {"coef_init": theta, "order": np.array([[j]]), "center": 0.1, "scale": 1.3}
-                settings = {"loss": loss, "n_passes": 1, "step": 1.0, "limit": 3.0}
-                next(coordinate_descent(A, b, clip=clip, quantum=quantum, **settings, **start))
-            sums.append(int(transcript.integers[-1][0]))
+                next(coordinate_descent(*columns, **settings))
+            sums.append(int(transcript.meetings[-1].integers[0]))
         change = abs(sums[0] - sums[1])
         assert change <= bound
         largest = max(largest, change / bound)
     assert largest >= 0.99
 
 
+# The random matching
+
+
+def coupled(order):
+    """Return the matching of all records but the last that goes with a matching of all of them.
+
+    This is the joint draw in the proof of `paired_histogram`.
+    """
+    order, last, half = list(order), len(order) - 1, len(order) // 2
+    if len(order) % 2:
+        *order, left_out = order
+        return [left_out if record == last else record for record in order]
+    place = order.index(last)
+    partner = place + half if place < half else place - half
+    paired = [record for i, record in enumerate(order) if i not in (place, partner)]
+    return [*paired, order[partner]]
+
+
+def pairs(order):
+    """Return the pairs of records that an order of them stands for, as in `find_magnitudes`."""
+    half = len(order) // 2
+    return frozenset(map(frozenset, zip(order[:half], order[half : 2 * half], strict=True)))
+
+
+@pytest.mark.parametrize("n_records", [1, 2, 3, 4, 5])
+def test_matchings_of_neighbours_can_be_drawn_together_so_that_one_pair_differs(n_records):
+    profile, drawn = paired_histogram(100), Counter()
+    orders = list(permutations(range(n_records + 1)))
+    for order in orders:
+        fewer = pairs(coupled(order))
+        drawn[fewer] += Fraction(1, len(orders))
+        # The finest histogram: every pair has a bin of its own.
+        lost, gained = len(pairs(order) - fewer), len(fewer - pairs(order))
+        assert lost <= 1
+        assert gained <= 1
+        assert lost + gained <= profile.l1
+    alone = list(permutations(range(n_records)))
+    uniform = Counter()
+    for order in alone:
+        uniform[pairs(order)] += Fraction(1, len(alone))
+    assert drawn == uniform
+
+
+@pytest.mark.parametrize("n_records", [2, 3, 4, 5])
+def test_magnitudes_are_counted_over_the_pairs_of_the_matching(monkeypatch, n_records):
+    class Released(Exception):
+        pass
+
+    class Spy:
+        words = None
+
+        def fullest_bins(self, counts, loss, label, *, paired):
+            assert paired
+            raise Released(counts)
+
+    column = np.array([0.0, 1.0, 5.0, 5.0, 1e3])[:n_records]
+    for order in permutations(range(n_records)):
+        monkeypatch.setattr(_unbounded, "permutation", lambda words, n, o=order: np.array(o))
+        with pytest.raises(Released) as caught:
+            _unbounded.find_magnitudes([column], None, Spy())
+        gaps = [abs(np.subtract(*column[list(pair)])) for pair in pairs(order)]
+        expected = Counter(int(np.floor(np.log2(gap))) for gap in gaps if gap > 0)
+        counts = caught.value.args[0][0]
+        assert {k - 100: int(counts[k]) for k in np.flatnonzero(counts)} == expected
+
+
 # A whole fit: with the released numbers held fixed, what must the noise make up for?
 
-BOX = (-1.0, 1.0)
-SETTINGS = [
-    {"noise": "inid_gaussian", "delta": 1e-3},
-    {"noise": "inid_gaussian", "delta": 1e-3, "bounds": True, "budget_growth": 1.0, "n_passes": 1},
-    {"noise": "iid_laplace", "delta": 0.0},
-    {"noise": "spr_laplace", "delta": 0.0, "bounds": True, "n_passes": 3, "clip": 0.05},
-    {"noise": "auto", "delta": 1e-6, "fit_intercept": False, "alpha": 0.1},
-]
+
+def two_runs(run, data, other, seed):
+    """Run on a data set, and on its neighbour with the released numbers of the first.
+
+    `run` must take its randomness from a seed; the secret matchings are drawn here, together.
+    """
+    order = np.random.default_rng(seed).permutation(len(data[0]))
+    results = []
+    for columns in (data, other):
+        matching = order if len(columns[0]) == len(order) else np.array(coupled(order))
+        transcript = Transcript(replay=results[0][1] if results else None)
+        with transcript.recording(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_unbounded, "permutation", lambda words, n, given=matching: given)
+            results.append((run(*columns), transcript))
+    return results[0][0], results[1][0], results[1][1]
 
 
-def make(estimator, adjacency, settings, **more):
-    settings = {"epsilon": 8.0, "adjacency": adjacency, **settings, **more}
-    if settings.pop("bounds", False):
-        settings["feature_bounds"] = BOX
-        if estimator is DPCoordinateDescentRegressor:
-            settings["target_bounds"] = BOX
-    elif adjacency == "add_remove":  # the matching is random: see its own test
-        settings["feature_bounds"] = ([-1.0, -1.0], [1.0, 1.0])
-        if estimator is DPCoordinateDescentRegressor:
-            settings["target_bounds"] = BOX
-    return estimator(**settings)
+def exact(value):
+    """What is compared bit for bit."""
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    if isinstance(value, tuple):
+        return tuple(map(exact, value))
+    if isinstance(value, Standardisation):
+        return exact((value.center, value.scale, value.used))
+    return repr(value)
 
 
-def two_fits(rng, model, n=24):
-    """Fit to two neighbours, the second with the released numbers of the first."""
-    X, y = records(rng, n, 2), records(rng, n, 1)[:, 0]
-    if isinstance(model, DPLogisticCD):
-        y = np.arange(n) % 3
-    X_other, y_other = X.copy(), y.copy()
-    X_other[-1], y_other[-1] = records(rng, 1, 2)[0], y[0]
-    if rng.random() < 0.5:  # the worst: outside all bounds, to the other side
-        X[-1], X_other[-1] = 1e100, 1e100
-        if isinstance(model, DPLogisticCD):
-            y[-1], y_other[-1] = 0, 2
-        else:
-            y[-1], y_other[-1] = -1e100, 1e100
-    if model.adjacency == "add_remove":
-        X_other, y_other = X_other[:-1], y_other[:-1]
-    with Transcript().recording() as here:
-        first = model.fit(X, y)
-        kept = dict(vars(first))
-    with Transcript(replay=here).recording() as there:
-        second = model.fit(X_other, y_other)
-    return kept, vars(second), there
+X_BOUNDS, Y_BOUNDS = {"feature_bounds": (-1.0, 1.0)}, {"target_bounds": (-1.0, 1.0)}
+FITS = {
+    "gaussian": {"noise": "inid_gaussian", "delta": 1e-3},
+    "gaussian, bounds": {"noise": "inid_gaussian", "delta": 0.1, "n_passes": 1, **X_BOUNDS},
+    "pure": {"noise": "iid_laplace", "delta": 0.0, "n_passes": 4},
+    "pure, bounds": {"noise": "spr_laplace", "delta": 0.0, "clip": 0.05, **X_BOUNDS},
+    "auto, no intercept": {"delta": 1e-6, "fit_intercept": False, "alpha": 0.1, **X_BOUNDS},
+}
 
 
-@pytest.mark.parametrize("estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
-@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda s: s["noise"] + str(len(s)))
-def test_whole_fits_to_neighbours_cost_no_more_than_the_guarantee(estimator, adjacency, settings):
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimator, adjacency, name):
+    settings = {"epsilon": 20.0, "adjacency": adjacency, **FITS[name]}
+    classifies = estimator is DPLogisticCD
+    if not classifies and "feature_bounds" in settings:
+        settings.update(Y_BOUNDS)
     rng, largest = np.random.default_rng(1), 0.0
-    for seed in range(25):
-        model = make(estimator, adjacency, settings, random_state=seed)
-        first, second, transcript = two_fits(rng, model)
-        mechanisms, order = transcript.mechanisms, transcript.mechanisms[-1].family.norm_order
-        guarantee = first["privacy_"].guarantee
-        paid = mechanisms[-1].family.resource(guarantee)
-        cost = np.linalg.norm(transcript.shifts(), order)
-        assert cost <= paid
-        descent = np.linalg.norm(transcript.shifts("descent"), order)
-        if transcript.has_descent:
-            assert descent <= mechanisms[-1].resource
-            largest = max(largest, descent / mechanisms[-1].resource)
-        # What is released determines the model, down to the last bit, and all later scales.
-        assert released_text(first) == released_text(second)
+    for seed in range(12):
+        n = 60 + seed % 2
+        X, y = records(rng, n, 2), np.arange(n) % 2 if classifies else records(rng, n, 1)[:, 0]
+        X_other, y_other = X.copy(), y.copy()
+        if seed % 3:  # outside all bounds, to the other side
+            X[-1] = X_other[-1] = 1e100
+            y[-1], y_other[-1] = (0, 1) if classifies else (-1e100, 1e100)
+        else:
+            X_other[-1], y_other[-1] = records(rng, 1, 2)[0], y[0]
+        if adjacency == "add_remove":
+            X_other, y_other = X_other[:-1], y_other[:-1]
+
+        def fit(X, y, seed=seed):
+            return estimator(**settings, random_state=seed).fit(X, y)
+
+        first, second, transcript = two_runs(fit, (X, y), (X_other, y_other), seed)
+        costs = transcript.costs()
+        assert all(cost <= mechanism.resource for mechanism, cost in costs)
+        family = costs[-1][0].family
+        used = np.linalg.norm([cost for _, cost in costs], family.norm_order)
+        assert used <= family.resource(first.privacy_.guarantee)
+        if transcript.meetings[-1].swept:
+            largest = max(largest, costs[-1][1] / costs[-1][0].resource)
+        # The same released numbers give the same model and the same report, to the last bit.
+        assert vars(first).keys() == vars(second).keys()
+        for attribute, value in vars(first).items():
+            assert exact(value) == exact(getattr(second, attribute)), attribute
     assert largest >= 0.99
 
 
-def released_text(attributes):
-    """All that a fit leaves behind, exactly: arrays as bytes."""
+def test_one_record_of_three_classes_costs_no_more_than_is_paid_for():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    X[-1] = 1e100
+    model = DPLogisticCD(20.0, feature_bounds=(-1.0, 1.0), random_state=0, n_passes=3)
+    run = two_runs(lambda X, y: model.fit(X, y).coef_, (X, y), (X, np.r_[y[:-1], 0]), 0)
+    costs = run[2].costs()
+    assert (run[0] == run[1]).all()
+    # two of the three models see the label change
+    assert 0.8 < costs[-1][1] / costs[-1][0].resource <= np.sqrt(2 / 3) + 1e-6
 
-    def exact(value):
-        if isinstance(value, np.ndarray):
-            return value.tobytes()
-        if isinstance(value, tuple):
-            return tuple(map(exact, value))
-        if hasattr(value, "center"):
-            return exact((value.center, value.scale, value.used))
-        return repr(value)
 
-    return {
-        name: exact(value)
-        for name, value in attributes.items()
-        if name.endswith("_") or name == "_standardised"
-    }
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
+def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adjacency, noise):
+    guarantee = PrivacyGuarantee(2000.0, 0.0 if noise == "iid_laplace" else 1e-3)
+    rng, largest = np.random.default_rng(2), {}
+    choices = np.array([[0, 3000], [1, 3500], [1e100, -1e100], [-1e100, 1e100], [-2, 2900.0]])
+    for seed in range(120):
+        data = rng.normal([0.0, 3000.0], [1.0, 2.0], size=(60 + seed % 2, 2))
+        other = data.copy()
+        data[-1], other[-1] = rng.permuted(choices, axis=0)[:2]
+        labels = {}
+
+        def find(table, seed=seed, labels=labels):
+            return private_location_scale(
+                table,
+                guarantee,
+                noise=noise,
+                adjacency=adjacency,
+                n_samples=60.0,
+                random_state=seed,
+                charge=lambda label, mechanism: labels.update({mechanism: label}),
+            )
+
+        neighbour = other if adjacency == "replace_one" else other[:-1]
+        first, second, transcript = two_runs(find, (data,), (neighbour,), seed)
+        assert exact((first.location, first.scale)) == exact((second.location, second.scale))
+        for mechanism, cost in transcript.costs():
+            assert cost <= mechanism.resource
+            share = max(largest.get(labels[mechanism], 0.0), cost / mechanism.resource)
+            largest[labels[mechanism]] = share
+    assert len(largest) == 5
+    assert min(largest.values()) >= 0.99
+
+
+# The account
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("noise", ["auto", "spr_gaussian", "inid_laplace"])
+def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(estimator, adjacency, noise):
+    X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 4
+    for epsilon in (0.01, 1.0, 30.0):
+        for delta in (0.0, 1e-12, 1e-2):
+            if delta == 0.0 and noise == "spr_gaussian":
+                continue
+            for bounds in ({}, X_BOUNDS, {**X_BOUNDS, **Y_BOUNDS}):
+                if estimator is DPLogisticCD and "target_bounds" in bounds:
+                    continue
+                public = {"adjacency": adjacency, "noise": noise, "random_state": 0, **bounds}
+                model = estimator(epsilon, delta, **public).fit(X, y)
+                total = model.privacy_.total
+                assert total.delta(epsilon) <= delta
+                complete = len(bounds) == (1 if estimator is DPLogisticCD else 2)
+                assert total.epsilon(delta) >= (0.95 if complete else 0.5) * epsilon
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"adjacency": "add_remove"}, X_BOUNDS])
+def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
+    monkeypatch, estimator, settings
+):
+    charged, drawn = [], Counter()
+    charge, sample = Account.charge, AdditiveMechanism.sample
+
+    def noted_charge(self, label, mechanism):
+        charge(self, label, mechanism)
+        charged.append(mechanism)
+
+    def noted_sample(self, *args):
+        draws = sample(self, *args)
+        assert any(mechanism is self for mechanism in charged)
+        drawn[id(self)] += len(draws)
+        return draws
+
+    monkeypatch.setattr(Account, "charge", noted_charge)
+    monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
+    rng = np.random.default_rng(0)
+    X = rng.normal(1e5, 1.0, size=(2000, 2))
+    model = estimator(5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)
+    assert drawn == Counter({id(mechanism): mechanism.n_releases for mechanism in charged})
+    n_vectors = sum(release.n_releases for release in model.privacy_.releases)
+    assert n_vectors == sum(drawn.values())
+
+
+def test_a_stage_that_would_overspend_is_refused_and_nothing_is_stored(monkeypatch):
+    charge = Account.charge
+
+    def less(self, label, mechanism):
+        self.guarantee = PrivacyGuarantee(0.9, 1e-6)
+        charge(self, label, mechanism)
+
+    monkeypatch.setattr(Account, "charge", less)
+    model = DPCoordinateDescentRegressor(1.0, 1e-6, random_state=0)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(BudgetExceededError, match="'gradients' would cost"):
+        model.fit(X, X[:, 0])
+    assert not [name for name in vars(model) if name.endswith("_") and "feat" not in name]

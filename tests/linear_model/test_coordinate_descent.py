@@ -93,14 +93,19 @@ def test_public_bounds_save_the_releases_that_would_find_them():
     private, bounded = _model().fit(X, y), _model(**bounds).fit(X, y)
     labels = [[r.label for r in m.privacy_.releases] for m in (private, bounded)]
     assert labels[0][:2] == ["magnitudes", "locations, coarse"]
-    assert labels[1] == ["means", "mean absolute deviations", "gradients"]
+    assert labels[0][5:7] == ["target: magnitudes", "target: locations, coarse"]
+    steps = ["means", "mean absolute deviations"]
+    assert labels[1] == [*steps, *(f"target: {step}" for step in steps), "gradients"]
     assert bounded.score(X, y) > 0.9
 
 
 def test_bounds_may_be_known_for_some_columns_only():
     X, y = _problem()
     model = _model(feature_bounds=([0.0, -np.inf, -5.0], [20.0, np.inf, 5.0])).fit(X, y)
-    assert model.privacy_.releases[0].n_coordinates == 2 * 201  # one feature and the target
+    magnitudes, *_ = model.privacy_.releases
+    assert (magnitudes.label, magnitudes.n_coordinates) == ("magnitudes", 201)  # of one column
+    labels = [release.label for release in model.privacy_.releases]
+    assert {"means", "means of bounded columns"} < set(labels)
     assert model.score(X, y) > 0.9
 
 
@@ -157,8 +162,10 @@ def test_less_epsilon_fits_worse():
 
 def test_drowned_columns_are_left_out_with_a_warning_that_says_what_helps():
     X, y = _problem(200)
-    with pytest.warns(PrivacyWarning, match="leaves out .* epsilon=0.01 .* public bounds"):
+    with pytest.warns(PrivacyWarning, match=r"leaves out 3 of 3 columns: .*epsilon=0.01 .*bounds"):
         model = _model(epsilon=0.01).fit(X, y)
+    with pytest.warns(PrivacyWarning, match=r"predicts 0 everywhere: .*target_bounds"):
+        np.testing.assert_array_equal(model.fit(X, y).predict(X), 0.0)
     np.testing.assert_array_equal(model.coef_, 0.0)
     assert np.isinf(model.clip_range_).all()
 
@@ -181,3 +188,13 @@ def test_generators_are_seeds_too():
     X, y = _problem()
     one, two = (_model(random_state=np.random.default_rng(3)).fit(X, y) for _ in range(2))
     np.testing.assert_array_equal(one.coef_, two.coef_)
+
+
+def test_a_rare_indicator_within_public_bounds_keeps_its_coefficient():
+    rng = np.random.default_rng(0)
+    X = (rng.random((20_000, 1)) < 0.02).astype(float)
+    y = 2.0 * X[:, 0] + 0.1 * rng.normal(size=20_000)
+    bounds = {"feature_bounds": (0, 1), "target_bounds": (-1, 3)}
+    model = _model(n_passes=200, budget_growth=1.0, **bounds).fit(X, y)
+    assert model.coef_[0] == pytest.approx(2.0, abs=0.2)
+    assert model.clip_range_[1, 0] >= 1.0
