@@ -22,6 +22,12 @@ _LINES: dict[str, dict[str, Any]] = {
     "curvature": {"color": "#c1272d", "linewidth": 2.5, "marker": "o", "markersize": 7},
     "spread": {"color": "#1b7f5c", "linewidth": 1, "marker": "^", "markersize": 4},
 }
+_SHUFFLED_LINE: dict[str, Any] = {
+    "label": "ours, i.n.i.d., weights 1/M, permuted passes alone",
+    "color": "#c1272d",
+    "linestyle": "-.",
+    "linewidth": 1.2,
+}
 _PUBLISHED_LINES: dict[str, dict[str, Any]] = {
     "dp_cd": {"color": "black", "linestyle": "--", "marker": "x", "markersize": 5},
     "dp_sgd": {"color": "0.55", "linestyle": ":", "marker": "+", "markersize": 6},
@@ -47,6 +53,8 @@ def save_plot(
         for allocation, text in ALLOCATIONS.items():
             errors = [by_passes[t][allocation]["any"].error for t in passes]
             axis.plot([0, *passes], [start, *errors], label=f"ours, {text}", **_LINES[allocation])
+        errors = [by_passes[t]["curvature"]["shuffled"].error for t in passes]
+        axis.plot([0, *passes], [start, *errors], **_SHUFFLED_LINE)
         limit = max(10, *passes)
         for method, text in (("dp_cd", "DP-CD, published"), ("dp_sgd", "DP-SGD, published")):
             points = {t: e for t, e in published[name][method].items() if t <= limit}

@@ -54,7 +54,7 @@ class Grid:
     orders: Sequence[str] = ORDERS
 
 
-# Wide enough that each allocation, and each order, finds its own best point inside.
+# Wide enough for uniform weights too, which need smaller steps than the others.
 GRIDS = {
     "squared": Grid(clips=(3.4, 4.8, 7.0, 10.0, 15.0), steps=(0.2, 0.4, 0.7, 1.0, 1.2)),
     "logistic": Grid(clips=(1.0, 1.4, 2.0), steps=(1.0, 1.5, 2.0, 2.5)),

@@ -18,7 +18,7 @@ import argparse
 import os
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
@@ -43,7 +43,9 @@ def passes_of(name: str, quick: bool = False) -> list[int]:
     return [t for t in passes if t in (5, 50)] or passes[:1]
 
 
-def measure(problem: Problem, passes: Sequence[int], quick: bool, seeds: Sequence[int], pool: Any):
+def measure(
+    problem: Problem, passes: Sequence[int], quick: bool, seeds: Sequence[int], pool: Executor
+) -> dict[int, dict[str, dict[str, Best]]]:
     """Best grid point of every allocation at every number of passes."""
     grid = (QUICK_GRIDS if quick else GRIDS)[problem.loss]
     # With C_j proportional to sqrt(M_j) the weighted optimum is "spr"; on standardised columns all
@@ -52,7 +54,7 @@ def measure(problem: Problem, passes: Sequence[int], quick: bool, seeds: Sequenc
     for name in ("spr", "uniform"):
         if same_noise(problem, name, "curvature"):
             served[name] = "curvature"
-    results = {}
+    results: dict[int, dict[str, dict[str, Best]]] = {}
     for n_passes in passes:
         runs = {
             name: sweep(problem, name, n_passes, grid, seeds, pool)

@@ -121,10 +121,16 @@ def calibrations_remembered() -> Iterator[None]:
 
     with config_context(skip_parameter_validation=True), pytest.MonkeyPatch.context() as patch:
         patch.setattr(AdditiveMechanism, "privacy_loss", remembered_loss)
-        for name, module in sorted(sys.modules.items()):
-            if name.startswith("skdpnoise") and getattr(module, "calibrate", None) is calibrate:
-                patch.setattr(module, "calibrate", remembered)
+        replace_everywhere(patch, calibrate, remembered)
         yield
+
+
+def replace_everywhere(patch: pytest.MonkeyPatch, function: Any, other: Any) -> None:
+    """Replace a function in every module of the library that has imported it."""
+    for module_name, module in sorted(sys.modules.items()):
+        if module_name.startswith("skdpnoise."):
+            for name in [n for n, value in vars(module).items() if value is function]:
+                patch.setattr(module, name, other)
 
 
 class Meeting(NamedTuple):

@@ -39,15 +39,16 @@ RUNS = 2000  # on each of the two data sets
 GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian"}
 LAPLACE = {"epsilon": 1.5, "delta": 0.0, "noise": "inid_laplace", "fit_intercept": False}
 X_BOUNDS = {"feature_bounds": (-2.0, 2.0)}
-BOUNDS = {**X_BOUNDS, "target_bounds": (-2.0, 2.0)}
+Y_BOUNDS = {"target_bounds": (-2.0, 2.0)}
+BOUNDS = {**X_BOUNDS, **Y_BOUNDS}
 ADD = {"adjacency": "add_remove"}
 # One pass and few coordinates: the budget sits in few numbers, where an attack sees it best.
 PASS = {"n_passes": 1, "clip": 0.2}
 
 FITS = {
-    "regressor, gaussian, replace one, no bounds": (
-        DPCoordinateDescentRegressor(**GAUSSIAN, **PASS, fit_intercept=False),
-        400,
+    "regressor, gaussian, replace one, no bounds of features": (
+        DPCoordinateDescentRegressor(**GAUSSIAN, **PASS, **Y_BOUNDS, fit_intercept=False),
+        200,
     ),
     "regressor, pure laplace, add or remove, bounds": (
         DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **ADD, **PASS),
@@ -100,8 +101,8 @@ def halve(monkeypatch, stage):
 
 
 BROKEN = {
-    "gaussian": (DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **PASS), 1000),
-    "laplace": (DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **PASS), 1500),
+    "gaussian": (DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **PASS), 800),
+    "laplace": (DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **PASS), 1200),
 }
 
 
