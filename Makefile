@@ -11,7 +11,7 @@ PIP := bin/python -m pip install --quiet --disable-pip-version-check
 # Run-time dependencies, and the frames that scikit-learn reads, at the lower end of their ranges.
 PINS := import tomllib; \
   project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  frames = [r for r in project["optional-dependencies"]["test"] if r[:6] in ("pandas", "polars")]; \
+  frames = [r for r in project["optional-dependencies"]["test"] if r[:6] == "polars"]; \
   print(*(r.replace(">=", "==") for r in project["dependencies"] + frames))
 
 .PHONY: help demo test test-oldest lint clean

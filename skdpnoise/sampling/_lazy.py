@@ -9,7 +9,7 @@ the count to zero begins a new number.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numba import njit
@@ -27,11 +27,16 @@ DIGIT_BITS = 8
 UNDECIDED = -1
 
 
-def new_numbers(n: int, width: int, constants: Sequence[int] = ()) -> NDArray[np.int64]:
+def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> NDArray[np.int64]:
     """Return a table of `n` new numbers and, after them, constants of which every digit is known.
 
     A constant c is given as the integer part of c * 2**CAPACITY.
     """
+    return _table(n, width, constants).copy()
+
+
+@cache
+def _table(n: int, width: int, constants: tuple[int, ...]) -> NDArray[np.int64]:
     places = range(CAPACITY - width, -1, -width)
     table = np.zeros((n + len(constants), 1 + len(places)), dtype=np.int64)
     for row, constant in enumerate(constants, start=n):

@@ -18,7 +18,7 @@ from skdpnoise.sampling.words import RandomWords
 _MEAN_BITS = 38.5
 
 
-def _integer_part_cdf() -> list[int]:
+def _integer_part_cdf() -> tuple[int, ...]:
     r"""Return P(k <= i) for :math:`P(k) \propto e^{-k^2/2}`, as integers out of 2**CAPACITY.
 
     Truncated; up to the first i that `CAPACITY` bits do not tell from 1.
@@ -28,7 +28,7 @@ def _integer_part_cdf() -> list[int]:
         weights = [(Decimal(-k * k) / 2).exp() for k in range(40)]
         sums = accumulate(weights)
         cdf = [int(2**CAPACITY * partial / sum(weights)) for partial in sums]
-    return cdf[: cdf.index(2**CAPACITY - 1) + 1]
+    return tuple(cdf[: cdf.index(2**CAPACITY - 1) + 1])
 
 
 _CDF = _integer_part_cdf()
