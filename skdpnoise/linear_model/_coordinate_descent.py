@@ -43,7 +43,8 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         Whether neighbouring data sets differ in the value of one record, or in its presence. The
         number of records is public in the first case and is bought privately in the second.
     alpha : float, default=0.0
-        Strength of the penalty, on coefficients of standardised columns.
+        Strength of the penalty, on coefficients of standardised columns. Clipped gradients are
+        weaker than whole ones, so that it shrinks more than the same value in scikit-learn.
     l1_ratio : float, default=0.5
         Mix of the penalty, 1 for the lasso and 0 for ridge.
     fit_intercept : bool, default=True
