@@ -11,7 +11,7 @@ __all__ = ["CallbackSupportMixin", "collect_passes", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # scikit-learn below 1.9
+except ImportError:  # scikit-learn below 1.9: stand-ins of the same names, hence the redefinition
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for scikit-learn's mixin; offers no ``set_callbacks``."""
