@@ -15,6 +15,7 @@ from scipy.stats import beta
 from sklearn import config_context
 
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.mechanisms._losses import worst_shift
 from skdpnoise.privacy import PrivacyLoss
 from tests._statistics import FALSE_ALARM
 
@@ -198,6 +199,17 @@ class Transcript:
             (mechanism, float(np.linalg.norm(np.concatenate(parts), mechanism.family.norm_order)))
             for mechanism, parts in changes.items()
         ]
+
+
+def resource(mechanism: AdditiveMechanism) -> float:
+    """Return the worst norm of change over scale that a mechanism's loss covers."""
+    return worst_shift(
+        mechanism.scale,
+        mechanism.sensitivity,
+        mechanism.n_releases,
+        mechanism.bits,
+        mechanism.family.norm_order,
+    )
 
 
 class _Draws(np.ndarray):

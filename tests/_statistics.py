@@ -62,18 +62,21 @@ def fit_pvalue(draws, noise, bits, *, scale=1.0) -> float:
     return min(1.0, 2.0 * min(binned, distance_pvalue(draws, noise, bits, scale=scale)))
 
 
-def hockey_stick(logpdf, shift: float, epsilon: float, reach: float) -> float:
+def hockey_stick(logpdf, shift: float, epsilon: float, reach: float, kinks=()) -> float:
     r"""Return the integral of max(0, f(z) - e^epsilon f(z - shift)) over abs(z) <= reach.
 
     This is the smallest delta of noise of unit scale on a query that moves by `shift`. Gauss's
-    rule on short panels that end at every kink of the integrand.
+    rule on short panels that end at every kink of the integrand; `kinks` are those of the density.
     """
+    kinks = np.concatenate([[0.0], np.asarray(kinks, dtype=float)])
+    kinks = np.concatenate([kinks, -kinks])
 
     def excess(z: NDArray[np.float64]) -> NDArray[np.float64]:
-        return logpdf(z) - logpdf(z - shift) - epsilon
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(logpdf(z) - logpdf(z - shift) - epsilon, nan=-1.0)
 
     ends = np.linspace(-reach, reach, 2001)
-    ends = np.union1d(ends, [0.0, shift])
+    ends = np.union1d(ends, np.concatenate([kinks, kinks + shift]))
     signs = np.sign(excess(ends))
     (changed,) = np.nonzero(signs[:-1] * signs[1:] < 0)
     low, high = ends[changed], ends[changed + 1]

@@ -8,8 +8,8 @@ import numpy as np
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._defaults import COUNT_SHARE, REFERENCE_PASSES, scaling_share
-from skdpnoise.mechanisms import calibrate
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.mechanisms import calibrate, shared_budget
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
@@ -24,10 +24,10 @@ class Budget:
     """
 
     noise: str
-    count: PrivacyLoss | None
-    features: PrivacyLoss
-    target: PrivacyLoss
-    descent: PrivacyLoss
+    count: LossBudget | None
+    features: LossBudget
+    target: LossBudget
+    descent: LossBudget
 
 
 def split_budget(
@@ -39,15 +39,13 @@ def split_budget(
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
 
-    "auto" takes the family with the smallest expected error for the gradients of a few passes over
-    all coordinates. A target gets as much for its scaling as several features, since without its
+    A target gets as much for its scaling as several features, since without its
     scale there is no model at all.
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    whole = calibrate(noise, gradients, guarantee, n_releases=REFERENCE_PASSES)
-    total = whole.privacy_loss()
+    noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES)
     count = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     needs = [_need(feature_bounds)]
     all_bounds = feature_bounds
@@ -57,7 +55,7 @@ def split_budget(
     scaling = (1.0 - count) * scaling_share(bool(np.isfinite(all_bounds).all()))
     shares = [total.share(scaling * need / sum(needs)) for need in needs]
     return Budget(
-        whole.noise,
+        noise,
         total.share(count) if count else None,
         shares[0],
         shares[-1],

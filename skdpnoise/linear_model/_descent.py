@@ -14,6 +14,7 @@ from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sensitivity import clipped_gradient
 from skdpnoise.solvers import coordinate_descent
@@ -78,7 +79,8 @@ def plan_descent(
     adjacency = estimator.adjacency
     ones = np.ones(n_coordinates)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), budget.descent)
-    order = one_pass.family.norm_order
+    # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
+    order = 1.0 if isinstance(budget.descent, PureLoss) else 2.0
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
     auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), loss)
     n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)

@@ -1,20 +1,56 @@
-"""What is released: calibrated noise on vectors and histograms."""
+"""What is released: calibrated noise on vectors, sums, histograms, and private selection."""
 
+from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
+from skdpnoise.mechanisms.aggregates import (
+    PrivateEstimate,
+    private_count,
+    private_histogram,
+    private_mean,
+    private_sum,
+)
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
+from skdpnoise.mechanisms.bounded_counts import BoundedCountsMechanism, bounded_counts
 from skdpnoise.mechanisms.calibrate import calibrate, noise_options
+from skdpnoise.mechanisms.correlated import CorrelatedSumMechanism, correlated_sum
 from skdpnoise.mechanisms.histogram import noisy_histogram
+from skdpnoise.mechanisms.k_norm import KNormMechanism, k_norm
+from skdpnoise.mechanisms.l1_staircase import L1StaircaseMechanism, l1_staircase
 from skdpnoise.mechanisms.location_scale import LocationScale, private_location_scale
+from skdpnoise.mechanisms.selection import (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    private_argmax,
+)
 
 __all__ = [
     "AdditiveMechanism",
+    "BoundedCountsMechanism",
+    "CorrelatedSumMechanism",
+    "ExponentialMechanism",
+    "KNormMechanism",
+    "L1StaircaseMechanism",
     "LocationScale",
     "Mechanism",
+    "PermuteAndFlip",
+    "PrivateEstimate",
+    "ReportNoisyMax",
     "allocate",
+    "bounded_counts",
     "calibrate",
     "capped_profile",
+    "correlated_sum",
+    "k_norm",
+    "l1_staircase",
     "noise_options",
     "noisy_histogram",
+    "private_argmax",
+    "private_count",
+    "private_histogram",
     "private_location_scale",
+    "private_mean",
+    "private_sum",
+    "shared_budget",
     "worst_case_norm",
 ]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, PrivacyLoss
+from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
@@ -44,7 +44,7 @@ class Releases:
     charge: Charge
 
     def fullest_bins(
-        self, counts: NDArray[np.int64], loss: PrivacyLoss, label: str, *, paired: bool = False
+        self, counts: NDArray[np.int64], loss: LossBudget, label: str, *, paired: bool = False
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Release histograms, one per row; return their fullest bins and whether they stand out.
 
@@ -69,7 +69,7 @@ class Releases:
         columns: Sequence[NDArray[np.floating]],
         contribution: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
         interval: tuple[float, float],
-        loss: PrivacyLoss,
+        loss: LossBudget,
         label: str,
     ) -> tuple[NDArray[np.float64], float]:
         """Release one sum per column; return the sums and the standard deviation of the noise.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms._releases import Releases, blocks
-from skdpnoise.privacy import PrivacyLoss
+from skdpnoise.privacy import LossBudget
 from skdpnoise.sampling import permutation
 
 __all__ = ["find_bins"]
@@ -20,7 +20,7 @@ _DIGIT_BITS = 11  # bits of a location that one histogram finds
 
 def find_bins(
     columns: Sequence[NDArray[np.floating]],
-    losses: tuple[PrivacyLoss, PrivacyLoss, PrivacyLoss],
+    losses: tuple[LossBudget, LossBudget, LossBudget],
     releases: Releases,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Return locations, magnitudes, and which columns have both.
@@ -40,7 +40,7 @@ def find_bins(
 
 
 def _magnitudes(
-    columns: Sequence[NDArray[np.floating]], loss: PrivacyLoss, releases: Releases
+    columns: Sequence[NDArray[np.floating]], loss: LossBudget, releases: Releases
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
     matching = permutation(releases.words, len(columns[0]))  # secret, and never released
@@ -59,8 +59,8 @@ def _magnitudes(
 def _locations(
     columns: Sequence[NDArray[np.floating]],
     magnitude: NDArray[np.float64],
-    coarse: PrivacyLoss,
-    fine: PrivacyLoss,
+    coarse: LossBudget,
+    fine: LossBudget,
     releases: Releases,
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return centres of well-filled bins two magnitudes wide, and which columns have one.

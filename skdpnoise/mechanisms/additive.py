@@ -8,10 +8,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._quanta import nearest_quanta, rounding_cost
-from skdpnoise.mechanisms.allocation import worst_case_norm
+from skdpnoise.mechanisms._losses import explanation, own_loss
+from skdpnoise.mechanisms._quanta import nearest_quanta
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import PrivacyLoss, check_count
+from skdpnoise.privacy import LossBudget, PrivacyLoss, check_count
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -53,15 +53,25 @@ class AdditiveMechanism:
               \qquad q_j = 2^{-B} s_j
 
     with Z_j of unit scale, s the scales and B the bits. Made by
-    :func:`~skdpnoise.mechanisms.calibrate`.
+    :func:`~skdpnoise.mechanisms.calibrate`, which says why it chose this noise: :meth:`explain`.
 
     **Guarantee.** Neighbours are those of the sensitivity profile: per release and coordinate, one
     record moves f by at most λ_j, and jointly within its l1 and l2 bounds. Clipping and rounding to
-    integer quanta then moves the integer by at most λ_j/q_j + 1. Rounded noise on an integer is the
-    rounding of real noise on it, which is post-processing, so the loss is that of the family for
-    the worst |d/s|_q over all releases, where by Minkowski's inequality the rounding of the value
-    adds at most (T K)^{1/q} 2^{-B}, for T releases and K coordinates that can move. Multiplying by
-    q_j is post-processing. The charge covers ``n_releases`` releases, chosen adaptively.
+    integer quanta then moves the integer by at most λ_j/q_j + 1, so in units of the noise by at
+    most λ_j/s_j + 2^-B. (Noise on the integers has q_j = 1 and a query that is integer already.)
+    Rounded noise on an integer is the rounding of real noise on it, which is post-processing, and
+    multiplying by q_j is too. So the loss is that of the real noise for the worst change:
+
+    - Normal noise: |d/s|_2 decides, and its worst case over box and balls is computed.
+    - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
+      grows with its change, and the losses of the coordinates compose.
+    - With one, and log-concave noise: d is no worse than one coordinate moved by |d/s|_1, whose
+      worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a), so
+      the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
+      the tensor product of two trade-off functions lies above that composition (go from (0, 0) to
+      (a, b) by way of (a, 0)).
+
+    The charge covers ``n_releases`` releases, chosen adaptively.
     The profile must bound the value *as computed*: sum integers, or add the floating-point error of
     the sum to λ.
 
@@ -80,11 +90,20 @@ class AdditiveMechanism:
         What one record can do to one release.
     n_releases : int, default=1
         Number of releases that are charged for.
+    families : tuple of Noise or None, default=None
+        The family of each coordinate, or one for all; None is that of the name.
+    promise : PureLoss, GaussianLoss or None, default=None
+        A loss that contains this mechanism's own, and is charged for in its place. Adaptive budgets
+        are added up in it; :func:`~skdpnoise.mechanisms.calibrate` sets it where it has proved it.
+    considered : tuple of (str, float or str), default=()
+        What was compared: names with their expected errors, or with the reason of their refusal.
 
     References
     ----------
     Mironov, "On significance of the least significant bits for differential privacy", CCS 2012 (why
-    integers). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5 (the scales).
+    integers). Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14
+    and Lemma A.5 (groups, and the triangle inequality of trade-off functions). Muthukrishnan and
+    Kalyani, arXiv:2302.03511, Theorems 4 and 5 (the scales).
 
     Examples
     --------
@@ -103,16 +122,23 @@ class AdditiveMechanism:
     bits: int
     sensitivity: SensitivityProfile
     n_releases: int = 1
+    families: tuple[Noise, ...] | None = None
+    promise: LossBudget | None = None
+    considered: tuple[tuple[str, float | str], ...] = ()
 
     def __post_init__(self) -> None:
         scale = np.array(self.scale, dtype=np.float64)
         scale.flags.writeable = False
         object.__setattr__(self, "scale", scale)
+        if self.families is None:
+            family = get_noise(self.noise.partition("_")[2])
+            object.__setattr__(self, "families", (family,))
 
     @property
     def family(self) -> Noise:
-        """The noise family, of unit scale."""
-        return get_noise(self.noise.partition("_")[2])
+        """The noise family of the first coordinate."""
+        assert self.families is not None
+        return self.families[0]
 
     @property
     def quantum(self) -> NDArray[np.float64]:
@@ -122,17 +148,8 @@ class AdditiveMechanism:
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
         """Standard deviation of the noise, of the shape and in the units of scale."""
-        deviation: NDArray[np.float64] = self.scale * np.sqrt(self.family.variance)
+        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._moments(2.0))
         return deviation
-
-    @property
-    def resource(self) -> float:
-        """The worst |d/s|_q of all releases, rounding included: what the loss is charged for."""
-        order = self.family.norm_order
-        worst = worst_case_norm(self.scale, self.sensitivity, order)
-        if self.scale.ndim == 1:
-            worst *= self.n_releases ** (1.0 / order)
-        return worst + rounding_cost(self.sensitivity, self.n_releases, self.bits, order)
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what ``n_releases`` releases cost together.
@@ -140,6 +157,7 @@ class AdditiveMechanism:
         Returns
         -------
         PrivacyLoss
+            The promise, if there is one, else :meth:`own_loss`.
 
         Examples
         --------
@@ -149,7 +167,25 @@ class AdditiveMechanism:
         >>> print(calibrate("inid_gaussian", profile, GaussianLoss(0.5)).privacy_loss())
         0.5-GDP
         """
-        return self.family.loss(self.resource)
+        return self.own_loss() if self.promise is None else self.promise
+
+    def own_loss(self) -> PrivacyLoss:
+        """Return the loss that follows from the scales, whatever was promised.
+
+        Returns
+        -------
+        PrivacyLoss
+            Gaussian if all noise is, else numeric.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.privacy import PureLoss
+        >>> profile = SensitivityProfile([1.0, 4.0])
+        >>> calibrate("inid_laplace", profile, PureLoss(0.5)).own_loss()
+        NumericLoss(2 x Laplace)
+        """
+        return own_loss(self)
 
     def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
         """Return the noise of the first releases, in quanta.
@@ -184,9 +220,7 @@ class AdditiveMechanism:
         if n_draws is not None:
             count = check_count("AdditiveMechanism.sample", "n_draws", n_draws)
         self._check_charged("n_draws", count)
-        draws = self.family.sample_rounded(
-            words, (count, self.sensitivity.n_coordinates), self.bits
-        )
+        draws = self._draws(words, count)
         draws[np.broadcast_to(self._rows(self.scale, count) == 0.0, draws.shape)] = 0
         return draws
 
@@ -246,6 +280,11 @@ class AdditiveMechanism:
                 "remove or replace NaN and infinity before the query is computed."
             )
         rows = array.reshape(-1, n_coordinates).astype(np.float64)
+        if self.family.lattice and (rows != np.rint(rows)).any():
+            raise ValueError(
+                "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
+                f"for noise={self.noise!r}, which lives on the integers. Use another noise."
+            )
         self._check_charged("value", len(rows))
         draws = self.sample(random_words(random_state), len(rows))
         quantum = np.broadcast_to(self._rows(self.quantum, len(rows)), rows.shape)
@@ -281,15 +320,34 @@ class AdditiveMechanism:
         8.0
         """
         shape = (self.n_releases, self.sensitivity.n_coordinates)
-        errors = np.broadcast_to(self.scale**p, shape)
+        errors = np.broadcast_to(self.scale**p * self._moments(p), shape)
         if weights is not None:
             errors = errors * np.asarray(weights, dtype=np.float64)
-        return float(errors.sum()) * self.family.absolute_moment(p)
+        return float(errors.sum())
 
     @property
     def mean_squared_error(self) -> float:
         """Expected squared error per coordinate and release."""
         return self.expected_error() / (self.n_releases * self.sensitivity.n_coordinates)
+
+    def explain(self) -> str:
+        """Say what was chosen, what it costs, and what else was considered; public facts only.
+
+        Returns
+        -------
+        str
+            One line for each noise that was compared, from the smallest expected error up.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.privacy import PrivacyGuarantee
+        >>> profile = SensitivityProfile([1.0, 4.0])
+        >>> print(calibrate("inid_laplace", profile, PrivacyGuarantee(1.0)).explain())
+        inid_laplace: scale 3.51984 to 5.5874, 2 coordinates, 1 release, 1-DP
+        expected squared error 87.2167 in all
+        """
+        return explanation(self)
 
     def __repr__(self) -> str:
         return (
@@ -297,6 +355,23 @@ class AdditiveMechanism:
             f"{self.scale.max():.6g}, n_coordinates={self.sensitivity.n_coordinates}, "
             f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
         )
+
+    def _moments(self, p: float) -> NDArray[np.float64]:
+        """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
+        assert self.families is not None
+        known = {family: family.absolute_moment(p) for family in set(self.families)}
+        return np.array([known[family] for family in self.families])
+
+    def _draws(self, words: RandomWords, count: int) -> NDArray[np.int64]:
+        assert self.families is not None
+        n_coordinates = self.sensitivity.n_coordinates
+        if len(self.families) == 1:
+            return self.family.sample_rounded(words, (count, n_coordinates), self.bits)
+        draws = np.empty((count, n_coordinates), dtype=np.int64)
+        for family in dict.fromkeys(self.families):
+            (members,) = np.nonzero([other == family for other in self.families])
+            draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
+        return draws
 
     def _rows(self, values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         return values if values.ndim == 1 else values[:count]

@@ -242,7 +242,7 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
             part = np.clip((1.0 - before) / cost, 0.0, 1.0) ** (1.0 / order)
             within = norm(part * limit[ranked] / scale[ranked], order)
         else:
-            shape = (scale.min() / scale) ** (order / (r - order))
+            shape = np.maximum((scale.min() / scale) ** (order / (r - order)), 1e-140)
             within = radius * norm(fill(limit / radius, shape, r) / scale, order)
         worst = min(worst, within)
     return worst

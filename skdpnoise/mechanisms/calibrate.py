@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._geometry import moving_coordinates
+from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
+from skdpnoise.mechanisms._mixtures import propose_mixture
+from skdpnoise.mechanisms._numeric import Criterion, Request, propose
 from skdpnoise.mechanisms._quanta import rounding_cost
+from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import RULES, allocate
-from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, check_count, check_real
+from skdpnoise.noises import Noise, get_noise, noise_names
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    check_count,
+    check_real,
+    gdp_mu,
+)
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
+
+MIXTURE = "inid_mixture"
+"""Laplace noise on the coordinates that dominate, normal noise on the others."""
 
 _STEPS = 24  # one record's bound spans at least 2**24 quanta
 _FEWEST_BITS, _MOST_BITS = 16, 52
@@ -29,20 +46,21 @@ def noise_options() -> list[str]:
     Returns
     -------
     list of str
-        ``"auto"`` and every ``"<rule>_<family>"``.
+        ``"auto"``, ``"inid_mixture"`` and every ``"<rule>_<family>"``.
 
     Examples
     --------
     >>> {"auto", "inid_gaussian", "iid_laplace"} <= set(noise_options())
     True
     """
-    return ["auto", *(f"{rule}_{family}" for rule in RULES for family in noise_names())]
+    names = [f"{rule}_{family}" for rule in RULES for family in noise_names()]
+    return ["auto", MIXTURE, *names]
 
 
 def calibrate(
     noise: str,
     sensitivity: SensitivityProfile,
-    guarantee: PrivacyGuarantee | PrivacyLoss,
+    guarantee: PrivacyGuarantee | LossBudget,
     *,
     n_releases: int = 1,
     weights: ArrayLike | None = None,
@@ -67,8 +85,9 @@ def calibrate(
         by public facts alone.
     sensitivity : SensitivityProfile
         What one record can do to one release, under the neighbouring relation wanted.
-    guarantee : PrivacyGuarantee or PrivacyLoss
-        What all the releases together may cost.
+    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+        What all the releases together may cost. A loss is also what the mechanism then promises
+        and is charged.
     n_releases : int, default=1
         Number of releases, which may be chosen adaptively.
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
@@ -109,33 +128,70 @@ def calibrate(
     checked = None
     if weights is not None:
         checked = _check_weights(weights, sensitivity.n_coordinates, n_releases)
+    request = Request(sensitivity, n_releases, checked, p)
     if noise != "auto":
-        return _calibrate(noise, sensitivity, guarantee, n_releases, checked, p)
-    candidates, refusals = [], []
-    for family in noise_names():
+        return _calibrate(noise, request, guarantee)
+    return _best(request, guarantee)
+
+
+def _best(request: Request, guarantee: PrivacyGuarantee | LossBudget) -> AdditiveMechanism:
+    """Return the mechanism of the smallest expected error, with all that was compared."""
+    candidates: list[AdditiveMechanism] = []
+    considered: list[tuple[str, float | str]] = []
+    # Whether the query is integer cannot be seen from its sensitivity: no discrete noise.
+    names = [f"inid_{name}" for name in noise_names() if not get_noise(name).lattice]
+    for noise in [*names, MIXTURE]:
         try:
-            candidates.append(
-                _calibrate(f"inid_{family}", sensitivity, guarantee, n_releases, checked, p)
-            )
+            candidates.append(_calibrate(noise, request, guarantee))
         except ValueError as refusal:
-            refusals.append(str(refusal))
+            considered.append((noise, f"refused: {refusal}"))
+        else:
+            error = candidates[-1].expected_error(request.p, request.weights)
+            considered.append((noise, error))
     if not candidates:
-        raise ValueError("No noise family can give the guarantee. " + " ".join(refusals))
-    return min(candidates, key=lambda mechanism: mechanism.expected_error(p, checked))
+        raise ValueError(
+            "No noise family can give the guarantee. "
+            + " ".join(str(reason) for _, reason in considered)
+        )
+    best = min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
+    return replace(best, considered=tuple(considered))
 
 
 def _calibrate(
-    noise: str,
-    sensitivity: SensitivityProfile,
-    guarantee: PrivacyGuarantee | PrivacyLoss,
-    n_releases: int,
-    weights: NDArray[np.float64] | None,
-    p: float,
+    noise: str, request: Request, guarantee: PrivacyGuarantee | LossBudget
 ) -> AdditiveMechanism:
+    if noise == MIXTURE:
+        return _mixture(request, guarantee)
+    family = get_noise(noise.partition("_")[2])
+    if family.norm_order == 2.0:
+        return _by_norm(noise, request, _mu(guarantee, noise), None)
+    epsilon = _pure_epsilon(guarantee)
+    if epsilon is None:
+        assert isinstance(guarantee, PrivacyGuarantee | GaussianLoss)
+        return _by_loss(noise, request, guarantee)
+    if not family.supports_pure:
+        raise ValueError(_no_pure(noise))
+    if family.norm_order is None:
+        return by_shape(noise, request, PureLoss(epsilon))
+    return _by_norm(noise, request, epsilon, PureLoss(epsilon))
+
+
+def _by_norm(
+    noise: str, request: Request, resource: float, promise: PureLoss | None
+) -> AdditiveMechanism:
+    """Return a mechanism whose worst |d/s|_q is the resource."""
     rule, _, name = noise.partition("_")
-    family = get_noise(name)
-    resource, order = family.resource(guarantee), family.norm_order
-    unit = allocate(rule, sensitivity, order=order, n_releases=n_releases, weights=weights, p=p)
+    order = get_noise(name).norm_order
+    assert order is not None
+    sensitivity, n_releases = request.sensitivity, request.n_releases
+    unit = allocate(
+        rule,
+        sensitivity,
+        order=order,
+        n_releases=n_releases,
+        weights=request.weights,
+        p=request.p,
+    )
     bits = _bits(unit / resource, sensitivity)
     available = resource - rounding_cost(sensitivity, n_releases, bits, order)
     if available <= 0.0:
@@ -148,11 +204,126 @@ def _calibrate(
     margin = _MARGIN + 4.0 * unit.size * np.finfo(np.float64).eps
     scale = unit / (available * (1.0 - margin))
     _check_magnitude(scale, bits)
-    mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, n_releases)
-    while mechanism.resource > resource:
+    while worst_shift(scale, sensitivity, n_releases, bits, order) > resource:
         scale = scale * (1.0 + _MARGIN)
-        mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, n_releases)
-    return mechanism
+    return AdditiveMechanism(noise, scale, bits, sensitivity, n_releases, promise=promise)
+
+
+def _by_loss(
+    noise: str, request: Request, target: PrivacyGuarantee | GaussianLoss
+) -> AdditiveMechanism:
+    """Return a mechanism whose numeric loss meets the target."""
+    rule, _, name = noise.partition("_")
+    if isinstance(target, GaussianLoss) and not _fits_gaussian(get_noise(name)):
+        raise ValueError(
+            f"The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
+            f"contain, one of {_names(_fits_gaussian)}, for a budget in mu. Got {noise!r} instead, "
+            "which discloses everything with a small probability. Choose one of those, or give a "
+            "PrivacyGuarantee."
+        )
+    if get_noise(name).lattice or not get_noise(name).log_concave:
+        return by_shape(noise, request, target)
+    proposal = propose(rule, name, request, target)
+    found = _checked(
+        noise, proposal.scale, (proposal.family,), proposal.sensitivity, request, target
+    )
+    if get_noise(name).norm_order is None or isinstance(target, GaussianLoss):
+        return found
+    # Pure privacy is more than what is asked for; a search may miss it by a hair.
+    pure = _by_norm(noise, request, target.epsilon, None)
+    return min(found, pure, key=lambda one: one.expected_error(request.p, request.weights))
+
+
+def _mixture(request: Request, guarantee: PrivacyGuarantee | LossBudget) -> AdditiveMechanism:
+    """Return Laplace noise on dominant coordinates and normal noise on the others."""
+    if not isinstance(guarantee, PrivacyGuarantee) or guarantee.delta == 0.0:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
+            "with delta > 0. Give one, or choose a single family."
+        )
+    proposal = propose_mixture(request, guarantee)
+    if proposal is None:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, but no coordinate dominates "
+            "sensitivity.per_coordinate. Choose a single family, or 'auto'."
+        )
+    scale, families = proposal
+    box = SensitivityProfile(request.sensitivity.per_coordinate)
+    return _checked(MIXTURE, scale, families, box, request, guarantee)
+
+
+def _checked(
+    noise: str,
+    scale: NDArray[np.float64],
+    families: tuple[Noise, ...],
+    sensitivity: SensitivityProfile,
+    request: Request,
+    target: PrivacyGuarantee | GaussianLoss,
+) -> AdditiveMechanism:
+    """Return the mechanism of a proposal, its scales raised until its own loss meets the target."""
+    bits = _bits(scale, sensitivity)
+    promise = target if isinstance(target, GaussianLoss) else None
+    scale, more = scale * (1.0 + 1e-7), 1e-6
+    while True:
+        _check_magnitude(scale, bits)
+        mechanism = AdditiveMechanism(
+            noise,
+            scale,
+            bits,
+            sensitivity,
+            request.n_releases,
+            families=families,
+            promise=promise,
+        )
+        if _meets(mechanism, target):
+            return mechanism
+        scale, more = scale * (1.0 + more), 2.0 * more
+
+
+def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | GaussianLoss) -> bool:
+    if isinstance(target, PrivacyGuarantee):
+        return mechanism.own_loss().delta(target.epsilon) <= target.delta
+    merged = merges(mechanism.sensitivity, (mechanism.family,))
+    values, counts = shifts(
+        mechanism.scale, mechanism.sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
+    )
+    group = (mechanism.family, values.ravel(), counts.ravel())
+    return Criterion(target).excess([group]) <= 0.0
+
+
+def _mu(guarantee: PrivacyGuarantee | LossBudget, noise: str) -> float:
+    if isinstance(guarantee, GaussianLoss):
+        return guarantee.mu
+    if isinstance(guarantee, PureLoss) or guarantee.delta == 0.0:
+        raise ValueError(_no_pure(noise))
+    return gdp_mu(guarantee.epsilon, guarantee.delta)
+
+
+def _pure_epsilon(guarantee: PrivacyGuarantee | LossBudget) -> float | None:
+    if isinstance(guarantee, PureLoss):
+        return guarantee.pure_epsilon
+    if isinstance(guarantee, PrivacyGuarantee) and guarantee.delta == 0.0:
+        return guarantee.epsilon
+    return None
+
+
+def _no_pure(noise: str) -> str:
+    return (
+        "The 'noise' parameter of calibrate must name a family that can give pure privacy "
+        f"(delta=0) for this guarantee, one of {_names(lambda family: family.supports_pure)}. Got "
+        f"{noise!r} instead. Choose one of those or a delta > 0."
+    )
+
+
+def _fits_gaussian(family: Noise) -> bool:
+    """Whether a Gaussian loss can contain the family's: no total disclosure, and a proof."""
+    bounded = bool(np.isfinite(family.max_loss(1.0)))
+    unbounded = family.log_concave and not family.lattice
+    return bounded or (unbounded and float(family.hockey_stick(1e4, 1.0)) == 0.0)
+
+
+def _names(suitable: Callable[[Noise], bool]) -> str:
+    return ", ".join(repr(name) for name in noise_names() if suitable(get_noise(name)))
 
 
 def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
@@ -169,10 +340,11 @@ def _check_types(noise: object, sensitivity: object, guarantee: object) -> None:
             "The 'sensitivity' parameter of calibrate must be a SensitivityProfile. Got an object "
             f"of type {type(sensitivity).__name__} instead."
         )
-    if not isinstance(guarantee, PrivacyGuarantee | PrivacyLoss):
+    if not isinstance(guarantee, PrivacyGuarantee | PureLoss | GaussianLoss):
         raise TypeError(
-            "The 'guarantee' parameter of calibrate must be a PrivacyGuarantee or a PrivacyLoss. "
-            f"Got an object of type {type(guarantee).__name__} instead."
+            "The 'guarantee' parameter of calibrate must be a PrivacyGuarantee, a PureLoss or a "
+            "GaussianLoss: other losses cannot be compared with the noise at every epsilon. Got "
+            f"an object of type {type(guarantee).__name__} instead."
         )
     options = noise_options()
     allowed = f"The 'noise' parameter of calibrate must be a str among {options}"

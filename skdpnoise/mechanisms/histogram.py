@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["noisy_histogram"]
@@ -17,7 +17,7 @@ __all__ = ["noisy_histogram"]
 
 def noisy_histogram(
     counts: ArrayLike,
-    guarantee: PrivacyGuarantee | PrivacyLoss,
+    guarantee: PrivacyGuarantee | LossBudget,
     *,
     adjacency: Adjacency | None = None,
     sensitivity: SensitivityProfile | None = None,
@@ -38,7 +38,7 @@ def noisy_histogram(
     ----------
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
-    guarantee : PrivacyGuarantee or PrivacyLoss
+    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
         What the release may cost.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         The neighbouring relation; None takes that of the guarantee.
@@ -93,7 +93,7 @@ def noisy_histogram(
         if adjacency is None:
             raise ValueError(
                 "The 'adjacency' parameter of noisy_histogram must be given when the guarantee is "
-                "a PrivacyLoss, which does not name a neighbouring relation."
+                "a loss, which does not name a neighbouring relation."
             )
         sensitivity = histogram_counts(array.shape[-1], adjacency, array.size // array.shape[-1])
     elif adjacency is not None:

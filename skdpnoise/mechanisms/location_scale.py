@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
+from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms._unbounded import find_bins
-from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -53,7 +53,7 @@ class LocationScale:
 
 def private_location_scale(
     columns: ArrayLike | Sequence[NDArray[np.floating]],
-    guarantee: PrivacyGuarantee | PrivacyLoss,
+    guarantee: PrivacyGuarantee | LossBudget,
     *,
     noise: str = "auto",
     adjacency: Adjacency | None = None,
@@ -91,7 +91,7 @@ def private_location_scale(
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
         The private values; finite.
-    guarantee : PrivacyGuarantee or PrivacyLoss
+    guarantee : PrivacyGuarantee or LossBudget
         What all releases together may cost.
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
@@ -150,11 +150,10 @@ def private_location_scale(
         n_samples = len(table[0])
     low, high = _check_bounds(bounds, len(table))
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
-    # One family for all steps, so that their losses add up exactly: that for a few sums.
+    # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
-    whole = calibrate(noise, sums, guarantee, n_releases=_STEPS)
-    total = whole.privacy_loss()
-    releases = Releases(whole.noise, relation, random_words(random_state), charge or uncharged)
+    noise, total = shared_budget(noise, sums, guarantee, _STEPS)
+    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
 
     location, scale = np.zeros(len(table)), np.ones(len(table))
     found = np.ones(len(table), dtype=bool)
@@ -191,7 +190,7 @@ def _refine(
     location: NDArray[np.float64],
     unit: NDArray[np.float64],
     reach: float,
-    loss: PrivacyLoss,
+    loss: LossBudget,
     n_samples: float,
     releases: Releases,
     suffix: str,

@@ -5,37 +5,49 @@ from __future__ import annotations
 import pkgutil
 from functools import cache
 from importlib import import_module
-from typing import Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import RandomWords
 
 _FAMILIES: dict[str, type[Noise]] = {}
 
 
+@runtime_checkable
 class Noise(Protocol):
-    r"""A symmetric density of unit scale whose rounded draws can be made exactly.
+    r"""A symmetric density whose rounded draws can be made exactly, and what it hides.
 
-    Independent noise of scales :math:`s_1, ..., s_K` hides a change :math:`d` of the released
-    vector at a cost that depends on :math:`|d / s|_q` only, with :math:`q` the `norm_order`:
-
-    .. math:: \max_d |d / s|_q \le R \quad\Rightarrow\quad \text{the loss is at most } loss(R).
+    A family is a frozen dataclass: hashable, equal if its shape is. It is the curve of its own
+    privacy loss (:class:`~skdpnoise.privacy.LossCurve`): a mechanism that adds it, at scale s, to a
+    query that one record moves by d has the loss of ``shift = abs(d) / s``.
 
     A new family is one new file in this package that defines a class with these members and ends
     with ``register("its_name", ItsClass)``.
 
     Attributes
     ----------
-    variance : float
-        Variance at unit scale.
-    norm_order : float
-        The order q above.
+    norm_order : float or None
+        q, if the loss of several coordinates depends on :math:`|d / s|_q` alone (Gaussian 2), or
+        its largest value is that norm (Laplace 1); None otherwise.
     supports_pure : bool
         Whether the family can give (epsilon, 0)-differential privacy.
+    log_concave : bool
+        Whether the density is log-concave. Then a larger change costs more, and a change spread
+        over coordinates costs no more than one coordinate moved by the sum of all shifts.
+    shape_range : tuple of float or None
+        Interval in which calibration looks for the best value of the first constructor parameter;
+        None if the family has no shape to choose.
+    lattice : bool
+        Whether the noise lives on the integers, for integer-valued queries.
     """
+
+    norm_order: ClassVar[float | None]
+    supports_pure: ClassVar[bool]
+    log_concave: ClassVar[bool]
+    shape_range: ClassVar[tuple[float, float] | None]
+    lattice: ClassVar[bool]
 
     @property
     def variance(self) -> float:
@@ -43,13 +55,8 @@ class Noise(Protocol):
         ...
 
     @property
-    def norm_order(self) -> float:
-        """Order of the norm of change over scale that the resource bounds."""
-        ...
-
-    @property
-    def supports_pure(self) -> bool:
-        """Whether the family can give a guarantee with delta = 0."""
+    def fisher_information(self) -> float:
+        """Expectation of the squared slope of the log-density; infinity where the density jumps."""
         ...
 
     def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
@@ -74,12 +81,12 @@ class Noise(Protocol):
         """Exact draws of round(2**bits * Z), as int64 of shape `size`."""
         ...
 
-    def resource(self, target: PrivacyGuarantee | PrivacyLoss) -> float:
-        """The largest R whose loss meets `target`, rounded down."""
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """The smallest delta at each epsilon >= 0 for a change of at most `shift`; broadcasts."""
         ...
 
-    def loss(self, resource: float) -> PrivacyLoss:
-        """The loss of noise with ``norm(change / scale, norm_order) <= resource``."""
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """The largest loss for a change of at most `shift`; infinity if there is none."""
         ...
 
 
@@ -134,13 +141,15 @@ def noise_names(*, pure: bool = False) -> tuple[str, ...]:
     return tuple(sorted(n for n, family in _FAMILIES.items() if not pure or family().supports_pure))
 
 
-def get_noise(name: str) -> Noise:
+def get_noise(name: str, *shape: Any) -> Noise:
     """Return the noise of a name.
 
     Parameters
     ----------
     name : str
         One of `noise_names`.
+    *shape : float
+        Parameters of the family, if not its defaults.
 
     Returns
     -------
@@ -161,7 +170,7 @@ def get_noise(name: str) -> Noise:
     if name not in _FAMILIES:
         names = ", ".join(repr(known) for known in noise_names())
         raise ValueError(f"The 'noise' family must be one of {names}, got {name!r}.")
-    return _FAMILIES[name]()
+    return _FAMILIES[name](*shape)
 
 
 @cache

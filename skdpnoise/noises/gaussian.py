@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
-from skdpnoise.noises._registry import noise_names, register
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.noises import _threshold
+from skdpnoise.noises._registry import register
 from skdpnoise.sampling import RandomWords, rounded_gaussian
 
 
@@ -27,8 +27,7 @@ class Gaussian:
     .. math:: \mu = |d / \sigma|_2
 
     because the two output distributions are normal with equal covariances, and rotating and
-    scaling them leaves one coordinate with means :math:`\mu` apart. The resource of this family is
-    :math:`\mu`.
+    scaling them leaves one coordinate with means :math:`\mu` apart.
 
     References
     ----------
@@ -39,18 +38,24 @@ class Gaussian:
     Examples
     --------
     >>> from skdpnoise.noises import get_noise
-    >>> from skdpnoise.privacy import PrivacyGuarantee
-    >>> noise = get_noise("gaussian")
-    >>> round(noise.resource(PrivacyGuarantee(epsilon=1.0, delta=1e-6)), 9)
-    0.236704381
+    >>> round(float(get_noise("gaussian").hockey_stick(1.0, 0.236704381)), 9)
+    1e-06
     """
 
-    norm_order: ClassVar[float] = 2.0
+    norm_order: ClassVar[float | None] = 2.0
     supports_pure: ClassVar[bool] = False
+    log_concave: ClassVar[bool] = True
+    lattice: ClassVar[bool] = False
+    shape_range: ClassVar[tuple[float, float] | None] = None
 
     @property
     def variance(self) -> float:
         """Variance at unit scale: 1."""
+        return 1.0
+
+    @property
+    def fisher_information(self) -> float:
+        """Expectation of the squared slope of the log-density: 1."""
         return 1.0
 
     def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
@@ -77,46 +82,30 @@ class Gaussian:
         """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_gaussian`."""
         return rounded_gaussian(words, size, bits)
 
-    def resource(self, target: PrivacyGuarantee | PrivacyLoss) -> float:
-        """Return the largest mu that meets the target, rounded down.
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        r"""Return the smallest delta at each epsilon for a change of at most `shift`.
+
+        .. math:: \delta = Q(\varepsilon/\Delta - \Delta/2)
+                  - e^{\varepsilon} Q(\varepsilon/\Delta + \Delta/2)
 
         Parameters
         ----------
-        target : PrivacyGuarantee or PrivacyLoss
-            A guarantee with delta > 0, or a `GaussianLoss`, which is met exactly.
+        epsilon, shift : array-like
+            Both at least 0; they broadcast. The shift is in units of the noise.
 
         Returns
         -------
-        mu : float
-
-        Raises
-        ------
-        ValueError
-            If the target is pure (delta = 0), which no normal noise can give.
-        TypeError
-            If the target is of another type.
+        delta : ndarray
         """
-        if isinstance(target, GaussianLoss):
-            return target.mu
-        if isinstance(target, PureLoss) or (
-            isinstance(target, PrivacyGuarantee) and target.delta == 0.0
-        ):
-            names = ", ".join(repr(name) for name in noise_names(pure=True))
-            raise ValueError(
-                "The 'noise' parameter must name a family that can give pure privacy (delta=0) "
-                f"for this guarantee, one of {names}; got 'gaussian'. Choose one of those or a "
-                "delta > 0."
-            )
-        if isinstance(target, PrivacyGuarantee):
-            return gdp_mu(target.epsilon, target.delta)
-        raise TypeError(
-            "The 'target' parameter must be a PrivacyGuarantee, a PureLoss or a GaussianLoss, got "
-            f"an instance of {type(target).__name__!r}."
+        epsilon, shift = _threshold.pairs(epsilon, shift)
+        point = _threshold.ratio(epsilon, shift) + 0.5 * shift
+        return _threshold.threshold_delta(
+            point, shift, lambda x: 0.5 * x * x, _threshold.mills_fall, _threshold.SQRT_2PI
         )
 
-    def loss(self, resource: float) -> PrivacyLoss:
-        """Return the `GaussianLoss` of mu = `resource`, which is exact."""
-        return GaussianLoss(resource)
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return infinity, but for no shift."""
+        return _threshold.unbounded_loss(shift)
 
 
 register("gaussian", Gaussian)

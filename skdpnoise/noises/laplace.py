@@ -8,14 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import erf, log_ndtr
 
+from skdpnoise.noises import _threshold
 from skdpnoise.noises._registry import register
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling import RandomWords, rounded_laplace
-
-# Floating-point error of the conversion from mu to epsilon stays far below this.
-_RELATIVE_ERROR = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +25,8 @@ class Laplace:
 
     .. math:: \varepsilon = |d / b|_1,
 
-    the largest logarithm of the ratio of the two output densities, by the triangle inequality.
-    The resource of this family is :math:`\varepsilon`. Its privacy is pure: a target with
-    delta > 0 is met with delta = 0, which is safe and, over many coordinates, not tight.
+    the largest logarithm of the ratio of the two output densities, by the triangle inequality. Over
+    many coordinates and with delta > 0 the composed loss is far smaller than that.
 
     References
     ----------
@@ -41,18 +36,25 @@ class Laplace:
     Examples
     --------
     >>> from skdpnoise.noises import get_noise
-    >>> from skdpnoise.privacy import PrivacyGuarantee
-    >>> get_noise("laplace").resource(PrivacyGuarantee(epsilon=0.5))
+    >>> float(get_noise("laplace").max_loss(0.5))
     0.5
     """
 
-    norm_order: ClassVar[float] = 1.0
+    norm_order: ClassVar[float | None] = 1.0
     supports_pure: ClassVar[bool] = True
+    log_concave: ClassVar[bool] = True
+    lattice: ClassVar[bool] = False
+    shape_range: ClassVar[tuple[float, float] | None] = None
 
     @property
     def variance(self) -> float:
         """Variance at unit scale: 2."""
         return 2.0
+
+    @property
+    def fisher_information(self) -> float:
+        """Expectation of the squared slope of the log-density: 1."""
+        return 1.0
 
     def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
         r"""Return :math:`-|z| - \log 2`, of the shape of `z`."""
@@ -81,55 +83,26 @@ class Laplace:
         """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_laplace`."""
         return rounded_laplace(words, size, bits)
 
-    def resource(self, target: PrivacyGuarantee | PrivacyLoss) -> float:
-        r"""Return an epsilon that meets the target, rounded down.
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        r"""Return the smallest delta at each epsilon for a change of at most `shift`.
+
+        .. math:: \delta = \left(1 - e^{(\varepsilon - \Delta)/2}\right)_+
 
         Parameters
         ----------
-        target : PrivacyGuarantee or PrivacyLoss
-            A guarantee or a `PureLoss` is met with its own epsilon; delta is not used. A
-            `GaussianLoss` of :math:`\mu` is met with the epsilon of
-            :math:`\mu = 2 \Phi^{-1}(e^\varepsilon / (1 + e^\varepsilon))`, which no
-            epsilon-differentially private release exceeds.
+        epsilon, shift : array-like
+            Both at least 0; they broadcast. The shift is in units of the noise.
 
         Returns
         -------
-        epsilon : float
-
-        Raises
-        ------
-        TypeError
-            If the target is of another type.
-
-        References
-        ----------
-        Dong, Roth and Su (2022), "Gaussian differential privacy", JRSS B: epsilon-differential
-        privacy implies mu-Gaussian differential privacy with the mu above.
+        delta : ndarray
         """
-        if isinstance(target, PrivacyGuarantee):
-            return target.epsilon
-        if isinstance(target, PureLoss):
-            return target.pure_epsilon
-        if isinstance(target, GaussianLoss):
-            return _pure_epsilon(target.mu)
-        raise TypeError(
-            "The 'target' parameter must be a PrivacyGuarantee, a PureLoss or a GaussianLoss, got "
-            f"an instance of {type(target).__name__!r}."
-        )
+        epsilon, shift = _threshold.pairs(epsilon, shift)
+        return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))
 
-    def loss(self, resource: float) -> PrivacyLoss:
-        """Return the `PureLoss` of epsilon = `resource`."""
-        return PureLoss(resource)
-
-
-def _pure_epsilon(mu: float) -> float:
-    r"""Return :math:`\log(\Phi(\mu/2) / \Phi(-\mu/2))`, rounded down."""
-    if mu < 1.0:
-        # The difference of logarithms would cancel: use 2 artanh(2 Phi(mu/2) - 1).
-        epsilon = 2.0 * math.atanh(float(erf(mu / math.sqrt(8.0))))
-    else:
-        epsilon = float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu))
-    return epsilon * (1.0 - _RELATIVE_ERROR)
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the shift itself."""
+        return np.array(shift, dtype=np.float64)
 
 
 register("laplace", Laplace)

@@ -2,6 +2,7 @@
 
 from skdpnoise.privacy._checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import (
+    corollary6_epsilon,
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -9,18 +10,26 @@ from skdpnoise.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
+from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
-from skdpnoise.privacy.loss import GaussianLoss, PrivacyLoss, PureLoss
+from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
+from skdpnoise.privacy.numeric import LossCurve, NumericLoss
 
 __all__ = [
     "Adjacency",
     "GaussianLoss",
+    "LossBudget",
+    "LossCurve",
+    "NormalShift",
+    "NumericLoss",
     "PrivacyGuarantee",
     "PrivacyLoss",
     "PureLoss",
+    "RandomisedResponse",
     "check_adjacency",
     "check_count",
     "check_real",
+    "corollary6_epsilon",
     "gdp_delta",
     "gdp_epsilon",
     "gdp_mu",

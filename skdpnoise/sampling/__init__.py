@@ -3,15 +3,19 @@
 from skdpnoise.sampling.exponential import rounded_laplace
 from skdpnoise.sampling.gaussian import rounded_gaussian
 from skdpnoise.sampling.integers import integers_below, permutation
+from skdpnoise.sampling.piecewise import Exponent, integer_piecewise, rounded_piecewise
 from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, random_words
 
 __all__ = [
+    "Exponent",
     "RandomWords",
     "SeededWords",
     "SystemWords",
+    "integer_piecewise",
     "integers_below",
     "permutation",
     "random_words",
     "rounded_gaussian",
     "rounded_laplace",
+    "rounded_piecewise",
 ]

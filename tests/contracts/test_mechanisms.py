@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-NOISES = noise_options()
+NOISES = [noise for noise in noise_options() if noise != "auto"]
 SENSITIVITIES = {
     "one coordinate": SensitivityProfile([3.0]),
     "box": SensitivityProfile([1.0, 2.0, 8.0]),
@@ -19,48 +22,81 @@ SENSITIVITIES = {
     "l2": SensitivityProfile([1.0, 2.0, 8.0], l2=8.1),
     "constant": SensitivityProfile([1.0, 0.0, 8.0], l1=8.5, l2=8.01),
 }
+APPROXIMATE = PrivacyGuarantee(1.0, 1e-6)
+
+
+def worth_trying(noise, name):
+    """Every noise on the box; the best rule, and the noises with a norm, on all."""
+    if noise == "inid_mixture" and name == "one coordinate":
+        return False
+    return name == "box" or noise.startswith("inid") or noise.endswith(("_gaussian", "_laplace"))
+
+
+@cache
+def calibrated(noise, name, guarantee=APPROXIMATE, n_releases=1):
+    return calibrate(noise, SENSITIVITIES[name], guarantee, n_releases=n_releases)
 
 
 def guarantees(noise):
-    yield PrivacyGuarantee(1.0, 1e-6)
-    yield PrivacyGuarantee(20.0, 1e-30)
-    if noise == "auto" or get_noise(noise.partition("_")[2]).supports_pure:
+    yield APPROXIMATE
+    if noise.endswith(("gaussian", "laplace")) and "truncated" not in noise:
+        yield PrivacyGuarantee(20.0, 1e-30)
+    if noise != "inid_mixture" and get_noise(noise.partition("_")[2]).supports_pure:
         yield PrivacyGuarantee(0.1)
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("sensitivity", SENSITIVITIES.values(), ids=SENSITIVITIES)
-@pytest.mark.parametrize("n_releases", [1, 3])
-@pytest.mark.parametrize("weighted", ["no", "coordinates", "releases"])
-def test_the_charge_never_exceeds_the_guarantee_and_nearly_uses_it(
-    noise, sensitivity, n_releases, weighted
+CASES = [
+    (noise, name, guarantee, n_releases)
+    for noise in NOISES
+    for name in SENSITIVITIES
+    for guarantee in guarantees(noise)
+    for n_releases in ((1, 3) if name == "box" and noise.startswith("inid") else (1,))
+    if worth_trying(noise, name)
+]
+
+
+@pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
+def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
+    noise, name, guarantee, n_releases
 ):
-    size = sensitivity.n_coordinates
-    weights = {
-        "no": None,
-        "coordinates": 1.0 + np.arange(size),
-        "releases": 1.0 + np.arange(n_releases * size).reshape(n_releases, size),
-    }[weighted]
-    for guarantee in guarantees(noise):
-        mechanism = calibrate(noise, sensitivity, guarantee, n_releases=n_releases, weights=weights)
-        assert isinstance(mechanism, Mechanism)
-        loss = mechanism.privacy_loss()
-        assert isinstance(loss, PrivacyLoss)
-        assert loss.delta(guarantee.epsilon) <= guarantee.delta
-        assert loss.epsilon(guarantee.delta) <= guarantee.epsilon
-        target = mechanism.family.resource(guarantee)
-        assert target * (1 - 1e-5) < mechanism.resource <= target
+    mechanism = calibrated(noise, name, guarantee, n_releases)
+    assert isinstance(mechanism, Mechanism)
+    loss = mechanism.privacy_loss()
+    assert isinstance(loss, PrivacyLoss)
+    assert loss.delta(guarantee.epsilon) <= guarantee.delta
+    assert loss.epsilon(guarantee.delta) <= guarantee.epsilon * (1.0 + 1e-7)  # rounded up
+    if mechanism.family.lattice or not mechanism.family.log_concave:
+        return  # the shape follows the budget, not the scale
+    less = replace(mechanism, scale=0.99 * mechanism.scale, promise=None)
+    assert less.own_loss().delta(guarantee.epsilon) > guarantee.delta
 
 
-@pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("sensitivity", SENSITIVITIES.values(), ids=SENSITIVITIES)
-def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, sensitivity):
-    mechanism = calibrate(noise, sensitivity, PrivacyGuarantee(1.0, 1e-6), n_releases=4)
+@pytest.mark.parametrize("noise", [noise for noise in NOISES if noise.startswith("inid")])
+@pytest.mark.parametrize("weighted", ["coordinates", "releases"])
+def test_weights_of_coordinates_and_releases_are_heeded(noise, weighted):
+    sensitivity, n_releases = SENSITIVITIES["box"], 3
+    weights = np.array([100.0, 1.0, 1.0])
+    if weighted == "releases":
+        weights = weights * np.array([[1.0], [2.0], [4.0]])
+    mechanism = calibrate(noise, sensitivity, APPROXIMATE, n_releases=n_releases, weights=weights)
+    assert mechanism.privacy_loss().delta(1.0) <= 1e-6
+    plain = calibrated(noise, "box", APPROXIMATE, n_releases)
+    error = mechanism.expected_error(weights=weights)
+    assert error <= plain.expected_error(weights=weights) * (1.0 + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "name"),
+    [(noise, name) for noise in NOISES for name in SENSITIVITIES if worth_trying(noise, name)],
+)
+def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, name):
+    sensitivity = SENSITIVITIES[name]
+    mechanism = replace(calibrated(noise, name), n_releases=4, promise=None)
     draws = mechanism.sample(SeededWords(0))
     assert draws.dtype == np.int64
     assert draws.shape == (4, sensitivity.n_coordinates)
     assert ((draws != 0).any(axis=0) == (mechanism.scale > 0)).all()
-    value = np.linspace(-5, 5, sensitivity.n_coordinates)
+    value = np.round(np.linspace(-5, 5, sensitivity.n_coordinates))
     released = mechanism.release(value, 0)
     noisy = mechanism.quantum > 0
     quanta = np.rint(released[noisy] / mechanism.quantum[noisy])
@@ -70,11 +106,27 @@ def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, se
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_the_same_words_give_the_same_noise_and_half_the_budget_gives_more(noise):
-    sensitivity = SENSITIVITIES["box"]
-    whole = calibrate(noise, sensitivity, PrivacyGuarantee(1.0, 1e-6))
+def test_draws_have_the_variance_that_is_claimed(noise):
+    mechanism = replace(calibrated(noise, "box"), n_releases=20_000, promise=None)
+    draws = mechanism.sample(SeededWords(7)) * mechanism.quantum
+    ratio = (draws**2).mean(axis=0) / mechanism.standard_deviation**2
+    # Of 20,000 squares with a kurtosis below 7 the mean is within 7 standard errors of sqrt(6/n).
+    assert (np.abs(ratio - 1.0) < 7.0 * np.sqrt(6.0 / 20_000)).all()
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(noise):
+    whole = calibrated(noise, "box")
     assert (whole.sample(SeededWords(1)) == whole.sample(SeededWords(1))).all()
-    half = calibrate(whole.noise, sensitivity, whole.privacy_loss().share(0.5))
+    half = calibrated(noise, "box", PrivacyGuarantee(0.5, 1e-6))
     assert half.expected_error() > 1.9 * whole.expected_error()
-    twice = half.privacy_loss() + half.privacy_loss()
-    assert twice.delta(1.0) <= 1e-6
+    # Two releases of it compose to what a guarantee for two releases costs, or less.
+    both = half.privacy_loss() + half.privacy_loss()
+    assert both.delta(1.0) <= 2e-6 * np.exp(1.0)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+def test_an_explanation_names_the_noise_and_public_numbers_only(noise):
+    text = calibrated(noise, "box").explain()
+    assert text.startswith(f"{noise}: scale ")
+    assert "expected squared error" in text

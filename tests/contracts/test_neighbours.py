@@ -15,10 +15,10 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.ledger import Account, BudgetExceededError
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, private_location_scale
-from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import coordinate_descent
-from tests._audit import Transcript
+from tests._audit import Transcript, resource
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
@@ -201,12 +201,14 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
 
         first, second, transcript = two_runs(fit, (X, y), (X_other, y_other), seed)
         costs = transcript.costs()
-        assert all(cost <= mechanism.resource for mechanism, cost in costs)
-        family = costs[-1][0].family
-        used = np.linalg.norm([cost for _, cost in costs], family.norm_order)
-        assert used <= family.resource(first.privacy_.guarantee)
+        assert all(cost <= resource(mechanism) for mechanism, cost in costs)
+        order = costs[-1][0].family.norm_order
+        used = np.linalg.norm([cost for _, cost in costs], order)
+        epsilon, delta = settings["epsilon"], first.privacy_.guarantee.delta
+        assert used <= (gdp_mu(epsilon, delta) if order == 2.0 else epsilon)
+        assert first.privacy_.total.delta(epsilon) <= delta
         if transcript.meetings[-1].swept:
-            largest = max(largest, costs[-1][1] / costs[-1][0].resource)
+            largest = max(largest, costs[-1][1] / resource(costs[-1][0]))
         # The same released numbers give the same model and the same report, to the last bit.
         assert vars(first).keys() == vars(second).keys()
         for attribute, value in vars(first).items():
@@ -223,7 +225,7 @@ def test_one_record_of_three_classes_costs_no_more_than_is_paid_for():
     costs = run[2].costs()
     assert (run[0] == run[1]).all()
     # two of the three models see the label change
-    assert 0.7 < costs[-1][1] / costs[-1][0].resource <= np.sqrt(2 / 3) + 1e-6
+    assert 0.7 < costs[-1][1] / resource(costs[-1][0]) <= np.sqrt(2 / 3) + 1e-6
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import noisy_histogram
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import paired_histogram
 
 COUNTS = np.array([[500, 20, 3, 0], [1, 2, 3, 900]])
@@ -29,7 +29,7 @@ def test_pure_noise_has_the_scale_of_the_joint_bound(adjacency, scale):
     _, mechanism = noisy_histogram(COUNTS, guarantee, random_state=0)
     assert mechanism.scale == pytest.approx(np.full(8, scale), rel=1e-6)
     with_loss, other = noisy_histogram(
-        COUNTS, mechanism.family.loss(1.0), adjacency=adjacency, random_state=0
+        COUNTS, PureLoss(1.0), adjacency=adjacency, noise=mechanism.noise, random_state=0
     )
     assert other.scale == pytest.approx(mechanism.scale)
     assert with_loss.shape == COUNTS.shape

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from skdpnoise.mechanisms import private_location_scale
-from skdpnoise.noises import get_noise
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from tests._statistics import FALSE_ALARM
 
 N = 6000
@@ -165,7 +164,7 @@ def test_bounded_and_unbounded_columns_share_one_guarantee():
     open_columns = {m.sensitivity.n_coordinates for label, m in charged if label == "magnitudes"}
     assert open_columns == {2 * 201}
     assert sum(m.sensitivity.n_coordinates for label, m in charged if "means" in label) == 4
-    total = np.sqrt(sum(m.resource**2 for _, m in charged))
+    total = np.sqrt(sum(m.privacy_loss().mu ** 2 for _, m in charged))
     assert 0.95 * 0.5 < total <= 0.5
 
 
@@ -204,7 +203,7 @@ def test_many_columns_are_drawn_together_where_that_helps():
         found = private_location_scale(X, guarantee, **settings).location
         together.append(np.mean((found - X.mean(0)) ** 2))
         # Groups of three, below which nothing is drawn together, for their parts of the budget.
-        loss = GaussianLoss(get_noise("gaussian").resource(guarantee)).share(0.25)
+        loss = GaussianLoss(gdp_mu(0.5, 1e-6)).share(0.25)
         groups = [
             private_location_scale(X[:, k : k + 3], loss, **settings | {"random_state": 99 * seed})
             for k in range(0, 12, 3)

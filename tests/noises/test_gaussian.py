@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import norm
 
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from tests._statistics import hockey_stick
 
 gaussian = get_noise("gaussian")
@@ -26,15 +25,15 @@ gaussian = get_noise("gaussian")
         (0.1, 1e-6, 0.0275446502),
     ],
 )
-def test_resource_is_the_published_mu(epsilon, delta, mu):
-    assert gaussian.resource(PrivacyGuarantee(epsilon, delta)) == pytest.approx(mu, rel=5e-9)
+def test_the_published_mu_meets_its_guarantee_exactly(epsilon, delta, mu):
+    assert gaussian.hockey_stick(epsilon, mu) == pytest.approx(delta, rel=2e-7)
 
 
 @pytest.mark.parametrize("mu", [0.1, 0.5, 2.0])
 def test_claimed_loss_is_exact(mu):
     for epsilon in np.linspace(0.0, 2.0 * mu, 9):
         true_delta = hockey_stick(gaussian.logpdf, mu, epsilon, 40.0)
-        assert gaussian.loss(mu).delta(epsilon) == pytest.approx(true_delta, rel=1e-6)
+        assert gaussian.hockey_stick(epsilon, mu) == pytest.approx(true_delta, rel=1e-6)
 
 
 def test_several_coordinates_cost_the_euclidean_norm():
@@ -45,14 +44,10 @@ def test_several_coordinates_cost_the_euclidean_norm():
     density = np.exp(gaussian.logpdf(x) + gaussian.logpdf(y))
     moved = np.exp(gaussian.logpdf(x - change[0]) + gaussian.logpdf(y - change[1]))
     delta = np.maximum(0.0, density - math.exp(0.3) * moved).sum() * 0.01**2
-    assert gaussian.loss(mu).delta(0.3) == pytest.approx(delta, rel=1e-4)
+    assert gaussian.hockey_stick(0.3, mu) == pytest.approx(delta, rel=1e-4)
 
 
 def test_far_tails_agree_with_scipy_in_logs():
     z = np.array([5.0, 20.0, 37.0])
     np.testing.assert_allclose(np.log(gaussian.sf(z)), norm.logsf(z), rtol=1e-12)
     np.testing.assert_allclose(gaussian.logpdf(1e100), -0.5e200, rtol=1e-12)
-
-
-def test_a_gaussian_loss_is_met_exactly():
-    assert gaussian.resource(GaussianLoss(0.37)) == 0.37

@@ -1,0 +1,371 @@
+r"""Calibration where no norm decides: scales and shapes found with the numeric loss.
+
+Letters: λ the sensitivity, s the scales, w the error weights, p the exponent of the error, c a
+common factor of the scales. What a search finds is only a proposal; the factor is then set, and the
+guarantee checked, by the loss of the finished mechanism.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import erfinv, ndtri, ndtri_exp
+
+from skdpnoise.mechanisms._losses import merges, shifts
+from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.noises import Noise, get_noise
+from skdpnoise.privacy import GaussianLoss, LossCurve, NormalShift, PrivacyGuarantee, gdp_mu
+from skdpnoise.privacy.numeric import about_epsilon, composed_delta
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = [
+    "Criterion",
+    "Proposal",
+    "Request",
+    "about_factor",
+    "gaussian_mu",
+    "least_factor",
+    "propose",
+]
+
+Vector = NDArray[np.float64]
+
+_NO_ROUNDING = 200  # bits: the rounding of the value is added later
+_COARSE = 0.02  # ratio of the shifts that a search tells apart
+_ROUGH, _FINE = 1e-3, 1e-7  # of log c, while searching and at the end
+_CLOSE = 0.005  # excess from which a last secant step is good to a fraction of a per mille
+_MANY_SHIFTS = 64
+_LEAST = 1e-250  # stands for a delta of zero
+_FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What a calibration is asked for."""
+
+    sensitivity: SensitivityProfile
+    n_releases: int
+    weights: Vector | None
+    p: float
+
+    def error(self, scale: Vector, moments: Vector | float) -> float:
+        """Return Σ w s^p E|Z|^p over coordinates and releases."""
+        shape = (self.n_releases, self.sensitivity.n_coordinates)
+        values = np.broadcast_to(scale**self.p * moments, shape)
+        return float(values.sum() if self.weights is None else (values * self.weights).sum())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """Scales and a family that should meet a target, with the bounds that they rest on."""
+
+    scale: Vector
+    family: Noise
+    sensitivity: SensitivityProfile
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """What the shifts of a composition must meet."""
+
+    target: PrivacyGuarantee | GaussianLoss
+
+    @property
+    def mu(self) -> float:
+        """About how far apart two normal distributions may be; it sets the size of a search."""
+        if isinstance(self.target, GaussianLoss):
+            return self.target.mu
+        return gdp_mu(self.target.epsilon, self.target.delta)
+
+    def excess(self, groups: list[Group]) -> float:
+        """Return the excess over the target of curves with shifts and counts: at most 0 is met."""
+        if isinstance(self.target, GaussianLoss):
+            squares = sum(float(n @ gaussian_mu(f, a) ** 2) for f, a, n in groups)
+            return math.sqrt(squares) / self.target.mu - 1.0
+        epsilon, delta = self.target.epsilon, self.target.delta
+        if sum(float(n @ curve.max_loss(a)) for curve, a, n in groups) <= epsilon:
+            return math.log(_LEAST / delta)
+        found = composed_delta(groups, epsilon, floor=_FLOOR * delta)
+        return math.log(max(found, _LEAST) / delta)
+
+    def about_excess(self, groups: list[Group]) -> float:
+        """Return about log(ε(δ)/ε), which is smooth in the scales; zero where the target is met."""
+        if isinstance(self.target, GaussianLoss):
+            return self.excess(groups)
+        epsilon, delta = self.target.epsilon, self.target.delta
+        return math.log(max(about_epsilon(groups, delta, epsilon), 1e-3 * epsilon) / epsilon)
+
+
+Group = tuple[LossCurve, Vector, Vector]
+
+
+def propose(
+    rule: str, name: str, request: Request, target: PrivacyGuarantee | GaussianLoss
+) -> Proposal:
+    """Return the best proposal for a rule and a family of unit scale.
+
+    "inid" looks for the exponent: scales :math:`(\\lambda^q/w)^{1/(p+q)}` with q from 1 (pure
+    limit) to 2 (central limit); the shapes of the other two rules are candidates too, and so are
+    the bounds without the joint ones. A shape of the family is looked for in its range.
+    """
+    criterion = Criterion(target)
+    proposals = [
+        _Search(rule, name, sensitivity, request, criterion).run()
+        for sensitivity in _bounds(request.sensitivity, get_noise(name))
+    ]
+    return min(proposals, key=lambda proposal: proposal.error)
+
+
+def _bounds(sensitivity: SensitivityProfile, family: Noise) -> Iterator[SensitivityProfile]:
+    """Yield the bounds to try: all of them, if they help, and the box."""
+    if merges(sensitivity, (family,)):
+        yield sensitivity
+    yield SensitivityProfile(sensitivity.per_coordinate)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search for scales and shape.
+
+    It remembers how far the last factor was from that of normal noise: the next one starts there.
+    """
+
+    rule: str
+    name: str
+    sensitivity: SensitivityProfile
+    request: Request
+    criterion: Criterion
+    last: float | None = None
+
+    def run(self) -> Proposal:
+        """Return the best that is found."""
+        family = get_noise(self.name)
+        if self.rule != "inid":
+            shape = self.scales(self.rule, 1.0)
+            return self.attempt(shape, self.best_family(shape, family), rough=False)
+        shape = self.scales("inid", 1.5)
+        family = self.best_family(shape, family)
+        if _proportional(shape, self.scales("inid", 1.0)):
+            return self.attempt(shape, family, rough=False)
+        found = minimize_scalar(
+            lambda q: math.log(self.attempt(self.scales("inid", float(q)), family).error),
+            bounds=(1.0, 2.0),
+            method="bounded",
+            options={"xatol": 0.1},
+        )
+        shape = self.scales("inid", float(found.x))
+        family = self.best_family(shape, family, near=True)
+        errors = [(self.attempt(shape, family).error, shape)]
+        for order in (1.0, 2.0):
+            candidate = self.scales("inid", order)
+            errors.append((self.attempt(candidate, family).error, candidate))
+        error, shape = min(errors, key=lambda pair: pair[0])
+        proposals = [self.attempt(shape, family, rough=False)]
+        for rule in ("iid", "spr"):  # never worse than these: where it is close, look properly
+            candidate = self.scales(rule, 1.0)
+            if candidate.min() > 0.0 and self.attempt(candidate, family).error < 1.03 * error:
+                proposals.append(replace(self, rule=rule).run())
+        return min(proposals, key=lambda proposal: proposal.error)
+
+    def scales(self, rule: str, order: float) -> Vector:
+        """Return scales up to a common factor."""
+        return allocate(
+            rule,
+            self.sensitivity,
+            order=order,
+            n_releases=self.request.n_releases,
+            weights=self.request.weights,
+            p=self.request.p,
+        )
+
+    def best_family(self, scales: Vector, family: Noise, *, near: bool = False) -> Noise:
+        """Return the family with the shape of the smallest error, by a bounded search."""
+        if family.shape_range is None:
+            return family
+        low, high = np.log(family.shape_range)
+        if near:
+            here = math.log(family.shape)  # type: ignore[attr-defined]
+            low, high = max(low, here - 0.4), min(high, here + 0.4)
+
+        def error(x: float) -> float:
+            return math.log(self.attempt(scales, get_noise(self.name, math.exp(x))).error)
+
+        # One coordinate, or one merged one, has an exact curve: shapes that differ by a hair count.
+        alone = scales.size == 1 and self.request.n_releases == 1
+        grid = np.linspace(low, high, 3 if near else 7)
+        best = int(np.argmin([error(x) for x in grid]))
+        found = minimize_scalar(
+            error,
+            bounds=(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]),
+            method="bounded",
+            options={"xatol": 1e-4 if alone else 0.1},
+        )
+        return get_noise(self.name, math.exp(float(found.x)))
+
+    def attempt(self, shape: Vector, family: Noise, *, rough: bool = True) -> Proposal:
+        """Return the proposal of scales proportional to `shape`, with the least factor."""
+        merged = merges(self.sensitivity, (family,))
+        values, counts = shifts(
+            shape, self.sensitivity, self.request.n_releases, _NO_ROUNDING, merged=merged
+        )
+        rough = rough and not (values.size == 1 and float(counts.sum()) == 1.0)
+        guess = math.sqrt(float((counts * values**2).sum())) / self.criterion.mu
+        start = guess * (self.last or math.sqrt(min(family.fisher_information, 4.0)))
+        factor = _factor(family, values.ravel(), counts.ravel(), self.criterion, start, rough)
+        self.last = factor / guess
+        error = self.request.error(shape * factor, family.absolute_moment(self.request.p))
+        return Proposal(shape * factor, family, self.sensitivity, error)
+
+
+def _proportional(one: Vector, other: Vector) -> bool:
+    return bool(np.allclose(one / one.max(), other / other.max(), rtol=1e-9, atol=0.0))
+
+
+def _factor(
+    family: Noise,
+    values: Vector,
+    counts: Vector,
+    criterion: Criterion,
+    start: float,
+    rough: bool,
+) -> float:
+    """Return the least c for which the shifts divided by c meet the target."""
+    moving = values > 0.0
+    values, counts = values[moving], counts[moving]
+    if rough:
+        largest = values.max()
+        values = largest * np.exp(-_COARSE * np.floor(np.log(largest / values) / _COARSE))
+    values, inverse = np.unique(values, return_inverse=True)
+    totals = np.asarray(np.bincount(inverse, weights=counts), dtype=np.float64)
+    curve = NormalShift() if family.norm_order == 2.0 else family
+
+    if rough:
+        return about_factor(lambda c: criterion.about_excess([(curve, values / c, totals)]), start)
+    return least_factor(lambda c: criterion.excess([(curve, values / c, totals)]), start, _FINE)
+
+
+def about_factor(excess: Callable[[float], float], start: float) -> float:
+    """Return about the c with excess(c) = 0, for a search: secants in log c, few evaluations."""
+    x, value, slope = math.log(start), excess(start), -1.0
+    for _ in range(12):
+        step = min(max(-value / slope, -0.7), 0.7)
+        if abs(value) <= _CLOSE:
+            return math.exp(x + step)
+        moved = excess(math.exp(x + step))
+        if moved != value:
+            slope = min((moved - value) / step, -0.3)
+        x, value = x + step, moved
+    return least_factor(excess, math.exp(x), _ROUGH)
+
+
+def least_factor(excess: Callable[[float], float], start: float, tolerance: float) -> float:
+    """Return the least c with excess(c) <= 0, for a function that falls; relative tolerance.
+
+    Raises
+    ------
+    ValueError
+        If there is none within many orders of magnitude.
+    """
+    known: dict[float, float] = {}
+
+    def at(x: float) -> float:
+        if x not in known:
+            known[x] = excess(math.exp(x))
+        return known[x]
+
+    low = high = math.log(start)
+    step = 0.03
+    while at(high) > 0.0:
+        low, high, step = high, high + step, 3.0 * step
+        if step > 100.0:
+            raise ValueError("no scale meets the guarantee within the precision of the accounting")
+    step = 0.03
+    while high == low or at(low) <= 0.0:
+        high, low, step = low, low - step, 3.0 * step
+        if step > 100.0:
+            return math.exp(high)
+    return math.exp(float(brentq(at, low, high, xtol=tolerance)))
+
+
+def gaussian_mu(family: LossCurve, shift: Vector) -> Vector:
+    r"""Return the μ of a Gaussian loss that contains the family's, for each shift.
+
+    .. math:: \mu(a) = \max_t \left[g(t) - g(t - a)\right], \qquad g = \Phi^{-1} \circ F
+
+    For log-concave noise T(F, F(· − a)) lies above that of N(0, 1) and N(μ, 1) exactly if g rises
+    by at most μ over any distance a. The maximum is found on a grid that is refined twice around
+    its best point, and rounded up. For other families the largest loss ε is used: a Gaussian with
+    the same total variation contains ε-privacy, because its trade-off function is convex and
+    passes through the corner of the two straight pieces.
+
+    Parameters
+    ----------
+    family : LossCurve
+        A noise with a finite largest loss, or log-concave with unbounded support.
+    shift : ndarray of shape (n,)
+        a ≥ 0, in units of the noise.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    References
+    ----------
+    Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Section 2 and Proposition
+    A.3.
+
+    Examples
+    --------
+    >>> gaussian_mu(get_noise("gaussian"), np.array([0.5, 2.0])).round(6)
+    array([0.5, 2. ])
+    """
+    if isinstance(family, NormalShift):
+        return shift
+    assert isinstance(family, Noise)
+    if not family.log_concave or family.lattice:
+        epsilon = family.max_loss(shift)
+        distance, tail = np.tanh(0.5 * epsilon), 1.0 / (1.0 + np.exp(epsilon))
+        return _separation(distance, tail)
+    # Where there are many shifts, they are rounded up to a few.
+    largest = float(shift.max())
+    steps = np.floor(np.log(largest / np.maximum(shift, 1e-9 * largest)) / _COARSE)
+    rounded = largest * np.exp(-_COARSE * steps) if shift.size > _MANY_SHIFTS else shift
+    values, inverse = np.unique(rounded, return_inverse=True)
+    centred = _separation(family.hockey_stick(0.0, values), family.sf(0.5 * values))
+    rises = np.array([_largest_rise(family, float(a)) if a > 0.0 else 0.0 for a in values])
+    mu: Vector = np.maximum(centred, rises)[inverse]
+    return mu
+
+
+def _separation(distance: Vector, tail: Vector) -> Vector:
+    """Return the μ of a total variation distance, given also as twice the tail that it leaves."""
+    near = math.sqrt(8.0) * erfinv(np.minimum(distance, 0.6))
+    with np.errstate(divide="ignore"):
+        mu: Vector = np.where(distance < 0.5, near, -2.0 * ndtri(tail)) * (1.0 + 1e-9)
+    return mu
+
+
+def _largest_rise(family: Noise, shift: float) -> float:
+    """Return max g(t) - g(t - shift) over t >= shift/2, which by symmetry is over all t."""
+
+    def g(t: Vector) -> Vector:
+        with np.errstate(divide="ignore"):
+            value = ndtri_exp(np.log(np.maximum(family.sf(np.abs(t)), 1e-300)))
+        signed: Vector = np.where(t > 0.0, -value, value)
+        return signed
+
+    low, high = 0.5 * shift, 0.5 * shift + float(family.isf(1e-100))
+    best = 0.0
+    for _ in range(3):
+        t = np.linspace(low, high, 400)
+        rises = g(t) - g(t - shift)
+        k = int(np.argmax(rises))
+        low, high = t[max(k - 1, 0)], t[min(k + 1, t.size - 1)]
+        best = max(best, float(rises[k]))
+    return best * (1.0 + 1e-7) + 1e-15 if best > 1e-6 else 0.0

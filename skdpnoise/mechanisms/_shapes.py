@@ -1,0 +1,184 @@
+r"""Calibration of noise whose shape, not scale, follows the budget: staircase and discrete noise.
+
+Coordinate j gets the *ratio* :math:`r_j = \lambda_j / s_j` of its sensitivity to a nominal scale,
+as Laplace noise would. Staircase noise of step λ_j then costs r_j; discrete noise has scale s_j.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms._numeric import Criterion, Request, least_factor
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
+from skdpnoise.noises import Noise, get_noise
+from skdpnoise.privacy import GaussianLoss, LossBudget, LossCurve, PrivacyGuarantee, PureLoss
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = ["by_shape"]
+
+Vector = NDArray[np.float64]
+
+_STAIRCASE_BITS = 25  # the step spans 2**25 quanta
+_STEP = 1.0 / (1.0 - 2.0**-_STAIRCASE_BITS * (1.0 + 2e-5))  # room for the rounding of the value
+_FEW = 128  # distinct shapes that are composed one by one
+
+
+def by_shape(
+    noise: str, request: Request, target: PrivacyGuarantee | GaussianLoss | PureLoss
+) -> AdditiveMechanism:
+    """Return the best mechanism among a few allocations of the ratios.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``.
+    request : Request
+        What it is for. Weights that differ between releases are replaced by their means.
+    target : PrivacyGuarantee, GaussianLoss or PureLoss
+        What all releases together may cost.
+
+    Returns
+    -------
+    AdditiveMechanism
+
+    Raises
+    ------
+    ValueError
+        If the noise lives on the integers and the sensitivity does not.
+    """
+    rule, _, name = noise.partition("_")
+    sensitivity, weights = request.sensitivity, request.weights
+    limit = sensitivity.per_coordinate
+    if get_noise(name).lattice and (limit != np.rint(limit)).any():
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {noise!r}, which is for integer-valued queries:"
+            " sensitivity.per_coordinate must then be integer in every entry. Choose another "
+            "noise, or express the query in whole units."
+        )
+    if weights is not None and weights.ndim == 2:
+        weights = weights.mean(axis=0)
+    candidates = [
+        _build(noise, request, promise, ratio)
+        for nominal in _nominal_scales(rule, sensitivity, weights, request.p)
+        for ratio, promise in _ratios(name, rule, nominal, request, target)
+    ]
+    return min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
+
+
+def _nominal_scales(
+    rule: str, sensitivity: SensitivityProfile, weights: Vector | None, p: float
+) -> Iterator[Vector]:
+    orders = (1.0, 1.5, 2.0) if rule == "inid" else (1.0,)
+    for order in orders:
+        yield allocate(rule, sensitivity, order=order, weights=weights, p=p)
+    if rule == "inid":
+        yield allocate("spr", sensitivity, order=1.0)
+        yield allocate("iid", sensitivity, order=1.0)
+
+
+def _ratios(
+    name: str,
+    rule: str,
+    nominal: Vector,
+    request: Request,
+    target: PrivacyGuarantee | GaussianLoss | PureLoss,
+) -> Iterator[tuple[Vector, LossBudget | None]]:
+    """Yield ratios that meet the target, by the sum of the largest losses and numerically.
+
+    With them comes the loss that they keep to, if that is known.
+    """
+    limit = _steps(name, rule, request.sensitivity)
+    moving = request.sensitivity.per_coordinate > 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(moving, limit / nominal, 0.0)
+    epsilon = None
+    if isinstance(target, PureLoss):
+        epsilon = target.pure_epsilon
+    elif isinstance(target, PrivacyGuarantee):
+        epsilon = target.epsilon
+    pure = get_noise(name).supports_pure
+    if epsilon is not None and pure:
+        total = float(ratio.sum())
+        if get_noise(name).lattice:
+            total = worst_case_norm(nominal, request.sensitivity, 1.0)
+        part = epsilon / (request.n_releases * total) * (1.0 - 1e-12 * ratio.size)
+        yield ratio * part, PureLoss(epsilon)
+    if isinstance(target, PureLoss) or (
+        isinstance(target, PrivacyGuarantee) and target.delta == 0.0
+    ):
+        return
+    steps = limit if get_noise(name).lattice else np.ones(limit.size)  # changes, in quanta or steps
+    pairs, times = np.unique(np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True)
+    unique: Vector = pairs[0]
+    if unique.size > _FEW and pure:
+        return
+    criterion = Criterion(target)
+    counts = times * float(request.n_releases)
+
+    def excess(factor: float) -> float:
+        groups: list[tuple[LossCurve, Vector, Vector]] = []
+        for r, step, count in zip(*pairs, counts, strict=True):
+            family: LossCurve = _family(name, r / factor, step, request.p)
+            groups.append((family, np.array([step]), np.array([count])))
+        return criterion.excess(groups)
+
+    start = math.sqrt(float(counts @ unique**2)) / criterion.mu
+    promise = target if isinstance(target, GaussianLoss) else None
+    yield ratio / (least_factor(excess, start, 1e-7) * (1.0 + 1e-6)), promise
+
+
+def _steps(name: str, rule: str, sensitivity: SensitivityProfile) -> Vector:
+    """Return the change that each coordinate's noise is made for."""
+    limit = sensitivity.per_coordinate
+    if rule == "iid" and not get_noise(name).lattice:
+        return np.full(limit.size, limit.max())  # the same staircase everywhere
+    return limit
+
+
+def _family(name: str, ratio: float, limit: float, p: float) -> Noise:
+    if name.startswith("discrete"):
+        return get_noise(name, float(limit / ratio))
+    from skdpnoise.noises.staircase import optimal_gamma
+
+    return get_noise(name, float(ratio), optimal_gamma(ratio, p))
+
+
+def _build(
+    noise: str,
+    request: Request,
+    promise: LossBudget | None,
+    ratio: Vector,
+) -> AdditiveMechanism:
+    rule, _, name = noise.partition("_")
+    sensitivity = request.sensitivity
+    steps = _steps(name, rule, sensitivity)
+    lattice = get_noise(name).lattice
+    spare = float(ratio[ratio > 0.0].min())
+    if lattice:
+        largest = float((steps[ratio > 0.0] / ratio[ratio > 0.0]).max())
+        families = tuple(
+            _family(name, r, s, request.p) if r > 0.0 else get_noise(name, largest)
+            for r, s in zip(ratio, steps, strict=True)
+        )
+        noisy = (steps > 0.0) | (rule == "iid")
+        scale = np.where(noisy, 1.0, 0.0)
+    else:
+        known: dict[float, Noise] = {}
+        for r in ratio:
+            known.setdefault(float(r), _family(name, float(r) or spare, 1.0, request.p))
+        families = tuple(known[float(r)] for r in ratio)
+        scale = steps * _STEP
+    return AdditiveMechanism(
+        noise,
+        scale,
+        0 if lattice else _STAIRCASE_BITS,
+        SensitivityProfile(sensitivity.per_coordinate) if not lattice else sensitivity,
+        request.n_releases,
+        families=families if len(set(families)) > 1 else families[:1],
+        promise=promise,
+    )

@@ -1,0 +1,78 @@
+"""Exact counts of values in public bins, or of public categories."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms._aggregation import as_table
+
+__all__ = ["count_bins", "count_categories"]
+
+
+def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int64]:
+    """Return how many values fall in each bin.
+
+    Parameters
+    ----------
+    owner : str
+        Function to name in a message.
+    values : array-like of shape (n_records,)
+        What the caller gave.
+    bins : array-like of shape (n_bins + 1,)
+        Edges.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_bins,)
+    """
+    edges = np.asarray(bins)
+    if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
+        raise ValueError(
+            f"The 'bins' parameter of {owner} must be a one-dimensional array of at least two "
+            f"edges. Got an array of dtype {edges.dtype} and shape {edges.shape} instead. For "
+            "equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
+        )
+    if not (edges[1:] > edges[:-1]).all():
+        raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
+    table, _ = as_table(owner, values, one_column=True)
+    column = table[:, 0]
+    places = np.searchsorted(edges, column, side="right") - 1
+    places[column == edges[-1]] = edges.size - 2
+    within = places[(places >= 0) & (places < edges.size - 1)]
+    counts: NDArray[np.int64] = np.bincount(within, minlength=edges.size - 1)
+    return counts
+
+
+def count_categories(
+    owner: str, values: ArrayLike, categories: ArrayLike | None
+) -> NDArray[np.int64]:
+    """Return how many values equal each category.
+
+    Parameters
+    ----------
+    owner : str
+        Function to name in a message.
+    values : array-like of shape (n_records,)
+        What the caller gave.
+    categories : array-like of shape (n_categories,)
+        Distinct values.
+
+    Returns
+    -------
+    ndarray of int64 of shape (n_categories,)
+    """
+    known, found = np.asarray(categories), np.asarray(values)
+    for name, array in (("categories", known), ("values", found)):
+        if array.ndim != 1:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be one-dimensional. Got an array of shape "
+                f"{array.shape} instead."
+            )
+    labels = known.tolist()
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")
+    tally = Counter(found.tolist())
+    return np.array([tally[label] for label in labels], dtype=np.int64)

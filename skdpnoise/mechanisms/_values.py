@@ -1,0 +1,251 @@
+"""What mechanisms that are not additive, coordinate by coordinate, do with values and budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms._quanta import nearest_quanta
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count
+from skdpnoise.sampling import random_words
+
+_LARGEST_QUANTA = 2**62
+_MARGIN = 1e-12  # floating-point error of a scale, with room to spare
+
+
+def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> NDArray[Any]:
+    """Return the value of each release, one per row, or say what is wrong with them.
+
+    Parameters
+    ----------
+    owner : str
+        The class to name in messages.
+    value : array-like of shape (n_entries,) or (m, n_entries)
+        What the caller gave.
+    n_entries, n_releases : int
+        What it must have, and may have at most.
+
+    Returns
+    -------
+    ndarray of shape (m, n_entries)
+        Of the dtype of the value.
+
+    Examples
+    --------
+    >>> checked_rows("KNormMechanism", [1, 2], 2, 1)
+    array([[1, 2]])
+    """
+    array = np.asarray(value)
+    if array.dtype.kind not in "iufb":
+        raise TypeError(
+            f"The 'value' parameter of {owner}.release must be an array of real numbers. Got an "
+            f"array of dtype {array.dtype} instead."
+        )
+    if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
+        raise ValueError(
+            f"The 'value' parameter of {owner}.release must be of shape ({n_entries},) or "
+            f"(n, {n_entries}) with n up to n_releases={n_releases}. Got shape {array.shape} "
+            "instead."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"The 'value' parameter of {owner}.release must be finite in every entry: remove or "
+            "replace NaN and infinity before the query is computed."
+        )
+    rows = array.reshape(-1, n_entries)
+    checked_count(owner, "value", len(rows), n_releases)
+    return rows
+
+
+def checked_count(owner: str, name: str, count: int | None, n_releases: int) -> int:
+    """Return the number of releases asked for; None is all that are charged for.
+
+    Parameters
+    ----------
+    owner, name : str
+        The class and the parameter to name in messages.
+    count : int or None
+        What the caller gave.
+    n_releases : int
+        What is charged for.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> checked_count("KNormMechanism", "n_draws", None, 3)
+    3
+    """
+    if count is None:
+        return n_releases
+    count = check_count(f"{owner}.sample", name, count)
+    if count > n_releases:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} asks for {count} releases, but the mechanism is "
+            f"charged for {n_releases}: make it with n_releases={count}."
+        )
+    return count
+
+
+def add_quanta(
+    value: NDArray[Any], draws: NDArray[np.int64], quantum: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the values, rounded to quanta, plus the draws.
+
+    Parameters
+    ----------
+    value : ndarray of shape (m, n)
+        Real numbers.
+    draws : ndarray of int64, shape (m, n)
+        In quanta.
+    quantum : ndarray of shape (n,)
+        Positive.
+
+    Returns
+    -------
+    ndarray of shape (m, n)
+
+    Examples
+    --------
+    >>> add_quanta(np.array([[0.2, 1.0]]), np.array([[1, 0]]), np.array([0.5, 0.5]))
+    array([[0.5, 1. ]])
+    """
+    rows = value.astype(np.float64)
+    noisy: NDArray[np.float64] = (
+        nearest_quanta(rows, np.broadcast_to(quantum, rows.shape)) + draws
+    ) * quantum
+    return noisy
+
+
+def _exact_quanta(values: Sequence[Fraction], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nearest integers to value/quantum, clipped to ±2**62, by exact arithmetic."""
+    rounded = [
+        round(value / Fraction(step)) for value, step in zip(values, quantum.tolist(), strict=True)
+    ]
+    limit = _LARGEST_QUANTA
+    return np.array([min(max(integer, -limit), limit) for integer in rounded], dtype=np.int64)
+
+
+def pure_epsilon(owner: str, guarantee: object) -> float:
+    """Return the ε of a guarantee or of a pure loss; a guarantee with δ > 0 is kept with δ = 0.
+
+    Parameters
+    ----------
+    owner : str
+        The function to name in messages.
+    guarantee : object
+        What the caller gave.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> pure_epsilon("k_norm", PureLoss(0.5))
+    0.5
+    """
+    if isinstance(guarantee, PrivacyGuarantee):
+        return guarantee.epsilon
+    if isinstance(guarantee, PureLoss) and guarantee.pure_epsilon > 0.0:
+        return guarantee.pure_epsilon
+    allowed = (
+        f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee or a PureLoss with a "
+        f"positive epsilon. Got {guarantee!r} instead"
+    )
+    if isinstance(guarantee, PrivacyLoss):
+        raise ValueError(f"{allowed}: calibrate Gaussian noise to such a loss.")
+    raise TypeError(f"{allowed}.")
+
+
+def per_release(epsilon: float, n_releases: int) -> float:
+    """Return an ε of one release of which ``n_releases`` are at most the whole.
+
+    Parameters
+    ----------
+    epsilon : float
+        The whole.
+    n_releases : int
+        Number of parts.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> per_release(1.0, 4)
+    0.25
+    """
+    part = epsilon / n_releases
+    while part * n_releases > epsilon:
+        part *= 1.0 - _MARGIN
+    return part
+
+
+def total_weight(weights: ArrayLike | None, n_releases: int, n_coordinates: int) -> float:
+    """Return the sum of the weights over releases and coordinates.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
+        None is all ones.
+    n_releases, n_coordinates : int
+        What they are broadcast to.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> total_weight([1.0, 2.0], 3, 2)
+    9.0
+    """
+    values = np.ones(1) if weights is None else np.asarray(weights, dtype=np.float64)
+    return float(np.broadcast_to(values, (n_releases, n_coordinates)).sum())
+
+
+def exact_release(
+    additive: AdditiveMechanism,
+    rows: NDArray[Any],
+    parts: Callable[[list[Fraction]], list[Fraction]],
+    random_state: Any,
+) -> NDArray[np.float64]:
+    """Return what ``parts`` makes of every row by exact arithmetic, plus the noise of a mechanism.
+
+    Parameters
+    ----------
+    additive : AdditiveMechanism
+        Draws the noise.
+    rows : ndarray of shape (m, n)
+        Checked values of m releases.
+    parts : callable
+        From a list of n exact values to the list of those that are released.
+    random_state : object
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (m, n_coordinates)
+
+    Examples
+    --------
+    >>> from skdpnoise.mechanisms.calibrate import calibrate
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> additive = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(1.0))
+    >>> exact_release(additive, np.ones((1, 2)), lambda row: [sum(row)], 0).shape
+    (1, 1)
+    """
+    draws = additive.sample(random_words(random_state), len(rows))
+    exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
+    quanta = np.array([_exact_quanta(row, additive.quantum) for row in exact])
+    released: NDArray[np.float64] = (quanta + draws) * additive.quantum
+    return released

@@ -1,0 +1,229 @@
+"""Generalised Gaussian noise: every power between Laplace (1) and Gaussian (2)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import gammainc, gammaincc, gammainccinv
+
+from skdpnoise.noises import _threshold
+from skdpnoise.noises._registry import register
+from skdpnoise.privacy import check_real
+from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
+
+Array = NDArray[np.float64]
+
+_FRACTION_FROM, _FRACTION_TERMS = 20.0, 24  # the continued fraction then has full precision
+_MOST_STEPS = 100
+_FAR = 1e90  # no density is left there
+_NODES, _WEIGHTS = (0.5 * rule for rule in np.polynomial.legendre.leggauss(10))
+_NODES += 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Subbotin:
+    r"""Noise whose exponent is a power.
+
+    .. math:: f(z) = \frac{e^{-|z|^p / p}}{2 p^{1/p} \Gamma(1 + 1/p)}
+
+    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
+    density is symmetric and log-concave, so the divergence is that of a half-line; where the loss
+    :math:`L(t) = (|t|^p - |t - d/s|^p)/p` reaches epsilon is found by Newton's method, which
+    converges from the left because L is concave beyond the middle.
+
+    Parameters
+    ----------
+    shape : float, default=1.5
+        The power p, in [1, 2]: 1 is the Laplace distribution of scale 1, 2 the standard normal.
+
+    References
+    ----------
+    Liu, "Generalized Gaussian mechanism for differential privacy", arXiv:1602.06028. Subbotin,
+    "On the law of frequency of error" (1923).
+
+    Examples
+    --------
+    >>> from skdpnoise.noises import get_noise
+    >>> [round(get_noise("subbotin", p).variance, 4) for p in (1.0, 1.5, 2.0)]
+    [2.0, 1.268, 1.0]
+    """
+
+    norm_order: ClassVar[float | None] = None
+    supports_pure: ClassVar[bool] = False
+    log_concave: ClassVar[bool] = True
+    lattice: ClassVar[bool] = False
+    shape_range: ClassVar[tuple[float, float] | None] = (1.01, 2.0)
+
+    shape: float = 1.5
+
+    def __post_init__(self) -> None:
+        check_real(
+            "Subbotin", "shape", self.shape, low=1.0, high=2.0, low_closed=True, high_closed=True
+        )
+
+    @property
+    def variance(self) -> float:
+        """Variance at unit scale."""
+        return self.absolute_moment(2.0)
+
+    @property
+    def fisher_information(self) -> float:
+        r"""Expectation of the squared slope, :math:`E|Z|^{2p - 2}`."""
+        return self.absolute_moment(2.0 * self.shape - 2.0)
+
+    @property
+    def _total(self) -> float:
+        """The integral of exp(-rho)."""
+        inverse = 1.0 / self.shape
+        return 2.0 * math.pow(self.shape, inverse) * math.gamma(1.0 + inverse)
+
+    def _exponent(self, x: Array) -> Array:
+        """Return rho at x >= 0."""
+        return np.asarray(x**self.shape / self.shape)
+
+    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
+        """Return the logarithm of the density, of the shape of `z`."""
+        x = np.abs(np.asarray(z, dtype=np.float64))
+        return np.asarray(-self._exponent(x) - math.log(self._total))
+
+    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
+        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
+        return _threshold.reflect(
+            lambda x: np.asarray(0.5 * gammaincc(1.0 / self.shape, self._exponent(x))), z
+        )
+
+    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
+        """Return z with P(Z > z) = q, of the shape of `q`, the inverse of `sf`."""
+        return _threshold.reflect_inverse(
+            lambda q: (self.shape * gammainccinv(1.0 / self.shape, 2.0 * q)) ** (1.0 / self.shape),
+            q,
+        )
+
+    def absolute_moment(self, p: float) -> float:
+        r"""Return :math:`E|Z|^q = p^{q/p}\,\Gamma((q + 1)/p) / \Gamma(1/p)` for q > -1, q = `p`."""
+        inverse = 1.0 / self.shape
+        log_moment = (
+            p * inverse * math.log(self.shape)
+            + math.lgamma((p + 1.0) * inverse)
+            - math.lgamma(inverse)
+        )
+        return math.exp(log_moment)
+
+    def sample_rounded(
+        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+    ) -> NDArray[np.int64]:
+        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
+
+        The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
+        scale below 2**-53.
+        """
+        exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0 / self.shape),), power=float(self.shape))
+        return rounded_piecewise(words, size, bits, exponent)
+
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the smallest delta at each epsilon for a change of at most `shift`.
+
+        Parameters
+        ----------
+        epsilon, shift : array-like
+            Both at least 0; they broadcast. The shift is in units of the noise.
+
+        Returns
+        -------
+        delta : ndarray
+        """
+        epsilon, shift = _threshold.pairs(epsilon, shift)
+        if self.shape == 1.0:
+            return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))
+        point = self._point(epsilon, np.where(shift > 0.0, shift, 1.0))
+        return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
+
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return infinity, but for no shift; the shift itself for p = 1."""
+        if self.shape == 1.0:
+            return np.array(shift, dtype=np.float64)
+        return _threshold.unbounded_loss(shift)
+
+    def _point(self, epsilon: Array, shift: Array) -> Array:
+        """Return the point t >= s / 2 where the loss rho(t) - rho(t - s) reaches epsilon."""
+        p = self.shape
+        # Both are left of t: L lies below its tangent at s / 2, and, as rho' is concave, below
+        # s rho'(t - s / 2).
+        with np.errstate(over="ignore"):
+            steps = np.maximum(
+                0.5 * epsilon * (0.5 * shift) ** (1.0 - p),
+                _threshold.ratio(epsilon, shift) ** (1.0 / (p - 1.0)),
+            )
+        point = np.array(0.5 * shift + np.minimum(steps, 1e100))
+        moving = np.asarray(point < _FAR)
+        for _ in range(_MOST_STEPS):
+            t, s = point[moving], shift[moving]
+            start = np.abs(t - s)
+            power, start_power = t ** (p - 1.0), start ** (p - 1.0)
+            # For a short shift rho(t) - rho(t - s) would cancel.
+            short = -np.expm1(p * np.log1p(-np.minimum(s / t, 0.5)))
+            loss = np.where(s < 0.5 * t, t * power * short, t * power - start * start_power) / p
+            slope_short = power * -np.expm1((p - 1.0) * np.log1p(-np.minimum(s / t, 0.5)))
+            slope = np.where(s < 0.5 * t, slope_short, power - np.sign(t - s) * start_power)
+            step = (epsilon[moving] - loss) / slope
+            point[moving] = np.maximum(t + step, 0.5 * s)
+            moving[moving] = (np.abs(step) > 1e-14 * t) & (t < _FAR)
+            if not moving.any():
+                break
+        return point
+
+    def _fall(self, start: Array, width: Array) -> Array:
+        r"""Return m(x) - m(x + w) of the ratio m = sf / f, for x, w >= 0.
+
+        Where rho grows by less than 1 the difference would cancel; it is also
+        :math:`\int_x^{x+w} e^{\rho(x) - \rho(u)} du - m(x + w)\,(1 - e^{\rho(x) - \rho(x+w)})`.
+        """
+        p, stop = self.shape, start + width
+        far = self._ratio(stop)
+        power = stop ** (p - 1.0)
+        fall = np.array(self._ratio(start) - far)
+        near = (power * width < 1.0) & (width > 0.0)
+        if near.any():
+            x, w = start[near], width[near]
+            smooth = w < x
+            base = np.where(smooth, x, np.inf)
+            # Near 0, where rho is not smooth, by incomplete gamma functions; elsewhere by Gauss.
+            steps = np.multiply.outer(_NODES, w) / base
+            area = w * np.tensordot(_WEIGHTS, np.exp(-self._growth(x, steps)), 1)
+            growth = self._growth(x, w / base)
+            rho, beyond = self._exponent(x), self._exponent(x + w)
+            rough = gammainc(1.0 / p, beyond) - gammainc(1.0 / p, rho)
+            rough *= 0.5 * self._total * np.exp(np.minimum(rho, 1.0))
+            area, growth = np.where(smooth, [area, growth], [rough, beyond - rho])
+            fall[near] = area + far[near] * np.expm1(-growth)
+        return fall
+
+    def _growth(self, x: Array, step: Array) -> Array:
+        """Return rho(x (1 + step)) - rho(x)."""
+        return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
+
+    def _ratio(self, t: Array) -> Array:
+        """Return m = sf / f at t >= 0, by the continued fraction of the incomplete gamma function.
+
+        Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
+        """
+        a = 1.0 / self.shape
+        x = self._exponent(t)
+        near = np.minimum(x, _FRACTION_FROM)
+        ratio = np.array(0.5 * self._total * np.exp(near) * gammaincc(a, near))
+        beyond = x > _FRACTION_FROM
+        if beyond.any():
+            y = x[beyond]
+            rest = np.zeros_like(y)
+            for k in range(_FRACTION_TERMS, 0, -1):
+                rest = (k - a) / (1.0 + k / (y + rest))
+            # m = p**(a - 1) e**x Gamma(a, x), and the last factors are x**a / (x + rest).
+            ratio[beyond] = t[beyond] / self.shape / (y + rest)
+        return ratio
+
+
+register("subbotin", Subbotin)

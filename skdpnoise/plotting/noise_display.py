@@ -1,0 +1,384 @@
+"""The noise itself: its densities, and its size by coordinate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.noises import Noise
+from skdpnoise.plotting._inputs import check_additive, kinds_of, report_of, unit_family
+from skdpnoise.plotting._panels import (
+    name_coordinates,
+    panels,
+    sorted_order,
+    spread_by_coordinate,
+    spread_by_kind,
+    style,
+)
+
+__all__ = ["NoiseDisplay"]
+
+Vector = NDArray[np.float64]
+
+_FEW = 5  # more densities than these are represented by three
+_TAIL = 1e-4  # probability beyond each end of the picture
+_POINTS = 401
+_MARKED = 61  # so many integers get a mark each
+_ONE_COLUMN = 3  # so many densities are listed below each other
+
+
+class NoiseDisplay:
+    r"""Densities of the noise, in the units of the query, and its size by coordinate.
+
+    .. math:: f_{tj}(x) = \frac{1}{s_{tj}} f\!\left(\frac{x}{s_{tj}}\right)
+
+    On a logarithmic axis, the slope of the density is the privacy that a small change costs. Up to
+    five different densities are drawn; of more, those of the smallest, the median and the largest
+    standard deviation. Noise on the integers is drawn as steps, each at its integer.
+
+    Of an estimator, the kinds of release that its report holds are drawn, each in its own units;
+    their densities only where the report tells them, since it holds scales but no shapes.
+
+    Parameters
+    ----------
+    values : sequence of array-like
+        Where each density is known.
+    densities : sequence of array-like
+        The densities there; probabilities, for noise on the integers.
+    labels : sequence of str
+        What to call each density.
+    smallest, largest : array-like of shape (n_rows,)
+        Range of the size of the noise in each row over the releases.
+    size : str, default="standard deviation"
+        What the size is.
+    kinds : sequence of str or None, default=None
+        Names of the rows, if they are kinds of release; None if they are coordinates.
+    lattice : bool, default=False
+        Whether the noise lives on the integers.
+    name : str or None, default=None
+        Title of the picture.
+
+    Attributes
+    ----------
+    ax_ : ndarray of matplotlib Axes
+        Where it was drawn: densities, and sizes.
+    figure_ : matplotlib Figure
+        The figure of those Axes.
+    lines_ : list of matplotlib Line2D
+        One for each density.
+    order_ : ndarray of int
+        The row in each place of the second panel.
+    size_ : matplotlib Line2D
+        The largest sizes.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from skdpnoise.mechanisms import calibrate
+    >>> from skdpnoise.privacy import PrivacyGuarantee
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> profile = SensitivityProfile([1.0, 8.0])
+    >>> mechanism = calibrate("inid_laplace", profile, PrivacyGuarantee(1.0))
+    >>> display = NoiseDisplay.from_mechanism(mechanism)
+    >>> display.labels
+    ('7.07 (coordinate 1)', '14.1 (coordinate 2)')
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        values: Sequence[ArrayLike],
+        densities: Sequence[ArrayLike],
+        labels: Sequence[str],
+        smallest: ArrayLike,
+        largest: ArrayLike,
+        size: str = "standard deviation",
+        kinds: Sequence[str] | None = None,
+        lattice: bool = False,
+        name: str | None = None,
+    ) -> None:
+        self.values = tuple(np.asarray(each, dtype=np.float64) for each in values)
+        self.densities = tuple(np.asarray(each, dtype=np.float64) for each in densities)
+        self.labels = tuple(labels)
+        self.smallest = np.asarray(smallest, dtype=np.float64)
+        self.largest = np.asarray(largest, dtype=np.float64)
+        self.size = size
+        self.kinds = None if kinds is None else tuple(kinds)
+        self.lattice = lattice
+        self.name = name
+
+    def plot(
+        self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
+    ) -> NoiseDisplay:
+        """Draw the two panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, sequence of two, or None, default=None
+            One Axes for each panel, or one to be divided; None makes a figure.
+        name : str or None, default=None
+            Title of the picture, in place of its own.
+        yscale : {"log", "linear"}, default="log"
+            Axis of the densities.
+        **kwargs
+            Passed to ``Axes.plot`` for every density.
+
+        Returns
+        -------
+        NoiseDisplay
+
+        Raises
+        ------
+        ValueError
+            If `yscale` is neither.
+        """
+        if yscale not in ("log", "linear"):
+            raise ValueError(
+                "The 'yscale' parameter of NoiseDisplay.plot must be 'log' or 'linear'. Got "
+                f"{yscale!r} instead."
+            )
+        rows = 0 if self.kinds is None else len(self.kinds)
+        width = 9.6 if self.kinds is None else 11.5
+        size = (width, max(4.0, 1.4 + 0.38 * rows))
+        self.ax_ = panels("NoiseDisplay.plot", ax, (1, 2), size)
+        self.figure_ = self.ax_[0].figure
+        self._plot_densities(self.ax_[0], yscale, kwargs)
+        self._plot_sizes(self.ax_[1])
+        name = self.name if name is None else name
+        if name is not None:
+            self.ax_[0].set_title(name)
+        return self
+
+    def _plot_densities(self, ax: Any, yscale: str, kwargs: dict[str, Any]) -> None:
+        steps = {"drawstyle": "steps-mid"} if self.lattice else {}
+        if self.lattice and max(each.size for each in self.values) <= _MARKED:
+            steps |= {"marker": "o", "markersize": "3.5"}
+        self.lines_ = [
+            ax.plot(x, y, **style(i, {"label": self.labels[i]} | steps | kwargs))[0]
+            for i, (x, y) in enumerate(zip(self.values, self.densities, strict=True))
+        ]
+        units = "the query" if self.kinds is None else "each release"
+        ax.set_xlabel(f"noise, in the units of {units}")
+        ax.set_ylabel("probability" if self.lattice else "density")
+        ax.grid(alpha=0.25)
+        if not self.lines_:
+            ax.text(0.5, 0.5, "the report holds no shapes", ha="center", transform=ax.transAxes)
+            return
+        reach = max(float(each.max()) for each in self.values)
+        ax.set_xlim(-reach, reach)
+        peaks = [float(each.max()) for each in self.densities]
+        columns = 1 if self.kinds is not None or len(self.lines_) <= _ONE_COLUMN else 2
+        room = 1.0 - _legend_height(ax, 1 - (-len(self.lines_) // columns))
+        ax.set_yscale(yscale)
+        if yscale == "log":
+            low = 2.0 * _TAIL * min(peaks)
+            ax.set_ylim(low, low * (max(peaks) / low) ** (1.0 / room))
+        else:
+            ax.set_ylim(0.0, max(peaks) / room)
+        ax.legend(title=self.size, loc="upper right", ncols=columns)
+
+    def _plot_sizes(self, ax: Any) -> None:
+        if self.kinds is not None:
+            self.order_ = np.arange(len(self.kinds))
+            self.size_ = spread_by_kind(ax, self.smallest, self.largest, self.kinds)
+            ax.set_xlabel(f"{self.size} of the noise, in the units of each release")
+            ax.grid(axis="x", alpha=0.25)
+            return
+        self.order_ = sorted_order([self.largest])
+        low, high = self.smallest[self.order_], self.largest[self.order_]
+        self.size_ = spread_by_coordinate(ax, low, high)
+        ax.set_ylabel(f"{self.size} of the noise")
+        ax.grid(axis="y", alpha=0.25)
+        name_coordinates(ax, high.size, int((high == 0.0).sum()), self.size)
+
+    @classmethod
+    def from_mechanism(
+        cls,
+        mechanism: Any,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        yscale: str = "log",
+        **kwargs: Any,
+    ) -> NoiseDisplay:
+        """Compute and draw the noise of a mechanism.
+
+        Parameters
+        ----------
+        mechanism : AdditiveMechanism
+            As :func:`~skdpnoise.mechanisms.calibrate` returns it.
+        ax : matplotlib Axes, sequence of two, or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture; None is the name of the noise.
+        yscale : {"log", "linear"}, default="log"
+            Axis of the densities.
+        **kwargs
+            Passed to ``Axes.plot`` for every density.
+
+        Returns
+        -------
+        NoiseDisplay
+
+        Raises
+        ------
+        TypeError
+            If the mechanism is of another kind.
+        """
+        mechanism = check_additive("NoiseDisplay.from_mechanism", mechanism)
+        deviation = np.atleast_2d(mechanism.standard_deviation)
+        curves = _curves_of(mechanism)
+        if len(curves) > _FEW:
+            ranked = zip(_chosen(curves), ("smallest", "median", "largest"), strict=True)
+            curves = [replace(curve, label=_label(curve.size, rank)) for curve, rank in ranked]
+        values, densities = _tabulated(curves)
+        return cls(
+            values=values,
+            densities=densities,
+            labels=[curve.label for curve in curves],
+            smallest=deviation.min(axis=0),
+            largest=deviation.max(axis=0),
+            lattice=mechanism.family.lattice,
+            name=mechanism.noise,
+        ).plot(ax, name=name, yscale=yscale, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        yscale: str = "log",
+        **kwargs: Any,
+    ) -> NoiseDisplay:
+        """Compute and draw the noise of all kinds of release behind a fit.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted one, with ``privacy_``.
+        ax : matplotlib Axes, sequence of two, or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture; None is estimator and guarantee.
+        yscale : {"log", "linear"}, default="log"
+            Axis of the densities.
+        **kwargs
+            Passed to ``Axes.plot`` for every density.
+
+        Returns
+        -------
+        NoiseDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no privacy report.
+        NotFittedError
+            If it was not fitted.
+        """
+        report = report_of("NoiseDisplay.from_estimator", estimator)
+        curves = [
+            _Curve(family, scale, scale, _label(scale, release.label))
+            for release in report.releases
+            if (family := unit_family(release)) is not None
+            for scale in sorted(set(release.scale))
+            if scale > 0.0
+        ]
+        curves = _chosen(sorted(curves, key=lambda curve: curve.size))
+        values, densities = _tabulated(curves)
+        smallest, largest = np.array([release.scale for release in report.releases]).T
+        guarantee = report.guarantee
+        return cls(
+            values=values,
+            densities=densities,
+            labels=[curve.label for curve in curves],
+            smallest=smallest,
+            largest=largest,
+            size="scale",
+            kinds=kinds_of(report),
+            name=f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}",
+        ).plot(ax, name=name, yscale=yscale, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """One density: a family at a scale, and what it is called."""
+
+    family: Noise
+    scale: float
+    size: float
+    label: str
+
+
+def _curves_of(mechanism: AdditiveMechanism) -> list[_Curve]:
+    """Return the different densities of a mechanism, from the narrowest up."""
+    assert mechanism.families is not None
+    deviation = np.atleast_2d(mechanism.standard_deviation)
+    scale = np.atleast_2d(mechanism.scale)
+    n_coordinates = scale.shape[1]
+    # Equal to four digits is equal to the eye.
+    seen: dict[str, list[tuple[int, int]]] = {}
+    for place in zip(*np.unravel_index(np.argsort(deviation, axis=None), scale.shape), strict=True):
+        if scale[place] > 0.0:
+            seen.setdefault(f"{deviation[place]:.4g}", []).append(place)
+    curves = []
+    for places in seen.values():
+        t, j = places[0]
+        family = mechanism.families[j if len(mechanism.families) > 1 else 0]
+        size = float(deviation[t, j])
+        label = _label(size, _whose(sorted({j for _, j in places}), n_coordinates))
+        curves.append(_Curve(family, float(scale[t, j]), size, label))
+    return curves
+
+
+def _legend_height(ax: Any, lines: int) -> float:
+    """Return the share of the height of a panel to keep free above the peaks for the legend."""
+    inches = ax.get_position().height * ax.figure.get_figheight()
+    return float(min(0.2 * (lines + 1) / inches, 0.6))
+
+
+def _whose(members: list[int], n_coordinates: int) -> str:
+    if len(members) == n_coordinates:
+        return ""
+    if len(members) == 1:
+        return f"coordinate {members[0] + 1}"
+    return f"{len(members)} coordinates"
+
+
+def _label(size: float, whose: str) -> str:
+    number = f"{size:.0f}" if 1e3 <= size < 1e6 else f"{size:.3g}"
+    return f"{number} ({whose})" if whose else number
+
+
+def _chosen(curves: list[_Curve]) -> list[_Curve]:
+    """Return the curves if they are few, else the first, the middle one and the last."""
+    if len(curves) <= _FEW:
+        return curves
+    return [curves[0], curves[len(curves) // 2], curves[-1]]
+
+
+def _tabulated(curves: list[_Curve]) -> tuple[list[Vector], list[Vector]]:
+    """Return where each density is known, fine enough for the narrowest, and its values."""
+    if not curves:
+        return [], []
+    reach = max(float(curve.family.isf(_TAIL)) * curve.scale for curve in curves)
+    values, densities = [], []
+    for curve in curves:
+        x = np.linspace(-reach, reach, _POINTS)
+        if curve.family.lattice:
+            x = np.unique(np.rint(np.linspace(-reach, reach, min(int(2 * reach) + 1, 2 * _POINTS))))
+        else:
+            own = float(curve.family.isf(_TAIL)) * curve.scale
+            x = np.unique(np.concatenate([x, np.linspace(-own, own, _POINTS)]))
+        values.append(x)
+        densities.append(np.exp(curve.family.logpdf(x / curve.scale)) / curve.scale)
+    return values, densities

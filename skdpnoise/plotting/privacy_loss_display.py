@@ -1,0 +1,352 @@
+"""δ against ε: what releases disclose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.plotting._inputs import report_of
+from skdpnoise.plotting._panels import one_panel, style
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+
+__all__ = ["PrivacyLossDisplay"]
+
+Vector = NDArray[np.float64]
+
+_FLOOR = 1e-12  # where curves are no longer followed
+_POINTS = 41
+_FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure
+
+
+class PrivacyLossDisplay:
+    r"""δ against ε, for one or several mechanisms or losses.
+
+    .. math:: \delta(\varepsilon) = \sup_{D \sim D',\, S}
+              P(M(D) \in S) - e^{\varepsilon} P(M(D') \in S)
+
+    A mechanism is (ε, δ)-differentially private at every point on or above its curve. One that is
+    ε-private falls to zero at that ε; one that may disclose everything never falls below the
+    probability of it.
+
+    Parameters
+    ----------
+    epsilon : array-like of shape (n_points,)
+        Where the curves are known, ascending.
+    delta : array-like of shape (n_curves, n_points)
+        δ of each curve there.
+    names : sequence of str
+        Name of each curve.
+    target : PrivacyGuarantee or None, default=None
+        A guarantee to mark.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of that Axes.
+    lines_ : list of matplotlib Line2D
+        One for each curve.
+    target_ : matplotlib Line2D or None
+        The mark of the target.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi, "Privacy amplification by subsampling", NeurIPS 2018, Theorem 1
+    (this δ is the hockey-stick divergence).
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from skdpnoise.mechanisms import calibrate
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> profile, target = SensitivityProfile([1.0, 4.0]), PrivacyGuarantee(1.0, 1e-6)
+    >>> display = PrivacyLossDisplay.from_mechanisms(
+    ...     {name: calibrate(name, profile, target) for name in ("inid_gaussian", "inid_laplace")},
+    ...     target=target,
+    ... )
+    >>> [line.get_label() for line in display.lines_]
+    ['inid_gaussian', 'inid_laplace']
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: ArrayLike,
+        delta: ArrayLike,
+        names: Sequence[str],
+        target: PrivacyGuarantee | None = None,
+    ) -> None:
+        self.epsilon = np.asarray(epsilon, dtype=np.float64)
+        self.delta = np.atleast_2d(np.asarray(delta, dtype=np.float64))
+        self.names = tuple(names)
+        self.target = target
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> PrivacyLossDisplay:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Name of the curve, if there is one; of the picture, if there are several.
+        **kwargs
+            Passed to ``Axes.plot`` for every curve.
+
+        Returns
+        -------
+        PrivacyLossDisplay
+        """
+        ax = one_panel("PrivacyLossDisplay.plot", ax)
+        names = self.names
+        if name is not None and len(names) == 1:
+            names = (name,)
+        elif name is not None:
+            ax.set_title(name)
+        self.lines_ = [
+            ax.plot(self.epsilon, delta, **style(i, {"label": names[i]} | kwargs))[0]
+            for i, delta in enumerate(self.delta)
+        ]
+        ax.set(yscale="log", xlabel="ε", ylabel="δ")
+        ax.set_xlim(0.0, float(self.epsilon[-1]))
+        ax.set_ylim(_floor(self.target), 2.0)
+        self.target_ = None if self.target is None else _mark(ax, self.target)
+        ax.legend(loc="best")
+        ax.grid(alpha=0.25)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    @classmethod
+    def from_mechanism(
+        cls,
+        mechanism: Any,
+        *,
+        epsilon: ArrayLike | None = None,
+        target: PrivacyGuarantee | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> PrivacyLossDisplay:
+        """Compute and draw the curve of one mechanism or loss.
+
+        Parameters
+        ----------
+        mechanism : mechanism or PrivacyLoss
+            Of a mechanism, what its noise discloses is drawn (``own_loss()``, where there is one).
+            What it is charged, if that is more, is ``mechanism.privacy_loss()``: give that.
+        epsilon : array-like of shape (n_points,) or None, default=None
+            Where to compute δ; None is from 0 to where δ is 1e-12.
+        target : PrivacyGuarantee or None, default=None
+            A guarantee to mark.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Name of the curve; None is that of the noise, or the loss in words.
+        **kwargs
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        PrivacyLossDisplay
+
+        Raises
+        ------
+        TypeError
+            If an argument is of the wrong kind.
+        ValueError
+            If an epsilon is negative or not finite.
+        """
+        owner = "PrivacyLossDisplay.from_mechanism"
+        loss = _loss(owner, "mechanism", mechanism)
+        name = str(getattr(mechanism, "noise", loss)) if name is None else name
+        return cls._computed(owner, {name: loss}, epsilon, target).plot(ax, **kwargs)
+
+    @classmethod
+    def from_mechanisms(
+        cls,
+        mechanisms: Mapping[str, Any],
+        *,
+        epsilon: ArrayLike | None = None,
+        target: PrivacyGuarantee | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> PrivacyLossDisplay:
+        """Compute and draw the curves of several mechanisms or losses.
+
+        Parameters
+        ----------
+        mechanisms : dict of str to mechanism or PrivacyLoss
+            As in `from_mechanism`, under the names to show.
+        epsilon : array-like of shape (n_points,) or None, default=None
+            Where to compute δ; None is from 0 to where every δ is 1e-12.
+        target : PrivacyGuarantee or None, default=None
+            A guarantee to mark.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture.
+        **kwargs
+            Passed to ``Axes.plot`` for every curve.
+
+        Returns
+        -------
+        PrivacyLossDisplay
+
+        Raises
+        ------
+        TypeError
+            If an argument is of the wrong kind.
+        ValueError
+            If there is no mechanism, or an epsilon is negative or not finite.
+        """
+        owner = "PrivacyLossDisplay.from_mechanisms"
+        if not isinstance(mechanisms, Mapping):
+            raise TypeError(
+                f"The 'mechanisms' parameter of {owner} must be a dict of names to mechanisms or "
+                f"losses. Got an object of type {type(mechanisms).__name__} instead."
+            )
+        if not mechanisms:
+            raise ValueError(
+                f"The 'mechanisms' parameter of {owner} must hold at least one mechanism."
+            )
+        losses = {str(key): _loss(owner, "mechanisms", each) for key, each in mechanisms.items()}
+        display = cls._computed(owner, losses, epsilon, target)
+        return display.plot(ax, name=name, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        *,
+        epsilon: ArrayLike | None = None,
+        ax: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> PrivacyLossDisplay:
+        """Compute and draw the curve of all that a fit released, with its guarantee marked.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted one, with ``privacy_``.
+        epsilon : array-like of shape (n_points,) or None, default=None
+            Where to compute δ; None is from 0 to where δ is 1e-12.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Name of the curve; None is that of the estimator's class.
+        **kwargs
+            Passed to ``Axes.plot``.
+
+        Returns
+        -------
+        PrivacyLossDisplay
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no privacy report.
+        NotFittedError
+            If it was not fitted.
+        """
+        owner = "PrivacyLossDisplay.from_estimator"
+        report = report_of(owner, estimator)
+        losses = {report.estimator if name is None else name: report.total}
+        return cls._computed(owner, losses, epsilon, report.guarantee).plot(ax, **kwargs)
+
+    @classmethod
+    def _computed(
+        cls,
+        owner: str,
+        losses: dict[str, PrivacyLoss],
+        epsilon: ArrayLike | None,
+        target: PrivacyGuarantee | None,
+    ) -> PrivacyLossDisplay:
+        if target is not None and not isinstance(target, PrivacyGuarantee):
+            raise TypeError(
+                f"The 'target' parameter of {owner} must be a PrivacyGuarantee or None. Got an "
+                f"object of type {type(target).__name__} instead."
+            )
+        if epsilon is None:
+            grid = _grid(list(losses.values()), target)
+        else:
+            grid = _check_epsilon(owner, epsilon)
+        delta = [[loss.delta(float(point)) for point in grid] for loss in losses.values()]
+        return cls(epsilon=grid, delta=delta, names=tuple(losses), target=target)
+
+
+def _loss(owner: str, name: str, mechanism: Any) -> PrivacyLoss:
+    if isinstance(mechanism, PrivacyLoss):
+        return mechanism
+    for method in ("own_loss", "privacy_loss"):
+        if hasattr(mechanism, method) and not isinstance(mechanism, type):
+            loss: PrivacyLoss = getattr(mechanism, method)()
+            return loss
+    raise TypeError(
+        f"The {name!r} parameter of {owner} must be given mechanisms (objects with a privacy_loss "
+        f"method) or losses. Got an object of type {type(mechanism).__name__} instead."
+    )
+
+
+def _check_epsilon(owner: str, epsilon: ArrayLike) -> Vector:
+    array = np.asarray(epsilon)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"The 'epsilon' parameter of {owner} must be an array of real numbers or None. Got an "
+            f"array of dtype {array.dtype} instead."
+        )
+    grid: Vector = np.unique(array.astype(np.float64))
+    if grid.size < 2 or not np.isfinite(grid).all() or grid[0] < 0.0:
+        raise ValueError(
+            f"The 'epsilon' parameter of {owner} must hold at least two different numbers, finite "
+            "and not negative."
+        )
+    return grid
+
+
+def _floor(target: PrivacyGuarantee | None) -> float:
+    lowest = target.delta if target is not None and target.delta > 0.0 else 1.0
+    return min(_FLOOR, 1e-2 * lowest)
+
+
+def _grid(losses: list[PrivacyLoss], target: PrivacyGuarantee | None) -> Vector:
+    """Return points from 0 to where every curve is low, close together where one falls to zero."""
+    floor = _floor(target)
+    ends = [_end(loss, floor) for loss in losses]
+    last = max([*ends, 1e-6] if target is None else [*ends, target.epsilon])
+    parts = [np.linspace(0.0, 1.05 * last, _POINTS)]
+    parts += [np.linspace(0.0, end, _POINTS // 2) for end in ends if end < 0.5 * last]
+    for loss, end in zip(losses, ends, strict=True):
+        pure = getattr(loss, "pure_epsilon", math.inf)
+        if pure <= end * (1.0 + 1e-3):
+            parts.append(pure * (1.0 - np.geomspace(0.3, 1e-12, 25)))
+            parts.append(np.array([pure]))
+    return np.unique(np.concatenate(parts))
+
+
+def _end(loss: PrivacyLoss, floor: float) -> float:
+    """Return the ε at which δ is at the floor, or, if it never is, at which it is nearly level."""
+    end = loss.epsilon(floor)
+    if math.isfinite(end):
+        return end
+    return 1.5 * loss.epsilon(min(1.01 * loss.delta(_FAR), 0.99))
+
+
+def _mark(ax: Any, target: PrivacyGuarantee) -> Any:
+    label = f"target: ε = {target.epsilon:g}, δ = {target.delta:g}"
+    grey = "0.25"
+    if target.delta == 0.0:
+        return ax.axvline(target.epsilon, color=grey, linestyle=":", label=label)
+    ax.hlines(target.delta, 0.0, target.epsilon, color=grey, linestyle=":", linewidth=1)
+    ax.vlines(target.epsilon, 0.0, target.delta, color=grey, linestyle=":", linewidth=1)
+    return ax.plot(
+        target.epsilon, target.delta, "*", color=grey, markersize=12, label=label, zorder=3
+    )[0]

@@ -1,0 +1,73 @@
+"""Curves of the losses with a closed form, for composition with others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr
+
+__all__ = ["NormalShift", "RandomisedResponse"]
+
+
+@dataclass(frozen=True, slots=True)
+class RandomisedResponse:
+    r"""All that ε-privacy alone promises; the shift is ε.
+
+    .. math:: H(e) = \max\left(0, \frac{e^{\varepsilon} - e^{e}}{1 + e^{\varepsilon}}\right)
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath, "The composition theorem for differential privacy",
+    arXiv:1311.0776, Theorem 3.3.
+
+    Examples
+    --------
+    >>> RandomisedResponse().hockey_stick([0.0, 1.0], 1.0).round(4)
+    array([0.4621, 0.    ])
+    """
+
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the smallest δ at each ε."""
+        shift = np.asarray(shift, dtype=np.float64)
+        gap = np.minimum(np.asarray(epsilon, dtype=np.float64) - shift, 0.0)
+        values: NDArray[np.float64] = np.abs(np.expm1(gap)) / (1.0 + np.exp(-shift))
+        return values
+
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the shift: it is the largest loss."""
+        return np.asarray(shift, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class NormalShift:
+    r"""Normal distributions a shift μ apart.
+
+    .. math:: H(e) = Q(e/\mu - \mu/2) - e^{e} Q(e/\mu + \mu/2)
+
+    References
+    ----------
+    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
+    Theorem 8.
+
+    Examples
+    --------
+    >>> NormalShift().hockey_stick([0.0, 1.0], 1.0).round(4)
+    array([0.3829, 0.1269])
+    """
+
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the smallest δ at each ε."""
+        epsilon, shift = np.broadcast_arrays(
+            np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
+        )
+        mu = np.where(shift > 0.0, shift, 1.0)
+        upper = log_ndtr(0.5 * mu - epsilon / mu)
+        lower = epsilon + log_ndtr(-0.5 * mu - epsilon / mu)
+        values = np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0))
+        return np.where(shift > 0.0, values, 0.0)
+
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return infinity, but for no shift."""
+        return np.where(np.asarray(shift, dtype=np.float64) > 0.0, np.inf, 0.0)

@@ -1,0 +1,284 @@
+"""Real numbers of which as many binary places are drawn as somebody asks for.
+
+Sampling by comparison leaves the places that no comparison has looked at uniform and independent
+of everything else. So a number whose first places do not decide a question is not drawn anew, which
+would favour numbers that are easy to decide: further random bits are appended to the same number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skdpnoise.sampling._bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling._lazy import DIGIT_BITS, leading_bits, new_numbers
+from skdpnoise.sampling.exponential import _exponential
+from skdpnoise.sampling.gaussian import _CDF, _half_normal
+from skdpnoise.sampling.words import RandomWords
+
+# Places asked for one after the other by a question that is still open; see `no_decision`.
+EXTENSIONS = (64, 128, 192, 256)
+
+# Mean number of random bits of one draw beyond those of its places, and of one uniform cell.
+_MEAN_BITS, _MEAN_ATTEMPTS = 40.0, 1.4
+
+_ZERO = np.int64(0)
+_X = np.int64(0)  # row of the number that is accepted, in both algorithms
+
+
+@dataclass(slots=True)
+class LazyNumbers:
+    """Non-negative numbers of which first[i] is the integer part of number i times 2**bits.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Where further places come from.
+    first : ndarray of int64, shape (n,)
+        The places drawn so far.
+    bits : int
+        How many of them are behind the point.
+    known : dict
+        Value and places of those numbers of which more is known.
+    """
+
+    words: RandomWords
+    first: NDArray[np.int64]
+    bits: int
+    known: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def floor(self, index: int, bits: int) -> int:
+        """Return the integer part of 2**bits times the number, drawing what is not yet known."""
+        value, places = self.known.get(index, (int(self.first[index]), self.bits))
+        while places < bits:
+            value = value << 64 | int(self.words.take(1)[0])
+            places += 64
+        self.known[index] = value, places
+        return value >> (places - bits)
+
+
+def no_decision() -> RuntimeError:
+    """Return the error for a question that 256 more places leave open."""
+    return RuntimeError(
+        "The random words led to an event of probability below 2**-200 (256 more binary places "
+        "did not tell on which side of a boundary a draw lies): the source of random words is "
+        "broken."
+    )
+
+
+@njit(**INNER)
+def _floor(
+    words: NDArray[np.uint64],
+    position: int,
+    rounded: int,
+    bits: int,
+    width: int,
+    numbers: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Return floor(2**bits * (k + x)), given k plus the first bit of the fraction x.
+
+    That is what the samplers return at zero binary places. They leave x in its row; if no digit of
+    it was known, then its first bit is the last one that they have read.
+    """
+    if numbers[_X, 0] > 0:
+        first = numbers[_X, 1] >> (width - 1)
+        fraction, position = leading_bits(words, position, width, numbers, _X, bits)
+    else:
+        first = take_bits(words, position - 1, ONE)
+        fraction = (first << (bits - 1)) | take_bits(words, position, bits - 1)
+        position += bits - 1
+    return ((rounded - first) << bits) + fraction, position
+
+
+@njit(**COMPILED)
+def _fill_floors(
+    words: NDArray[np.uint64],
+    position: int,
+    out: NDArray[np.int64],
+    done: int,
+    normal: bool,
+    bits: int,
+    width: int,
+    numbers: NDArray[np.int64],
+    noted: NDArray[np.int64],
+    n_noted: NDArray[np.int64],
+) -> Progress:
+    end = 64 * words.size
+    while done < out.size:
+        if normal:
+            rounded, after = _half_normal(words, position, _ZERO, width, numbers)
+        else:
+            rounded, after = _exponential(words, position, _ZERO, width, numbers)
+        value, after = _floor(words, after, rounded, bits, width, numbers)
+        if after > end:
+            break
+        if rounded < 0:
+            return done, position, True
+        if numbers[_X, 0] * width > bits:
+            if n_noted[0] == noted.shape[0]:
+                return done, position, True
+            noted[n_noted[0], 0] = done
+            noted[n_noted[0], 1:] = numbers[_X]
+            n_noted[0] += 1
+        out[done] = value
+        done += 1
+        position = after
+    return done, position, False
+
+
+@njit(**COMPILED)
+def _fill_cells(
+    words: NDArray[np.uint64],
+    position: int,
+    out: NDArray[np.int64],
+    done: int,
+    bounds: NDArray[np.int64],
+    repeats: int,
+) -> Progress:
+    while done < out.size:
+        bound = bounds[done // repeats]
+        n_bits = 1
+        while n_bits < 62 and 1 << n_bits < bound:
+            n_bits += 1
+        value, after = take_below(words, position, bound, n_bits)
+        if after > 64 * words.size:
+            break
+        out[done] = value
+        done += 1
+        position = after
+    return done, position, False
+
+
+def _draw(
+    words: RandomWords, size: int, bits: int, normal: bool, digit_bits: int = DIGIT_BITS
+) -> LazyNumbers:
+    out = np.empty(size, dtype=np.int64)
+    numbers = new_numbers(4, digit_bits, _CDF)
+    # A number is noted if a comparison has looked at more places than are returned of it. A few
+    # comparisons look at one number, and each goes that far with a probability of about `rarely`.
+    rarely = 0.5 ** (bits // digit_bits * digit_bits)
+    room = min(size, 64 + int(64.0 * rarely * size))
+    noted = np.zeros((room, 1 + numbers.shape[1]), dtype=np.int64)
+    n_noted = np.zeros(1, dtype=np.int64)
+    mean = _MEAN_BITS + bits
+    fill(_fill_floors, words, out, mean, normal, bits, digit_bits, numbers, noted, n_noted)
+    known = {}
+    for index, n_digits, *digits in noted[: n_noted[0]].tolist():
+        value = int(out[index]) >> bits
+        for digit in digits[:n_digits]:
+            value = value << digit_bits | digit
+        known[index] = value, digit_bits * n_digits
+    return LazyNumbers(words, out, bits, known)
+
+
+def exponentials(
+    words: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
+) -> LazyNumbers:
+    """Draw exactly exponential numbers, to 2 <= `bits` <= 52 binary places at first.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness, also of further places.
+    size, bits : int
+        How many numbers, and places.
+    digit_bits : int, default=8
+        As in :func:`~skdpnoise.sampling.rounded_laplace`.
+
+    Returns
+    -------
+    LazyNumbers
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> numbers = exponentials(SeededWords(0), 3, 20)
+    >>> numbers.floor(0, 300) >> 280 == int(numbers.first[0])
+    True
+    """
+    return _draw(words, size, bits, False, digit_bits)
+
+
+def half_normals(
+    words: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
+) -> LazyNumbers:
+    """Draw absolute values of exactly normal numbers, to 2 <= `bits` <= 52 places at first.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness, also of further places.
+    size, bits : int
+        How many numbers, and places.
+    digit_bits : int, default=8
+        As in :func:`~skdpnoise.sampling.rounded_gaussian`.
+
+    Returns
+    -------
+    LazyNumbers
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> half_normals(SeededWords(0), 3, 20).first.shape
+    (3,)
+    """
+    return _draw(words, size, bits, True, digit_bits)
+
+
+def uniforms(words: RandomWords, bounds: NDArray[np.int64], repeats: int, bits: int) -> LazyNumbers:
+    """Draw numbers exactly uniform on [0, bound / 2**bits), ``repeats`` for each bound.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness, also of further places.
+    bounds : ndarray of int64, shape (n,)
+        From 1 to 2**62.
+    repeats, bits : int
+        Numbers for each bound, and places drawn at first.
+
+    Returns
+    -------
+    LazyNumbers
+        n * repeats numbers.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> uniforms(SeededWords(0), np.array([1, 1000]), 2, 5).first[:2]
+    array([0, 0])
+    """
+    out = np.empty(bounds.size * repeats, dtype=np.int64)
+    mean = _MEAN_ATTEMPTS * int(bounds.max()).bit_length() if out.size else 1.0
+    fill(_fill_cells, words, out, mean, bounds, repeats)
+    return LazyNumbers(words, out, bits)
+
+
+def with_random_signs(words: RandomWords, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the magnitudes, each with an independent fair sign.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness.
+    magnitudes : ndarray of int64
+        Changed in place.
+
+    Returns
+    -------
+    ndarray of int64
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> int(abs(with_random_signs(SeededWords(0), np.array([3]))[0]))
+    3
+    """
+    source = words.take(-(-magnitudes.size // 64))
+    negative = np.unpackbits(source.view(np.uint8), count=magnitudes.size).view(np.bool_)
+    np.negative(magnitudes, out=magnitudes, where=negative.reshape(magnitudes.shape))
+    return magnitudes

@@ -1,0 +1,186 @@
+"""The sampler of piecewise exponents in exact arithmetic: slow, and the meaning of the fast one."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.sampling._lazy import CAPACITY
+from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+
+# Both numbers of an undecided comparison get so many more bits at a time, which are 19.3 decimal
+# digits; the arithmetic gets 20.
+_STEP_BITS = 64
+_STEP_DIGITS = 20
+_FIRST_DIGITS = 60
+
+# Exponents above this are not told apart. No comparison within CAPACITY bits notices.
+_HUGE = 10**5
+
+
+BROKEN = (
+    "The random words led to an event of probability below 2**-100 (two numbers that agree in "
+    f"{CAPACITY} bits, or a huge draw): the source of random words is broken."
+)
+
+
+class OutOfWordsError(Exception):
+    """The words do not suffice for the draw."""
+
+
+class BitReader:
+    """The bits of a buffer of words as integers of any length, the lowest first."""
+
+    def __init__(self, words: NDArray[np.uint64], position: int) -> None:
+        self._words = words
+        self.position = position
+
+    def take(self, n: int) -> int:
+        """Return the next `n` bits."""
+        start, self.position = self.position, self.position + n
+        if self.position > 64 * self._words.size:
+            raise OutOfWordsError
+        part = self._words[start >> 6 : (self.position + 63) >> 6].astype("<u8")
+        return int.from_bytes(part.tobytes(), "little") >> (start & 63) & ((1 << n) - 1)
+
+
+class ExactExponent:
+    """rho(x) - rho(0) of rational arguments to any number of decimal digits."""
+
+    def __init__(self, law: Law) -> None:
+        self._knots = [Fraction(knot) for knot in law.knots.tolist()]
+        self._coefficients = [[Fraction(c) for c in piece] for piece in law.coefficients.tolist()]
+        self._power = Decimal(law.power)
+        self._end = None if law.end == math.inf else Fraction(law.end)
+        self._length = None if law.length == math.inf else Fraction(law.length)
+        self._increase = Fraction(law.increase)
+        self._fall = Decimal(law.fall)
+
+    def _locate(self, x: Fraction) -> tuple[int, int, Fraction]:
+        """Return the period and the piece of x, and its distance from the start of the period."""
+        turns = 0
+        if self._length is not None:
+            turns = x // self._length
+            x -= turns * self._length
+        return turns, bisect_right(self._knots, x) - 1, x
+
+    def _enclose(self, x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+        """Return rho(x) - rho(0) and a bound on its error, in arithmetic of so many digits."""
+        turns, piece, y = self._locate(x)
+        c0, c1, c2, c3 = self._coefficients[piece]
+        rational = c0 - self._coefficients[0][0] + c1 * y + c2 * y * y
+        rational += turns * self._increase
+        value = Decimal(rational.numerator) / Decimal(rational.denominator)
+        scale = abs(value) + 1
+        if c3 and y:
+            exponent = self._power * (Decimal(y.numerator) / Decimal(y.denominator)).ln()
+            term = Decimal(c3.numerator) / Decimal(c3.denominator) * exponent.exp()
+            value += term
+            # The error of y is relative, that of its logarithm absolute, and so on.
+            scale += term * (1 + abs(exponent) + self._power)
+        # Every operation is rounded correctly, and there are fewer than 25 of them.
+        return value, 100 * scale * Decimal(10) ** -digits
+
+    def density(self, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+        """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high.
+
+        Called within a decimal context of as many digits.
+        """
+        if self._end is not None and low >= self._end:
+            return Decimal(0), Decimal(0)
+        start, error = self._enclose(low, digits)
+        # Within one piece the exponent does not fall; across knots it does by rounding of c0.
+        fall = Decimal(0)
+        if self._locate(low)[:2] != self._locate(high)[:2]:
+            fall = self._fall
+        most = _exp_of_minus(start - error - fall) * (1 + 10 * Decimal(10) ** -digits)
+        if self._end is not None and high >= self._end:
+            return Decimal(0), most
+        stop, error = self._enclose(high, digits)
+        if stop > _HUGE:
+            return Decimal(0), most
+        least = _exp_of_minus(stop + error + fall) * (1 - 10 * Decimal(10) ** -digits)
+        return least, most
+
+
+def _exp_of_minus(value: Decimal) -> Decimal:
+    return (-min(value, Decimal(_HUGE))).exp()
+
+
+def draw_exactly(
+    words: NDArray[np.uint64], position: int, table: Table, exponent: ExactExponent
+) -> tuple[int, int]:
+    """Return a draw, a fixed function of the words from bit `position` on, and the bit after it.
+
+    Raises
+    ------
+    OutOfWordsError
+        If the words do not suffice.
+    RuntimeError
+        If a comparison is undecided although `CAPACITY` bits more are known, or the draw is too
+        large for 64 bits.
+    """
+    reader = BitReader(words, position)
+    while True:
+        choice = reader.take(CHOICE_BITS + 1)
+        cell = int(np.searchsorted(table.cells.cumulative, choice >> 1, side="right")) - 1
+        height = (choice >> 1) - int(table.cells.cumulative[cell])
+        if cell > table.index.size:
+            continue
+        if cell == table.index.size:
+            # The tail: beyond T = 2**level the envelope halves from T j to T (j + 1), and its
+            # weight is that of the first such cell twice.
+            index, level = 1, table.top
+            factor = 2 * Fraction(table.scale) * Fraction(2) ** level
+            while reader.take(1) == 0:
+                index += 1
+                factor *= 2
+        else:
+            index, level = int(table.index[cell]), int(table.level[cell])
+            factor = Fraction(float(table.cells.height[cell]))
+        n_bits = table.n_bits(level)
+        point = (index << n_bits) + reader.take(n_bits)
+        places = n_bits - level
+        accepted = None
+        for step in range(CAPACITY // _STEP_BITS + 1):
+            if step:
+                height = (height << _STEP_BITS) + reader.take(_STEP_BITS)
+                if table.bits is not None:
+                    point = (point << _STEP_BITS) + reader.take(_STEP_BITS)
+                    places += _STEP_BITS
+            low = Fraction(point) / Fraction(2) ** places
+            high = low if table.bits is None else low + 1 / Fraction(2) ** places
+            with localcontext() as context:
+                context.prec = digits = _FIRST_DIGITS + _STEP_DIGITS * step
+                unit = factor * 2 ** (_STEP_BITS * step)
+                accepted = _compare(height, unit, *exponent.density(low, high, digits), digits)
+            if accepted is not None:
+                break
+        else:
+            raise RuntimeError(BROKEN)
+        if accepted:
+            break
+    magnitude = point
+    if table.bits is not None:
+        magnitude = ((point >> (places - table.bits - 1)) + 1) >> 1
+    if magnitude >= 2**63:
+        raise RuntimeError(BROKEN)
+    return (-magnitude if choice & 1 else magnitude), reader.position
+
+
+def _compare(
+    height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int
+) -> bool | None:
+    """Tell whether a number of [height, height + 1) is below unit * density, if it is known."""
+    factor = Decimal(unit.numerator) / Decimal(unit.denominator)
+    rounding = 10 * Decimal(10) ** -digits
+    if height + 1 <= factor * least * (1 - rounding):
+        return True
+    if height >= factor * most * (1 + rounding):
+        return False
+    return None

@@ -1,0 +1,38 @@
+"""The choice "auto" never loses to a family, nor "inid" to "iid", nor a joint bound to the box.
+
+``python -m benchmarks never_lose`` does the same with all families and up to 10,000 coordinates.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.never_lose import SAME, check, random_case
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.sensitivity import SensitivityProfile
+
+
+def error(noise, sensitivity, guarantee):
+    return calibrate(noise, sensitivity, guarantee).expected_error()
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+@pytest.mark.parametrize("block", range(4))
+def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block):
+    for seed in range(25 * block, 25 * block + 25):
+        sensitivity, guarantee = random_case(seed, most=2000)
+        if family == "gaussian" and guarantee.delta == 0.0:
+            continue
+        best = error(f"inid_{family}", sensitivity, guarantee)
+        box = SensitivityProfile(sensitivity.per_coordinate)
+        others = {
+            "iid": error(f"iid_{family}", sensitivity, guarantee),
+            "spr": error(f"spr_{family}", sensitivity, guarantee),
+            "box": error(f"inid_{family}", box, guarantee),
+        }
+        assert best <= min(others.values()) * SAME, (seed, best, others)
+
+
+@pytest.mark.parametrize("seed", [0, 3, 4, 6, 11])
+def test_auto_never_loses_to_a_single_family(seed):
+    assert check(seed, most=8)["lost"] == []
