@@ -38,7 +38,7 @@ Vector = NDArray[np.float64]
 _NO_ROUNDING = 200  # bits: the rounding of the value is added later
 _COARSE = 0.02  # ratio of the shifts that a search tells apart
 _ROUGH, _FINE = 1e-3, 1e-7  # of log c, while searching and at the end
-_CLOSE = 0.005  # excess from which a last secant step is good to a fraction of a per mille
+_CLOSE = 1e-4  # excess from which a last secant step leaves no error that counts
 _MANY_SHIFTS = 64
 _LEAST = 1e-250  # stands for a delta of zero
 _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
@@ -204,7 +204,7 @@ class _Search:
             error,
             bounds=(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]),
             method="bounded",
-            options={"xatol": 1e-4 if alone else 0.1},
+            options={"xatol": 1e-4 if alone else 0.03},
         )
         return get_noise(self.name, math.exp(float(found.x)))
 

@@ -304,7 +304,8 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
     float
     """
     groups = list(groups)
-    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2)
+    few = sum(shifts.size for _, shifts, _ in groups) <= 4
+    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * (not few))
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
