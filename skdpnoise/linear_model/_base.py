@@ -31,7 +31,7 @@ class PrivateLinearModel(BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
-        "noise": [StrOptions(set(noise_options()))],
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
         "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],

@@ -37,8 +37,10 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
         privacy, which Laplace noise can give and Gaussian noise cannot.
     noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and family "gaussian" or "laplace";
-        or "auto", the family with the smaller expected error under the guarantee.
+        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
+        releases can share, such as "gaussian" or "laplace"
+        (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
+        of Gaussian and Laplace noise the one with the smaller expected error.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Whether neighbouring data sets differ in the value of one record, or in its presence. The
         number of records is public in the first case and is bought privately in the second.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -20,9 +19,9 @@ def shared_budget(
     """Choose the noise of a series of stages, if that is "auto", and the loss they share.
 
     What a stage costs may depend on what an earlier one released. So costs add up in a loss for
-    which that is proved, pure or Gaussian, whichever allows the smaller expected error for a
-    typical stage. "auto" compares Gaussian and Laplace noise: over many releases the loss tends to
-    that of normal noise, so that other shapes cannot do better by more than a fraction.
+    which that is proved: pure for families that can be pure, else Gaussian. "auto" takes normal or
+    Laplace noise, whichever has the smaller expected error for a typical stage: over many releases
+    the loss tends to that of normal noise, so other shapes gain a fraction of a percent.
 
     Parameters
     ----------
@@ -53,23 +52,31 @@ def shared_budget(
     Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
     arXiv:2210.17520, Theorem 1 (Gaussian loss).
     """
-    budgets: list[LossBudget]
-    if isinstance(guarantee, PrivacyGuarantee):
-        budgets = [PureLoss(guarantee.epsilon)]
-        if guarantee.delta > 0.0:
-            budgets.insert(0, GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)))
+    if not isinstance(guarantee, PrivacyGuarantee):
+        options = {noise: guarantee}
+        if noise == "auto":
+            exact = "inid_laplace" if isinstance(guarantee, PureLoss) else "inid_gaussian"
+            options = {exact: guarantee}
     else:
-        budgets = [guarantee]
-    names = ("inid_gaussian", "inid_laplace") if noise == "auto" else (noise,)
-    errors: dict[tuple[str, LossBudget], float] = {}
+        names = ("inid_gaussian", "inid_laplace") if noise == "auto" else (noise,)
+        options = {name: _budget(name, guarantee) for name in names}
+    errors: dict[str, float] = {}
     refusals = []
-    for name, budget in product(names, budgets):
+    for name, budget in options.items():
         try:
             found = calibrate(name, sensitivity, budget, n_releases=n_releases)
         except ValueError as refusal:
             refusals.append(refusal)
         else:
-            errors[name, budget] = found.expected_error()
+            errors[name] = found.expected_error()
     if not errors:
         raise refusals[0]
-    return min(errors, key=errors.__getitem__)
+    best = min(errors, key=errors.__getitem__)
+    return best, options[best]
+
+
+def _budget(noise: str, guarantee: PrivacyGuarantee) -> LossBudget:
+    pure = guarantee.delta == 0.0 or get_noise(noise.partition("_")[2]).supports_pure
+    if pure:
+        return PureLoss(guarantee.epsilon)
+    return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))

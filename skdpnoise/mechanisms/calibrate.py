@@ -40,8 +40,14 @@ _RANGE = 1e150  # squares of ratios up to this stay within double precision
 _MARGIN = 1e-12  # floating-point error of a worst case, with room to spare
 
 
-def noise_options() -> list[str]:
+def noise_options(*, adaptive: bool = False) -> list[str]:
     """Return the names that the ``noise`` parameter accepts.
+
+    Parameters
+    ----------
+    adaptive : bool, default=False
+        Only those that can promise a loss that adaptive stages share, for queries that are not
+        integer: the ones that estimators accept.
 
     Returns
     -------
@@ -53,8 +59,13 @@ def noise_options() -> list[str]:
     >>> {"auto", "inid_gaussian", "iid_laplace"} <= set(noise_options())
     True
     """
-    names = [f"{rule}_{family}" for rule in RULES for family in noise_names()]
-    return ["auto", MIXTURE, *names]
+    families = [
+        name
+        for name in noise_names()
+        if not adaptive or (_fits_gaussian(get_noise(name)) and not get_noise(name).lattice)
+    ]
+    names = [f"{rule}_{family}" for rule in RULES for family in families]
+    return ["auto", *names] if adaptive else ["auto", MIXTURE, *names]
 
 
 def calibrate(

@@ -405,9 +405,10 @@ class _Plan:
         first = len(nodes)
         dots = np.maximum(np.ceil(self.tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
         values: list[Vector] = []
-        rows = max(1, _CELLS // int(dots.max()))
-        for start in range(0, self.nodes.size, rows):
-            block = slice(start, start + rows)
+        # Lattices of about the same length are computed in one table, not too large.
+        chunk = np.arange(dots.size) * int(dots.max()) // _CELLS
+        changes = np.diff(np.ceil(np.log2(dots))) + np.diff(chunk)
+        for block in np.split(np.arange(dots.size), np.flatnonzero(changes) + 1):
             grid = step * np.arange(int(dots[block].max()))
             table = self.curve.hockey_stick(grid, self.nodes[block, None])
             values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
