@@ -146,6 +146,8 @@ def explanation(mechanism: AdditiveMechanism) -> str:
             lines += [f"{count} coordinates: {family}" for family, count in counted.items()]
         else:
             lines.append(f"{len(counted)} shapes, such as {mechanism.family}")
+    if any(float(family.hockey_stick(1e4, 1.0)) > 0.0 for family in set(mechanism.families)):
+        lines.append("its delta is a chance of total disclosure")
     lines.append(f"expected squared error {mechanism.expected_error():.6g} in all")
     if mechanism.considered:
         numbers = [(name, x) for name, x in mechanism.considered if not isinstance(x, str)]

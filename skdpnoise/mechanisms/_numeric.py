@@ -368,4 +368,4 @@ def _largest_rise(family: Noise, shift: float) -> float:
         k = int(np.argmax(rises))
         low, high = t[max(k - 1, 0)], t[min(k + 1, t.size - 1)]
         best = max(best, float(rises[k]))
-    return best * (1.0 + 1e-7) + 1e-15 if best > 1e-6 else 0.0
+    return best * (1.0 + 1e-7) + 1e-15

@@ -25,6 +25,7 @@ Vector = NDArray[np.float64]
 
 _STAIRCASE_BITS = 25  # the step spans 2**25 quanta
 _STEP = 1.0 / (1.0 - 2.0**-_STAIRCASE_BITS * (1.0 + 2e-5))  # room for the rounding of the value
+_MADE_HERE = ("staircase", "discrete_laplace", "discrete_gaussian")
 _FEW = 128  # distinct shapes that are composed one by one
 
 
@@ -54,6 +55,11 @@ def by_shape(
     rule, _, name = noise.partition("_")
     sensitivity, weights = request.sensitivity, request.weights
     limit = sensitivity.per_coordinate
+    if name not in _MADE_HERE:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {noise!r}, a family that is neither "
+            "log-concave nor one whose shape calibrate knows how to choose. Choose another."
+        )
     if get_noise(name).lattice and (limit != np.rint(limit)).any():
         raise ValueError(
             f"The 'noise' parameter of calibrate is {noise!r}, which is for integer-valued queries:"
@@ -62,9 +68,11 @@ def by_shape(
         )
     if weights is not None and weights.ndim == 2:
         weights = weights.mean(axis=0)
+    box = SensitivityProfile(limit)
     candidates = [
         _build(noise, request, promise, ratio)
-        for nominal in _nominal_scales(rule, sensitivity, weights, request.p)
+        for bounds in (box, sensitivity)[: 1 + get_noise(name).lattice]
+        for nominal in _nominal_scales(rule, bounds, weights, request.p)
         for ratio, promise in _ratios(name, rule, nominal, request, target)
     ]
     return min(candidates, key=lambda found: found.expected_error(request.p, request.weights))

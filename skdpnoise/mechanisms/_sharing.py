@@ -51,6 +51,14 @@ def shared_budget(
     Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (pure loss).
     Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
     arXiv:2210.17520, Theorem 1 (Gaussian loss).
+
+    Examples
+    --------
+    >>> noise, budget = shared_budget(
+    ...     "auto", SensitivityProfile([1.0, 1.0]), PrivacyGuarantee(1.0, 1e-6), n_releases=20
+    ... )
+    >>> print(noise, budget, budget.share(0.25))
+    inid_gaussian 0.236704-GDP 0.118352-GDP
     """
     if not isinstance(guarantee, PrivacyGuarantee):
         options = {noise: guarantee}

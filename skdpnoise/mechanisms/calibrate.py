@@ -83,15 +83,20 @@ def calibrate(
               \sum_t \max_{d_t} \sum_j (d_{tj}/s_{tj})^q \le R^q
 
     where d_t runs over all that one record can do to release t, q is the order in which the
-    family's costs add (Gaussian 2, Laplace 1), and R is the resource that the guarantee allows:
-    μ*(ε, δ) for Gaussian, ε for Laplace noise. The rule "inid" solves this exactly; "spr" fixes the
-    scales proportional to λ, and "iid" makes them equal, within each release. Whatever the shape,
-    the scales are set by its exact worst case, the rounding of the value included, and rounded up.
+    family's costs add (normal noise 2, pure Laplace noise 1), and R is the resource that the
+    guarantee allows: μ*(ε, δ), or ε. The rule "inid" solves this exactly; "spr" fixes the scales
+    proportional to λ, and "iid" makes them equal, within each release. Whatever the shape, the
+    scales are set by its exact worst case, the rounding of the value included, and rounded up.
+
+    Where no norm decides (Laplace noise with δ > 0, and the other families), the constraint is that
+    the numeric loss of all releases meets the guarantee. "inid" then searches q between 1 and 2,
+    and the shape of the family; its result is never worse than "iid", "spr", or the box alone.
 
     Parameters
     ----------
     noise : str
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid", or ``"auto"``: among all families
+        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid"; ``"inid_mixture"``, Laplace noise on
+        the coordinates that dominate and normal noise on the others; or ``"auto"``: among all these
         that can give the guarantee, the one whose "inid" has the smallest expected error, decided
         by public facts alone.
     sensitivity : SensitivityProfile
@@ -131,7 +136,7 @@ def calibrate(
     >>> calibrate("inid_gaussian", profile, PrivacyGuarantee(1.0, 1e-6)).scale.round(3)
     array([ 9.447, 18.893])
     >>> calibrate("auto", profile, PrivacyGuarantee(1.0)).noise
-    'inid_laplace'
+    'inid_staircase'
     """
     _check_types(noise, sensitivity, guarantee)
     n_releases = check_count("calibrate", "n_releases", n_releases)
@@ -228,9 +233,8 @@ def _by_loss(
     if isinstance(target, GaussianLoss) and not _fits_gaussian(get_noise(name)):
         raise ValueError(
             f"The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
-            f"contain, one of {_names(_fits_gaussian)}, for a budget in mu. Got {noise!r} instead, "
-            "which discloses everything with a small probability. Choose one of those, or give a "
-            "PrivacyGuarantee."
+            f"contain, one of {_names(_fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
+            "Choose one of those, or give a PrivacyGuarantee."
         )
     if get_noise(name).lattice or not get_noise(name).log_concave:
         return by_shape(noise, request, target)

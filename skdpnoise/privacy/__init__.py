@@ -10,10 +10,10 @@ from skdpnoise.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
-from skdpnoise.privacy.numeric import LossCurve, NumericLoss
+from skdpnoise.privacy.numeric import NumericLoss
 
 __all__ = [
     "Adjacency",

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
-__all__ = ["NormalShift", "RandomisedResponse"]
+__all__ = ["LossCurve", "NormalShift", "RandomisedResponse"]
+
+
+class LossCurve(Protocol):
+    """A symmetric pair of distributions for each size of a change: what a noise family is.
+
+    Objects must be hashable; equal ones stand for the same curves.
+    """
+
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the smallest δ at each ε ≥ 0 for a change of at most `shift`; broadcasts."""
+        ...
+
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the largest loss for a change of at most `shift`; infinity if there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from skdpnoise.privacy._checks import check_count, check_real
@@ -20,44 +19,22 @@ from skdpnoise.privacy._lattice import (
     Terms,
     Window,
     about_quantile,
-    discretise,
     find_tilt,
     reach,
     tail,
     window,
 )
-from skdpnoise.privacy.curves import NormalShift
+from skdpnoise.privacy._plan import Plan
+from skdpnoise.privacy.curves import LossCurve, NormalShift
 
-__all__ = ["LossCurve", "NumericLoss"]
+__all__ = ["NumericLoss"]
 
 Vector = NDArray[np.float64]
 
-_NODES_FREE = 48  # so many different shifts of a curve get a lattice each
-_DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are rounded up to this relative grid
-_RATIO = 1.07  # between lattices, where there are more
-_NEGLIGIBLE = 5e-4  # of the variance, for what interpolating from zero adds
-_TINY = 1e-9  # of the largest shift: smaller ones count as that
 _NOTHING = 1e-60  # a curve this low has ended
-_MOST_DOTS = 1 << 19  # of a curve
+_MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
 _TOLERANCE = 1e-13
-_REACHES = np.geomspace(1e-8, 1e5, 200)  # of an unbounded loss, in units of the shift
-_CELLS = 2_000_000  # values of a curve that are computed at once
-
-
-class LossCurve(Protocol):
-    """A symmetric pair of distributions for each size of a change: what a noise family is.
-
-    Objects must be hashable; equal ones stand for the same curves.
-    """
-
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest δ at each ε ≥ 0 for a change of at most `shift`; broadcasts."""
-        ...
-
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the largest loss for a change of at most `shift`; infinity if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +71,7 @@ class NumericLoss:
     >>> round(loss.delta(1.0), 4)
     0.016
     >>> print(loss)
-    (1.75625, 1e-06)-DP
+    (2.22413, 1e-06)-DP
     """
 
     terms: tuple[tuple[LossCurve, float, int], ...]
@@ -309,7 +286,7 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
-        return min(near, sum(_Plan.of(*group, 1e-9 * delta).support() for group in groups))
+        return min(near, sum(Plan.of(*group, 1e-9 * delta).support() for group in groups))
     return about_quantile(found, delta - infinite) * found.step
 
 
@@ -324,7 +301,7 @@ def _compose(
 
     None stands for a distribution that ends before ε, or is not needed.
     """
-    plans = [_Plan.of(*group, floor) for group in groups]
+    plans = [Plan.of(*group, floor) for group in groups]
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)
     length = 1 << min(max(points, shortest), _LONGEST)
@@ -335,7 +312,7 @@ def _compose(
     largest = max(float(plan.tops.max()) for plan in plans)
     step = max(step, largest / _MOST_DOTS)
     # Near the end of a bounded loss the window shrinks without end.
-    finest = max(step / 32.0, largest / _MOST_DOTS)
+    finest = max(step / 4.0, largest / _MOST_DOTS)
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
@@ -354,98 +331,3 @@ def _compose(
     else:
         length = 1 << math.ceil(math.log2(needed))
     return window(nodes, terms, state, length, right, step), infinite
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Plan:
-    """Which shifts of a curve get lattices, for a composition."""
-
-    curve: LossCurve
-    shifts: Vector
-    counts: Vector
-    nodes: Vector
-    tops: Vector
-
-    @classmethod
-    def of(cls, curve: LossCurve, shifts: Vector, counts: Vector, floor: float) -> _Plan:
-        shifts = np.maximum(shifts, _TINY * shifts[-1])
-        if shifts.size > _DISTINCT:
-            steps = np.floor(np.log(shifts[-1] / shifts) / _MERGED)
-            shifts, inverse = np.unique(shifts[-1] * np.exp(-_MERGED * steps), return_inverse=True)
-            counts = np.asarray(np.bincount(inverse, weights=counts), dtype=np.float64)
-        nodes = shifts
-        if shifts.size > _NODES_FREE:
-            total = float(counts @ shifts**2)
-            # Below the lowest lattice, interpolation from zero adds up to shift times lowest.
-            added = np.cumsum(counts * shifts) * shifts
-            lowest = shifts[max(0, int(np.searchsorted(added, _NEGLIGIBLE * total)) - 1)]
-            n_nodes = max(2, math.ceil(math.log(shifts[-1] / lowest) / math.log(_RATIO)) + 1)
-            nodes = np.concatenate([[0.0], np.geomspace(lowest, shifts[-1], n_nodes)])
-            nodes[-1] = shifts[-1]
-        return cls(curve, shifts, counts, nodes, _tops(curve, nodes, floor))
-
-    def variance(self) -> float:
-        """Return the variance of the loss, roughly."""
-        shift = np.sqrt(self.counts @ self.shifts**2 / self.counts.sum())
-        step = float(_tops(self.curve, shift[None], 1e-12)[0]) / 64.0
-        lattice = discretise(self.curve.hockey_stick(step * np.arange(66), shift), step)
-        losses = lattice.losses
-        mean = float(lattice.p @ losses)
-        return float(lattice.p @ (losses - mean) ** 2) * step**2 * float(self.counts.sum())
-
-    def support(self) -> float:
-        """Return the largest finite loss of the composition, roughly."""
-        index = np.minimum(np.searchsorted(self.nodes, self.shifts), self.nodes.size - 1)
-        return float(self.counts @ self.tops[index])
-
-    def build(
-        self, step: float, nodes: list[Lattice]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp], Vector, Vector]:
-        """Append the lattices to `nodes`; return low, high, t and count of each term."""
-        first = len(nodes)
-        dots = np.maximum(np.ceil(self.tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
-        values: list[Vector] = []
-        # Lattices of about the same length are computed in one table, not too large.
-        chunk = np.arange(dots.size) * int(dots.max()) // _CELLS
-        changes = np.diff(np.ceil(np.log2(dots))) + np.diff(chunk)
-        for block in np.split(np.arange(dots.size), np.flatnonzero(changes) + 1):
-            grid = step * np.arange(int(dots[block].max()))
-            table = self.curve.hockey_stick(grid, self.nodes[block, None])
-            values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
-        nodes += [discretise(row, step) for row in values]
-        high = np.searchsorted(self.nodes, self.shifts * (1.0 - 1e-14))
-        if self.nodes is self.shifts:
-            index = first + np.arange(self.nodes.size)
-            return index, index, np.ones(index.size), self.counts
-        low = np.maximum(high - 1, 0)
-        t = np.empty(self.shifts.size)
-        for j in np.unique(high):
-            (members,) = np.nonzero(high == j)
-            t[members] = self._weights(self.shifts[members], values[max(j - 1, 0)], values[j], step)
-        return first + low, first + high, t, self.counts
-
-    def _weights(self, shifts: Vector, low: Vector, high: Vector, step: float) -> Vector:
-        """Return the least t for which low + t (high - low) covers each curve at every dot."""
-        below = np.zeros_like(high)
-        below[: low.size] = low[: high.size]
-        gap = high - below
-        grid = step * np.arange(high.size)
-        between = self.curve.hockey_stick(grid, shifts[:, None]) - below
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(between > 0.0, between / gap, 0.0)
-        weights: Vector = np.clip(np.nan_to_num(ratio, nan=1.0).max(axis=1) * (1 + 1e-9), 0.0, 1.0)
-        return weights
-
-
-def _tops(curve: LossCurve, shifts: Vector, floor: float) -> Vector:
-    """Return the loss at which each curve ends: its largest, or where it falls to the floor."""
-    tops = np.array(curve.max_loss(shifts), dtype=np.float64)
-    (endless,) = np.nonzero(np.isinf(tops))
-    if endless.size:
-        grid = _REACHES * shifts[endless, None]
-        values = curve.hockey_stick(grid, shifts[endless, None])
-        # An infinite loss with positive probability makes the curve flat in the end.
-        ended = (values <= floor) | (values <= values[:, -1:] * (1.0 + 1e-9))
-        ended[:, -1] = True
-        tops[endless] = grid[np.arange(endless.size), ended.argmax(axis=1)]
-    return tops

@@ -258,8 +258,8 @@ def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adj
         first, second, transcript = two_runs(find, (data,), (neighbour,), seed)
         assert exact((first.location, first.scale)) == exact((second.location, second.scale))
         for drawn, cost in transcript.costs():
-            assert cost <= drawn.resource
-            largest[labels[drawn]] = max(largest.get(labels[drawn], 0.0), cost / drawn.resource)
+            assert cost <= resource(drawn)
+            largest[labels[drawn]] = max(largest.get(labels[drawn], 0.0), cost / resource(drawn))
     assert len(largest) >= 5
     assert min(largest.values()) >= 0.99
 

@@ -225,8 +225,8 @@ def test_more_budget_means_less_noise():
 
 
 def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
-    for weights, p in ((None, 2.0), (np.array([100.0, 1.0, 1.0, 1.0]), 1.0)):
-        chosen = calibrate("auto", JOINT[0], APPROXIMATE, weights=weights, p=p)
+    for profile, p in (([1.0], 2.0), ([1.0, 3.0], 1.0)):
+        chosen = calibrate("auto", SensitivityProfile(profile), APPROXIMATE, p=p)
         errors = dict(chosen.considered)
         assert chosen.noise == min(
             (noise for noise, error in errors.items() if not isinstance(error, str)),
@@ -295,7 +295,7 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
         assert other.privacy_loss() == GaussianLoss(0.25)
         for epsilon in (0.0, 0.1, 0.5, 1.0):
             assert other.own_loss().delta(epsilon) <= GaussianLoss(0.25).delta(epsilon)
-    with pytest.raises(ValueError, match=r"'gaussian', 'laplace'.*discloses everything"):
+    with pytest.raises(ValueError, match=r"'gaussian', 'laplace'.*inid_truncated_laplace"):
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
 
 

@@ -33,6 +33,6 @@ def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block)
         assert best <= min(others.values()) * SAME, (seed, best, others)
 
 
-@pytest.mark.parametrize("seed", [0, 3, 4, 6, 11])
+@pytest.mark.parametrize("seed", [0, 5, 10])
 def test_auto_never_loses_to_a_single_family(seed):
-    assert check(seed, most=8)["lost"] == []
+    assert check(seed, most=2)["lost"] == []

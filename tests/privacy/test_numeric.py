@@ -126,7 +126,7 @@ def test_mixtures_of_lattices_agree_with_one_lattice_for_each_shift(monkeypatch)
     for epsilon in (0.5, 3.0, 8.0):
         few = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         with monkeypatch.context() as patch:
-            patch.setattr("skdpnoise.privacy.numeric._NODES_FREE", 10**6)
+            patch.setattr("skdpnoise.privacy._plan._NODES_FREE", 10**6)
             each = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         assert each <= few <= 1.03 * each
 
