@@ -90,7 +90,7 @@ def calibrate(
 
     Where no norm decides (Laplace noise with δ > 0, and the other families), the constraint is that
     the numeric loss of all releases meets the guarantee. "inid" then searches q between 1 and 2,
-    and the shape of the family; its result is never worse than "iid", "spr", or the box alone.
+    and the shape of the family, and takes "iid", "spr" or the box alone where they do better.
 
     Parameters
     ----------
