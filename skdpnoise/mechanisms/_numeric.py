@@ -142,6 +142,7 @@ class _Search:
     request: Request
     criterion: Criterion
     last: float | None = None
+    log_shape: float = 0.0  # the best one so far
 
     def run(self) -> Proposal:
         """Return the best that is found."""
@@ -190,8 +191,7 @@ class _Search:
             return family
         low, high = np.log(family.shape_range)
         if near:
-            here = math.log(family.shape)  # type: ignore[attr-defined]
-            low, high = max(low, here - 0.4), min(high, here + 0.4)
+            low, high = max(low, self.log_shape - 0.4), min(high, self.log_shape + 0.4)
 
         def error(x: float) -> float:
             return math.log(self.attempt(scales, get_noise(self.name, math.exp(x))).error)
@@ -206,7 +206,8 @@ class _Search:
             method="bounded",
             options={"xatol": 1e-4 if alone else 0.03},
         )
-        return get_noise(self.name, math.exp(float(found.x)))
+        self.log_shape = float(found.x)
+        return get_noise(self.name, math.exp(self.log_shape))
 
     def attempt(self, shape: Vector, family: Noise, *, rough: bool = True) -> Proposal:
         """Return the proposal of scales proportional to `shape`, with the least factor."""

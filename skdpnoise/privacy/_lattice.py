@@ -244,7 +244,7 @@ def window(
     pmf = np.fft.irfft(product, length)
     relative = 4.0 * _EPS * (float(terms.count.sum()) + terms.count.size + math.log2(length))
     error = (2.0 * float(np.abs(product).sum()) / length) * relative + 1e-19
-    end = math.floor(state.mean + right)
+    end = math.ceil(state.mean + right)
     losses = np.arange(end - length + 1, end + 1)
     return Window(losses, np.maximum(pmf[losses % length], 0.0) + error, state, step)
 

@@ -3,21 +3,20 @@
 import builtins
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression
 
-matplotlib = pytest.importorskip("matplotlib")
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+from skdpnoise import DPCoordinateDescentRegressor, PrivacyGuarantee
+from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
+from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.sensitivity import SensitivityProfile
 
-from skdpnoise import DPCoordinateDescentRegressor, PrivacyGuarantee  # noqa: E402
-from skdpnoise.ledger import PrivacyReport, Release  # noqa: E402
-from skdpnoise.mechanisms import calibrate  # noqa: E402
-from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay  # noqa: E402
-from skdpnoise.privacy import GaussianLoss, PureLoss  # noqa: E402
-from skdpnoise.sensitivity import SensitivityProfile  # noqa: E402
+plt.switch_backend("Agg")
 
 DISPLAYS = (AllocationDisplay, NoiseDisplay, PrivacyLossDisplay)
 PURE, APPROXIMATE = PrivacyGuarantee(1.0), PrivacyGuarantee(1.0, 1e-6)
