@@ -36,7 +36,8 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 _NO_ROUNDING = 200  # bits: the rounding of the value is added later
-_COARSE = 0.02  # ratio of the shifts that a search tells apart
+_COARSE = 0.02  # ratio of the shifts whose Gaussian losses are told apart
+_FEW_SHIFTS, _NEGLIGIBLE = 40, 1e-3  # that a search tells apart; share of the squares below them
 _ROUGH, _FINE = 1e-3, 1e-7  # of log c, while searching and at the end
 _CLOSE = 1e-4  # excess from which a last secant step leaves no error that counts
 _MANY_SHIFTS = 64
@@ -239,16 +240,28 @@ def _factor(
     """Return the least c for which the shifts divided by c meet the target."""
     moving = values > 0.0
     values, counts = values[moving], counts[moving]
-    if rough:
-        largest = values.max()
-        values = largest * np.exp(-_COARSE * np.floor(np.log(largest / values) / _COARSE))
     values, inverse = np.unique(values, return_inverse=True)
     totals = np.asarray(np.bincount(inverse, weights=counts), dtype=np.float64)
+    if rough and values.size > _FEW_SHIFTS:
+        values, totals = _gathered(values, totals)
     curve = NormalShift() if family.norm_order == 2.0 else family
 
     if rough:
         return about_factor(lambda c: criterion.about_excess([(curve, values / c, totals)]), start)
     return least_factor(lambda c: criterion.excess([(curve, values / c, totals)]), start, _FINE)
+
+
+def _gathered(values: Vector, counts: Vector) -> tuple[Vector, Vector]:
+    """Return a few shifts of about the same composed loss: root mean squares of narrow bins."""
+    squares = counts * values**2
+    # The smallest shifts, which hardly matter together, share the lowest bin.
+    lowest = values[np.searchsorted(np.cumsum(squares), _NEGLIGIBLE * squares.sum())]
+    edges = np.geomspace(lowest, values[-1], _FEW_SHIFTS)[1:-1]
+    bins = np.searchsorted(edges, values)
+    totals = np.bincount(bins, weights=counts)
+    used = totals > 0.0
+    mean_squares = np.bincount(bins, weights=squares)[used] / totals[used]
+    return np.sqrt(mean_squares), totals[used]
 
 
 def about_factor(excess: Callable[[float], float], start: float) -> float:
