@@ -152,9 +152,11 @@ class _Search:
             shape = self.scales(self.rule, 1.0)
             return self.attempt(shape, self.best_family(shape, family), rough=False)
         shape = self.scales("inid", 1.5)
-        family = self.best_family(shape, family)
         if _proportional(shape, self.scales("inid", 1.0)):
-            return self.attempt(shape, family, rough=False)
+            if _proportional(shape, self.scales("iid", 1.0)):
+                return self.following("iid")
+            return self.attempt(shape, self.best_family(shape, family), rough=False)
+        family = self.best_family(shape, family)
         found = minimize_scalar(
             lambda q: math.log(self.attempt(self.scales("inid", float(q)), family).error),
             bounds=(1.0, 2.0),
@@ -172,8 +174,12 @@ class _Search:
         for rule in ("iid", "spr"):  # never worse than these: where it is close, look properly
             candidate = self.scales(rule, 1.0)
             if candidate.min() > 0.0 and self.attempt(candidate, family).error < 1.03 * error:
-                proposals.append(replace(self, rule=rule).run())
+                proposals.append(self.following(rule))
         return min(proposals, key=lambda proposal: proposal.error)
+
+    def following(self, rule: str) -> Proposal:
+        """Return exactly what a search for another rule finds."""
+        return replace(self, rule=rule, last=None, log_shape=0.0).run()
 
     def scales(self, rule: str, order: float) -> Vector:
         """Return scales up to a common factor."""
