@@ -32,12 +32,8 @@ def profiles(quick: bool) -> dict[str, NDArray[np.float64]]:
     """Return the profiles by name; "n1 of R, n2 of 1" has n1 dominant coordinates of ratio R."""
     shapes = [(1, 30.0, 100), (3, 100.0, 100), (10, 100.0, 1000)]
     if not quick:
-        shapes = [
-            (large, ratio, small)
-            for large in (1, 3, 10)
-            for ratio in (10.0, 100.0)
-            for small in (100,)
-        ]
+        shapes = [(1, 50.0, 20), (1, 200.0, 100), (1, 1000.0, 1000)]
+        shapes += [(large, ratio, 100) for large in (1, 3, 10) for ratio in (10.0, 100.0)]
     found = {
         f"{large} of {ratio:g}, {small} of 1": np.repeat([ratio, 1.0], [large, small])
         for large, ratio, small in shapes

@@ -11,7 +11,7 @@ from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.privacy import gdp_delta
 from skdpnoise.sampling import SeededWords
-from tests._statistics import FALSE_ALARM, fit_pvalue
+from tests._statistics import FALSE_ALARM, distance_pvalue, fit_pvalue
 
 NOISES = [
     family(scale)
@@ -180,3 +180,45 @@ def test_other_scales_are_refused(scale):
     for family in (DiscreteLaplace, DiscreteGaussian):
         with pytest.raises(ValueError, match="'shape' parameter of Discrete"):
             family(scale)
+
+
+def test_the_discrete_families_agree_with_opendp():
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    theirs = dp.m.make_laplace(*space, scale=2.0)
+    ours = DiscreteLaplace(2.0)
+    assert theirs.map(3) == pytest.approx(float(ours.max_loss(3.0)), rel=1e-12)
+    assert distance_pvalue([theirs(0) for _ in range(8000)], ours, 0) > FALSE_ALARM
+
+    concentrated = dp.m.make_gaussian(*space, scale=2.0)
+    ours = DiscreteGaussian(2.0)
+    assert concentrated.map(3) == pytest.approx(3.0**2 / (2.0 * 2.0**2), rel=1e-12)
+    assert distance_pvalue([concentrated(0) for _ in range(8000)], ours, 0) > FALSE_ALARM
+    # Their curve follows from the Renyi divergences and lies above the exact one.
+    curve = dp.c.make_zCDP_to_approxDP(concentrated).map(3)
+    for epsilon in (0.5, 2.0, 6.0):
+        exact = float(ours.hockey_stick(epsilon, 3.0))
+        assert 0.1 * curve.delta(epsilon) < exact <= curve.delta(epsilon)
+
+
+@pytest.mark.parametrize("shift", [1, 3])
+def test_the_discrete_families_agree_with_dp_accounting(shift):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    cases = [
+        (DiscreteLaplace(2.0), pld.from_discrete_laplace_mechanism, 0.5),
+        (DiscreteGaussian(4.0), pld.from_discrete_gaussian_mechanism, 4.0),
+    ]
+    for noise, make, parameter in cases:
+        for epsilon in (0.0, 0.3, 1.0):
+            below, above = (
+                make(
+                    parameter,
+                    sensitivity=shift,
+                    value_discretization_interval=1e-5,
+                    pessimistic_estimate=pessimistic,
+                ).get_delta_for_epsilon(epsilon)
+                for pessimistic in (False, True)
+            )
+            found = float(noise.hockey_stick(epsilon, float(shift)))
+            assert below * (1.0 - 1e-9) - 1e-12 <= found <= above * (1.0 + 1e-9) + 1e-12
