@@ -41,6 +41,8 @@ _FEW_SHIFTS, _NEGLIGIBLE = 40, 1e-3  # that a search tells apart; share of the s
 _ROUGH, _FINE = 1e-3, 1e-7  # of log c, while searching and at the end
 _CLOSE = 1e-4  # excess from which a last secant step leaves no error that counts
 _MANY_SHIFTS = 64
+_MOST_ORDER = 6.0  # of the exponents tried; where delta is total disclosure, more than 2 is best
+_NEAR, _TIE = 1.1, 1e-5  # relative errors
 _LEAST = 1e-250  # stands for a delta of zero
 _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
 
@@ -112,7 +114,7 @@ def propose(
     """Return the best proposal for a rule and a family of unit scale.
 
     "inid" looks for the exponent: scales :math:`(\\lambda^q/w)^{1/(p+q)}` with q from 1 (pure
-    limit) to 2 (central limit); the shapes of the other two rules are candidates too, and so are
+    limit) past 2 (central limit); the shapes of the other two rules are candidates too, and so are
     the bounds without the joint ones. A shape of the family is looked for in its range.
     """
     criterion = Criterion(target)
@@ -159,7 +161,7 @@ class _Search:
         family = self.best_family(shape, family)
         found = minimize_scalar(
             lambda q: math.log(self.attempt(self.scales("inid", float(q)), family).error),
-            bounds=(1.0, 2.0),
+            bounds=(1.0, _MOST_ORDER),
             method="bounded",
             options={"xatol": 0.1},
         )
@@ -170,12 +172,14 @@ class _Search:
             candidate = self.scales("inid", order)
             errors.append((self.attempt(candidate, family).error, candidate))
         error, shape = min(errors, key=lambda pair: pair[0])
-        proposals = [self.attempt(shape, family, rough=False)]
+        own = self.attempt(shape, family, rough=False)
+        proposals = [own]
         for rule in ("iid", "spr"):  # never worse than these: where it is close, look properly
             candidate = self.scales(rule, 1.0)
-            if candidate.min() > 0.0 and self.attempt(candidate, family).error < 1.03 * error:
+            if candidate.min() > 0.0 and self.attempt(candidate, family).error < _NEAR * error:
                 proposals.append(self.following(rule))
-        return min(proposals, key=lambda proposal: proposal.error)
+        # The final scales are raised by up to about a millionth: a tie goes to the plain rule.
+        return min(proposals[::-1], key=lambda found: found.error * (1.0 + _TIE * (found is own)))
 
     def following(self, rule: str) -> Proposal:
         """Return exactly what a search for another rule finds."""
