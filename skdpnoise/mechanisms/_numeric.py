@@ -159,9 +159,10 @@ class _Search:
                 return self.following("iid")
             return self.attempt(shape, self.best_family(shape, family), rough=False)
         family = self.best_family(shape, family)
+        is_box = self.sensitivity.l1 is None and self.sensitivity.l2 is None
         found = minimize_scalar(
             lambda q: math.log(self.attempt(self.scales("inid", float(q)), family).error),
-            bounds=(1.0, _MOST_ORDER),
+            bounds=(1.0, _MOST_ORDER if is_box else 2.0),
             method="bounded",
             options={"xatol": 0.1},
         )
@@ -268,10 +269,10 @@ def _gathered(values: Vector, counts: Vector) -> tuple[Vector, Vector]:
     lowest = values[np.searchsorted(np.cumsum(squares), _NEGLIGIBLE * squares.sum())]
     edges = np.geomspace(lowest, values[-1], _FEW_SHIFTS)[1:-1]
     bins = np.searchsorted(edges, values)
-    totals = np.bincount(bins, weights=counts)
+    totals = np.asarray(np.bincount(bins, weights=counts), dtype=np.float64)
     used = totals > 0.0
-    mean_squares = np.bincount(bins, weights=squares)[used] / totals[used]
-    return np.sqrt(mean_squares), totals[used]
+    gathered: Vector = np.sqrt(np.bincount(bins, weights=squares)[used] / totals[used])
+    return gathered, totals[used]
 
 
 def about_factor(excess: Callable[[float], float], start: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,58 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 _LARGEST_QUANTA = 2.0**62
 _DIGIT = 2.0**32
+_ROUNDING = 1.0 + 1e-5  # nearest_quanta errs by less than 1e-6 of a quantum
+_SMALLEST, _LARGEST = 1e-280, 1e280
+
+
+def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
+    r"""Return what rounding a vector to integer quanta can add to the norm of a change.
+
+    .. math:: K^{1/q} \, 2^{-B}
+
+    Each entry gets at most one more quantum; a factor covers the error of :func:`nearest_quanta`.
+
+    Parameters
+    ----------
+    order : float
+        q.
+    n_entries : int
+        K.
+    bits : int
+        B: the unit of the result spans 2**bits quanta.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(norm_of_rounding(2.0, 4, 10) * 2**10, 4)
+    2.0
+    """
+    return math.ldexp(n_entries ** (1.0 / order), -bits) * _ROUNDING
+
+
+def within_doubles(scale: float, bits: int) -> bool:
+    """Return whether a scale that spans 2**bits quanta, and its quantum, are far from the limits.
+
+    Parameters
+    ----------
+    scale : float
+        Positive.
+    bits : int
+        Number of bits.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> within_doubles(1.0, 24), within_doubles(1e-279, 24)
+    (True, False)
+    """
+    return scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST
 
 
 def rounding_cost(
@@ -18,8 +72,8 @@ def rounding_cost(
 
     .. math:: (T K)^{1/q} \, 2^{-B}
 
-    Each coordinate that can move gets at most one more quantum, which is 2^-B of its noise scale.
-    :func:`nearest_quanta` errs by less than 1e-6 of a quantum besides, which the factor covers.
+    Each coordinate that can move gets at most one more quantum, which is 2^-B of its noise scale:
+    see :func:`norm_of_rounding`.
 
     Parameters
     ----------
@@ -42,7 +96,7 @@ def rounding_cost(
     2.0
     """
     moving = int(np.count_nonzero(sensitivity.per_coordinate))
-    return float((n_releases * moving) ** (1.0 / order) * 2.0**-bits) * (1.0 + 1e-5)
+    return norm_of_rounding(order, n_releases * moving, bits)
 
 
 def nearest_quanta(value: NDArray[np.float64], quantum: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -23,7 +24,7 @@ _LARGEST_INTEGER = 2**53
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(ABC):
     """A choice among candidates; what :class:`ExponentialMechanism` says of integers holds for all.
 
     Parameters
@@ -198,6 +199,7 @@ class Selection:
 
     @property
     def _excess(self) -> float:
+        """What a bound on the expected gap has beside log n, in units of 2**bits quanta."""
         return 0.0
 
     @property
@@ -212,13 +214,15 @@ class Selection:
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         return whole_quanta(_check_utilities(type(self).__name__, utilities), self.quantum)
 
+    @abstractmethod
     def _draws(
         self, words: RandomWords, utilities: NDArray[np.int64], size: int
     ) -> NDArray[np.int64]:
-        raise NotImplementedError
+        """Return the chosen candidates of independent selections; utilities are in quanta."""
 
+    @abstractmethod
     def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        raise NotImplementedError
+        """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
 
 
 def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.int64]:

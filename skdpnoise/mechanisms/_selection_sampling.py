@@ -173,8 +173,7 @@ def draw_exponential(
     -------
     ndarray of int64 of shape (size,)
     """
-    gaps = utilities.max() - utilities
-    return _fill(_fill_exponential, words, gaps, bits, size)
+    return _fill(_fill_exponential, words, utilities, bits, size)
 
 
 def draw_permute_and_flip(
@@ -182,27 +181,11 @@ def draw_permute_and_flip(
 ) -> NDArray[np.int64]:
     """Draw indices by visiting candidates in random order until one is accepted.
 
-    A candidate is accepted with probability exp((utility - largest) / 2**bits).
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    utilities : ndarray of int64 of shape (n,)
-        Within ±2**61.
-    bits : int
-        0 <= `bits` <= 52.
-    size : int
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of int64 of shape (size,)
+    A candidate is accepted with probability exp((utility - largest) / 2**bits). Parameters and
+    result are those of :func:`draw_exponential`.
     """
-    gaps = utilities.max() - utilities
-    order = np.arange(gaps.size)
-    left = np.array([gaps.size])
-    return _fill(_fill_permute_and_flip, words, gaps, bits, size, order, left)
+    order, left = np.arange(utilities.size), np.array([utilities.size])
+    return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
 
 
 def draw_laplace(
@@ -210,20 +193,7 @@ def draw_laplace(
 ) -> NDArray[np.int64]:
     """Draw the index of the largest of utility + round(2**bits * Z), Z Laplace; ties to the first.
 
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    utilities : ndarray of int64 of shape (n,)
-        Within ±2**61.
-    bits : int
-        0 <= `bits` <= 52.
-    size : int
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of int64 of shape (size,)
+    Parameters and result are those of :func:`draw_exponential`.
     """
     winners: NDArray[np.int64] = np.argmax(
         rounded_laplace(words, (size, utilities.size), bits) + utilities, axis=1
@@ -234,12 +204,14 @@ def draw_laplace(
 def _fill(
     kernel: Kernel,
     words: RandomWords,
-    gaps: NDArray[np.int64],
+    utilities: NDArray[np.int64],
     bits: int,
     size: int,
     *state: NDArray[np.int64],
 ) -> NDArray[np.int64]:
+    """Return draws of a kernel that knows how far each candidate lies below the best."""
     out = np.zeros(size, dtype=np.int64)
+    gaps = utilities.max() - utilities
     if gaps.size > 1:
         index_bits = (gaps.size - 1).bit_length()
         numbers = new_numbers(3, DIGIT_BITS)

@@ -1,7 +1,8 @@
-r"""Calibration of noise whose shape, not scale, follows the budget: staircase and discrete noise.
+r"""Calibration of noise whose shape, not scale, follows the budget.
 
 Coordinate j gets the *ratio* :math:`r_j = \lambda_j / s_j` of its sensitivity to a nominal scale,
-as Laplace noise would. Staircase noise of step λ_j then costs r_j; discrete noise has scale s_j.
+as Laplace noise would. Which shape that is says the family: see ``for_ratio`` in
+:class:`~skdpnoise.noises.Noise`. Continuous noise then has the scale λ_j, noise on the integers 1.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from skdpnoise.mechanisms._numeric import Criterion, Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
 from skdpnoise.noises import Noise, get_noise
+from skdpnoise.noises._registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, LossCurve, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -23,9 +25,9 @@ __all__ = ["by_shape"]
 
 Vector = NDArray[np.float64]
 
-_STAIRCASE_BITS = 25  # the step spans 2**25 quanta
-_STEP = 1.0 / (1.0 - 2.0**-_STAIRCASE_BITS * (1.0 + 2e-5))  # room for the rounding of the value
-_MADE_HERE = ("staircase", "discrete_laplace", "discrete_gaussian")
+_BITS = 25  # the unit of continuous noise spans 2**25 quanta
+_UNIT = 1.0 / (1.0 - 2.0**-_BITS * (1.0 + 2e-5))  # room for the rounding of the value
+_LEAST_RATIO = 1e-9
 _FEW = 128  # distinct shapes that are composed one by one
 
 
@@ -55,7 +57,8 @@ def by_shape(
     rule, _, name = noise.partition("_")
     sensitivity, weights = request.sensitivity, request.weights
     limit = sensitivity.per_coordinate
-    if name not in _MADE_HERE:
+    for_ratio = shape_rule(name)
+    if for_ratio is None:
         raise ValueError(
             f"The 'noise' parameter of calibrate is {noise!r}, a family that is neither "
             "log-concave nor one whose shape calibrate knows how to choose. Choose another."
@@ -70,10 +73,10 @@ def by_shape(
         weights = weights.mean(axis=0)
     box = SensitivityProfile(limit)
     candidates = [
-        _build(noise, request, promise, ratio)
+        _build(noise, for_ratio, request, promise, ratio)
         for bounds in (box, sensitivity)[: 1 + get_noise(name).lattice]
         for nominal in _nominal_scales(rule, bounds, weights, request.p)
-        for ratio, promise in _ratios(name, rule, nominal, request, target)
+        for ratio, promise in _ratios(noise, for_ratio, nominal, request, target)
     ]
     return min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
 
@@ -90,8 +93,8 @@ def _nominal_scales(
 
 
 def _ratios(
-    name: str,
-    rule: str,
+    noise: str,
+    for_ratio: ForRatio,
     nominal: Vector,
     request: Request,
     target: PrivacyGuarantee | GaussianLoss | PureLoss,
@@ -100,10 +103,13 @@ def _ratios(
 
     With them comes the loss that they keep to, if that is known.
     """
+    rule, _, name = noise.partition("_")
     limit = _steps(name, rule, request.sensitivity)
     moving = request.sensitivity.per_coordinate > 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(moving, limit / nominal, 0.0)
+    # A tiny ratio has no sampler in 64 bits; what all of them get more, the others hardly miss.
+    floor = 0.0 if get_noise(name).lattice else _LEAST_RATIO
     epsilon = None
     if isinstance(target, PureLoss):
         epsilon = target.pure_epsilon
@@ -114,8 +120,11 @@ def _ratios(
         total = float(ratio.sum())
         if get_noise(name).lattice:
             total = worst_case_norm(nominal, request.sensitivity, 1.0)
-        part = epsilon / (request.n_releases * total) * (1.0 - 1e-12 * ratio.size)
-        yield ratio * part, PureLoss(epsilon)
+        each = epsilon / request.n_releases * (1.0 - 1e-12 * ratio.size)
+        if floor * ratio.size > 1e-3 * each:
+            floor = 0.0
+        part = (each - floor * ratio.size) / total
+        yield np.where(moving, ratio * part + floor, 0.0), PureLoss(epsilon)
     if isinstance(target, PureLoss) or (
         isinstance(target, PrivacyGuarantee) and target.delta == 0.0
     ):
@@ -131,33 +140,27 @@ def _ratios(
     def excess(factor: float) -> float:
         groups: list[tuple[LossCurve, Vector, Vector]] = []
         for r, step, count in zip(*pairs, counts, strict=True):
-            family: LossCurve = _family(name, r / factor, step, request.p)
+            family: LossCurve = for_ratio(r / factor + floor, step, request.p)
             groups.append((family, np.array([step]), np.array([count])))
         return criterion.excess(groups)
 
     start = math.sqrt(float(counts @ unique**2)) / criterion.mu
     promise = target if isinstance(target, GaussianLoss) else None
-    yield ratio / (least_factor(excess, start, 1e-7) * (1.0 + 1e-6)), promise
+    factor = least_factor(excess, start, 1e-7) * (1.0 + 1e-6)
+    yield np.where(moving, ratio / factor + floor, 0.0), promise
 
 
 def _steps(name: str, rule: str, sensitivity: SensitivityProfile) -> Vector:
     """Return the change that each coordinate's noise is made for."""
     limit = sensitivity.per_coordinate
     if rule == "iid" and not get_noise(name).lattice:
-        return np.full(limit.size, limit.max())  # the same staircase everywhere
+        return np.full(limit.size, limit.max())  # the same noise everywhere
     return limit
-
-
-def _family(name: str, ratio: float, limit: float, p: float) -> Noise:
-    if name.startswith("discrete"):
-        return get_noise(name, float(limit / ratio))
-    from skdpnoise.noises.staircase import optimal_gamma
-
-    return get_noise(name, float(ratio), optimal_gamma(ratio, p))
 
 
 def _build(
     noise: str,
+    for_ratio: ForRatio,
     request: Request,
     promise: LossBudget | None,
     ratio: Vector,
@@ -170,7 +173,7 @@ def _build(
     if lattice:
         largest = float((steps[ratio > 0.0] / ratio[ratio > 0.0]).max())
         families = tuple(
-            _family(name, r, s, request.p) if r > 0.0 else get_noise(name, largest)
+            for_ratio(r, s, request.p) if r > 0.0 else get_noise(name, largest)
             for r, s in zip(ratio, steps, strict=True)
         )
         noisy = (steps > 0.0) | (rule == "iid")
@@ -178,13 +181,13 @@ def _build(
     else:
         known: dict[float, Noise] = {}
         for r in ratio:
-            known.setdefault(float(r), _family(name, float(r) or spare, 1.0, request.p))
+            known.setdefault(float(r), for_ratio(float(r) or spare, 1.0, request.p))
         families = tuple(known[float(r)] for r in ratio)
-        scale = steps * _STEP
+        scale = steps * _UNIT
     return AdditiveMechanism(
         noise,
         scale,
-        0 if lattice else _STAIRCASE_BITS,
+        0 if lattice else _BITS,
         SensitivityProfile(sensitivity.per_coordinate) if not lattice else sensitivity,
         request.n_releases,
         families=families if len(set(families)) > 1 else families[:1],

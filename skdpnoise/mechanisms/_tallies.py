@@ -1,4 +1,4 @@
-"""Exact counts of values in public bins, or of public categories."""
+"""Exact counts of records, and of values in public bins or of public categories."""
 
 from __future__ import annotations
 
@@ -9,7 +9,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._aggregation import as_table
 
-__all__ = ["count_bins", "count_categories"]
+__all__ = ["count_bins", "count_categories", "count_records"]
+
+
+def count_records(owner: str, records: ArrayLike) -> int:
+    """Return how many records there are.
+
+    Parameters
+    ----------
+    owner : str
+        Function to name in a message.
+    records : int or array-like of bool of shape (n_records,)
+        What the caller gave: the count, or whether each record counts.
+
+    Returns
+    -------
+    int
+    """
+    mask = np.asarray(records)
+    if mask.dtype.kind == "b" and mask.ndim == 1:
+        return int(np.count_nonzero(mask))
+    if mask.ndim != 0 or mask.dtype.kind not in "iu":
+        raise TypeError(
+            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
+            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
+        )
+    if int(mask) < 0:
+        raise ValueError(
+            f"The 'records' parameter of {owner} must not be negative if it is a count."
+        )
+    return int(mask)
 
 
 def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int64]:

@@ -1,24 +1,40 @@
-"""What mechanisms that are not additive, coordinate by coordinate, do with values and budgets."""
+"""What mechanisms do alike: check values, count releases, add noise, and divide budgets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._quanta import nearest_quanta
-from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import RandomWords, random_words
 
 _LARGEST_QUANTA = 2**62
 _MARGIN = 1e-12  # floating-point error of a scale, with room to spare
+_UNCHARGED = (
+    "The {name!r} parameter of {owner} asks for {count} releases, but the mechanism is charged for "
+    "{n_releases}: make it with n_releases={count}."
+)
 
 
-def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> NDArray[Any]:
+class Sampler(Protocol):
+    """The part of a mechanism that draws noise."""
+
+    @property
+    def quantum(self) -> NDArray[np.float64]:
+        """Size of one integer step, of shape (n_entries,) or (n_releases, n_entries)."""
+        ...
+
+    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
+        """Return the noise of the first releases, in quanta."""
+        ...
+
+
+def real_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> NDArray[Any]:
     """Return the value of each release, one per row, or say what is wrong with them.
 
     Parameters
@@ -28,7 +44,7 @@ def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) 
     value : array-like of shape (n_entries,) or (m, n_entries)
         What the caller gave.
     n_entries, n_releases : int
-        What it must have, and may have at most.
+        What it must have, and may have at most: the latter is left to :func:`checked_count`.
 
     Returns
     -------
@@ -37,7 +53,7 @@ def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) 
 
     Examples
     --------
-    >>> checked_rows("KNormMechanism", [1, 2], 2, 1)
+    >>> real_rows("KNormMechanism", [1, 2], 2, 1)
     array([[1, 2]])
     """
     array = np.asarray(value)
@@ -57,12 +73,35 @@ def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) 
             f"The 'value' parameter of {owner}.release must be finite in every entry: remove or "
             "replace NaN and infinity before the query is computed."
         )
-    rows = array.reshape(-1, n_entries)
+    return array.reshape(-1, n_entries)
+
+
+def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> NDArray[Any]:
+    """Return the value of each release, of which there are no more than are charged for.
+
+    Parameters
+    ----------
+    owner, value, n_entries, n_releases
+        See :func:`real_rows`.
+
+    Returns
+    -------
+    ndarray of shape (m, n_entries)
+        Of the dtype of the value.
+
+    Examples
+    --------
+    >>> checked_rows("KNormMechanism", [[1, 2], [3, 4]], 2, n_releases=2).shape
+    (2, 2)
+    """
+    rows = real_rows(owner, value, n_entries, n_releases)
     checked_count(owner, "value", len(rows), n_releases)
     return rows
 
 
-def checked_count(owner: str, name: str, count: int | None, n_releases: int) -> int:
+def checked_count(
+    owner: str, name: str, count: int | None, n_releases: int, refusal: str = _UNCHARGED
+) -> int:
     """Return the number of releases asked for; None is all that are charged for.
 
     Parameters
@@ -73,6 +112,8 @@ def checked_count(owner: str, name: str, count: int | None, n_releases: int) -> 
         What the caller gave.
     n_releases : int
         What is charged for.
+    refusal : str, optional
+        Message if they are too few, a format of the other parameters.
 
     Returns
     -------
@@ -87,17 +128,14 @@ def checked_count(owner: str, name: str, count: int | None, n_releases: int) -> 
         return n_releases
     count = check_count(f"{owner}.sample", name, count)
     if count > n_releases:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} asks for {count} releases, but the mechanism is "
-            f"charged for {n_releases}: make it with n_releases={count}."
-        )
+        raise ValueError(refusal.format(owner=owner, name=name, count=count, n_releases=n_releases))
     return count
 
 
 def add_quanta(
     value: NDArray[Any], draws: NDArray[np.int64], quantum: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the values, rounded to quanta, plus the draws.
+    """Return the values, rounded to quanta, plus the draws; as they are where there is no quantum.
 
     Parameters
     ----------
@@ -105,8 +143,8 @@ def add_quanta(
         Real numbers.
     draws : ndarray of int64, shape (m, n)
         In quanta.
-    quantum : ndarray of shape (n,)
-        Positive.
+    quantum : ndarray of shape (n,), or of a row for each release, at least m
+        Positive, or zero.
 
     Returns
     -------
@@ -114,23 +152,40 @@ def add_quanta(
 
     Examples
     --------
-    >>> add_quanta(np.array([[0.2, 1.0]]), np.array([[1, 0]]), np.array([0.5, 0.5]))
-    array([[0.5, 1. ]])
+    >>> add_quanta(np.array([[0.2, 0.7]]), np.array([[1, 0]]), np.array([0.5, 0.0]))
+    array([[0.5, 0.7]])
     """
-    rows = value.astype(np.float64)
-    noisy: NDArray[np.float64] = (
-        nearest_quanta(rows, np.broadcast_to(quantum, rows.shape)) + draws
-    ) * quantum
-    return noisy
+    rows: NDArray[np.float64] = value.astype(np.float64)
+    step = np.broadcast_to(quantum if quantum.ndim == 1 else quantum[: len(rows)], rows.shape)
+    noisy = step > 0.0
+    rows[noisy] = (nearest_quanta(rows[noisy], step[noisy]) + draws[noisy]) * step[noisy]
+    return rows
 
 
-def _exact_quanta(values: Sequence[Fraction], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the nearest integers to value/quantum, clipped to ±2**62, by exact arithmetic."""
-    rounded = [
-        round(value / Fraction(step)) for value, step in zip(values, quantum.tolist(), strict=True)
-    ]
-    limit = _LARGEST_QUANTA
-    return np.array([min(max(integer, -limit), limit) for integer in rounded], dtype=np.int64)
+def noisy_release(mechanism: Sampler, rows: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
+    """Return the value of every release, rounded to quanta, plus the noise of a mechanism.
+
+    Parameters
+    ----------
+    mechanism : Sampler
+        Draws the noise.
+    rows : ndarray of shape (m, n_entries)
+        Checked values of m releases.
+    random_state : object
+        Source of randomness.
+
+    Returns
+    -------
+    ndarray of shape (m, n_entries)
+
+    Examples
+    --------
+    >>> from skdpnoise.mechanisms.k_norm import k_norm
+    >>> noisy_release(k_norm(2, 1.0, 3, PureLoss(1.0)), np.ones((1, 3)), 0).shape
+    (1, 3)
+    """
+    draws = mechanism.sample(random_words(random_state), len(rows))
+    return add_quanta(rows, draws, mechanism.quantum)
 
 
 def pure_epsilon(owner: str, guarantee: object) -> float:
@@ -214,7 +269,7 @@ def total_weight(weights: ArrayLike | None, n_releases: int, n_coordinates: int)
 
 
 def exact_release(
-    additive: AdditiveMechanism,
+    mechanism: Sampler,
     rows: NDArray[Any],
     parts: Callable[[list[Fraction]], list[Fraction]],
     random_state: Any,
@@ -223,8 +278,8 @@ def exact_release(
 
     Parameters
     ----------
-    additive : AdditiveMechanism
-        Draws the noise.
+    mechanism : Sampler
+        Draws the noise; its quanta are the same in all releases.
     rows : ndarray of shape (m, n)
         Checked values of m releases.
     parts : callable
@@ -244,8 +299,17 @@ def exact_release(
     >>> exact_release(additive, np.ones((1, 2)), lambda row: [sum(row)], 0).shape
     (1, 1)
     """
-    draws = additive.sample(random_words(random_state), len(rows))
+    draws = mechanism.sample(random_words(random_state), len(rows))
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
-    quanta = np.array([_exact_quanta(row, additive.quantum) for row in exact])
-    released: NDArray[np.float64] = (quanta + draws) * additive.quantum
+    quanta = np.array([_exact_quanta(row, mechanism.quantum) for row in exact])
+    released: NDArray[np.float64] = (quanta + draws) * mechanism.quantum
     return released
+
+
+def _exact_quanta(values: Sequence[Fraction], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the nearest integers to value/quantum, clipped to ±2**62, by exact arithmetic."""
+    rounded = [
+        round(value / Fraction(step)) for value, step in zip(values, quantum.tolist(), strict=True)
+    ]
+    limit = _LARGEST_QUANTA
+    return np.array([min(max(integer, -limit), limit) for integer in rounded], dtype=np.int64)

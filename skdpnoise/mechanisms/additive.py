@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._losses import explanation, own_loss
-from skdpnoise.mechanisms._quanta import nearest_quanta
+from skdpnoise.mechanisms._values import checked_count, noisy_release, real_rows
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import LossBudget, PrivacyLoss, check_count
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.privacy import LossBudget, PrivacyLoss
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
+
+_UNCHARGED = (
+    "The {name!r} parameter asks for {count} releases, but this mechanism is charged for "
+    "{n_releases}: calibrate it with n_releases={count}."
+)
 
 
 @runtime_checkable
@@ -216,12 +221,10 @@ class AdditiveMechanism:
         >>> mechanism.sample(random_words(0), n_draws=2).shape
         (2, 2)
         """
-        count = self.n_releases
-        if n_draws is not None:
-            count = check_count("AdditiveMechanism.sample", "n_draws", n_draws)
-        self._check_charged("n_draws", count)
+        count = self._charged("n_draws", n_draws)
         draws = self._draws(words, count)
-        draws[np.broadcast_to(self._rows(self.scale, count) == 0.0, draws.shape)] = 0
+        scale = self.scale if self.scale.ndim == 1 else self.scale[:count]
+        draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
 
     def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
@@ -261,37 +264,15 @@ class AdditiveMechanism:
         >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
         True
         """
-        array = np.asarray(value)
-        n_coordinates = self.sensitivity.n_coordinates
-        if array.dtype.kind not in "iufb":
-            raise TypeError(
-                "The 'value' parameter of AdditiveMechanism.release must be an array of real "
-                f"numbers. Got an array of dtype {array.dtype} instead."
-            )
-        if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_coordinates:
-            raise ValueError(
-                "The 'value' parameter of AdditiveMechanism.release must be of shape "
-                f"({n_coordinates},) or (n, {n_coordinates}) with n up to n_releases="
-                f"{self.n_releases}. Got shape {array.shape} instead."
-            )
-        if not np.isfinite(array).all():
-            raise ValueError(
-                "The 'value' parameter of AdditiveMechanism.release must be finite in every entry: "
-                "remove or replace NaN and infinity before the query is computed."
-            )
-        rows = array.reshape(-1, n_coordinates).astype(np.float64)
+        size = self.sensitivity.n_coordinates
+        rows = real_rows("AdditiveMechanism", value, size, self.n_releases).astype(np.float64)
         if self.family.lattice and (rows != np.rint(rows)).any():
             raise ValueError(
                 "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
                 f"for noise={self.noise!r}, which lives on the integers. Use another noise."
             )
-        self._check_charged("value", len(rows))
-        draws = self.sample(random_words(random_state), len(rows))
-        quantum = np.broadcast_to(self._rows(self.quantum, len(rows)), rows.shape)
-        noisy = quantum > 0.0
-        quanta = nearest_quanta(rows[noisy], quantum[noisy]) + draws[noisy]
-        rows[noisy] = quanta * quantum[noisy]
-        return rows.reshape(array.shape)
+        self._charged("value", len(rows))
+        return noisy_release(self, rows, random_state).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -373,12 +354,5 @@ class AdditiveMechanism:
             draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
         return draws
 
-    def _rows(self, values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-        return values if values.ndim == 1 else values[:count]
-
-    def _check_charged(self, name: str, count: int) -> None:
-        if count > self.n_releases:
-            raise ValueError(
-                f"The {name!r} parameter asks for {count} releases, but this mechanism is charged "
-                f"for {self.n_releases}: calibrate it with n_releases={count}."
-            )
+    def _charged(self, name: str, count: int | None) -> int:
+        return checked_count("AdditiveMechanism", name, count, self.n_releases, _UNCHARGED)

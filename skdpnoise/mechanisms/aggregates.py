@@ -18,7 +18,7 @@ from skdpnoise.mechanisms._aggregation import (
     with_count,
 )
 from skdpnoise.mechanisms._estimate import PrivateEstimate
-from skdpnoise.mechanisms._tallies import count_bins, count_categories
+from skdpnoise.mechanisms._tallies import count_bins, count_categories, count_records
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.histogram import noisy_histogram
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -91,20 +91,7 @@ def private_count(
     """
     owner = "private_count"
     neighbours(owner, guarantee, adjacency)
-    mask = np.asarray(records)
-    if mask.dtype.kind == "b" and mask.ndim == 1:
-        n = int(np.count_nonzero(mask))
-    elif mask.ndim == 0 and mask.dtype.kind in "iu":
-        if int(mask) < 0:
-            raise ValueError(
-                f"The 'records' parameter of {owner} must not be negative if it is a count."
-            )
-        n = int(mask)
-    else:
-        raise TypeError(
-            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
-            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
-        )
+    n = count_records(owner, records)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
     (released,) = noisy_sums(owner, None, None, mechanism, random_words(random_state), n)
     return PrivateEstimate(round(released), rounded_deviation(mechanism), mechanism)

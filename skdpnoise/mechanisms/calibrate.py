@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,58 +13,28 @@ from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Criterion, Request, propose
 from skdpnoise.mechanisms._quanta import rounding_cost
+from skdpnoise.mechanisms._requests import (
+    MIXTURE,
+    checked_request,
+    fits_gaussian,
+    mu_of,
+    no_gaussian,
+    no_pure,
+    noise_options,
+    pure_epsilon_of,
+)
 from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.allocation import RULES, allocate
+from skdpnoise.mechanisms.allocation import allocate
 from skdpnoise.noises import Noise, get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-    check_count,
-    check_real,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
 
-MIXTURE = "inid_mixture"
-"""Laplace noise on the coordinates that dominate, normal noise on the others."""
-
 _STEPS = 24  # one record's bound spans at least 2**24 quanta
 _FEWEST_BITS, _MOST_BITS = 16, 52
-_RANGE = 1e150  # squares of ratios up to this stay within double precision
 _MARGIN = 1e-12  # floating-point error of a worst case, with room to spare
-
-
-def noise_options(*, adaptive: bool = False) -> list[str]:
-    """Return the names that the ``noise`` parameter accepts.
-
-    Parameters
-    ----------
-    adaptive : bool, default=False
-        Only those that can promise a loss that adaptive stages share, for queries that are not
-        integer: the ones that estimators accept.
-
-    Returns
-    -------
-    list of str
-        ``"auto"``, ``"inid_mixture"`` and every ``"<rule>_<family>"``.
-
-    Examples
-    --------
-    >>> {"auto", "inid_gaussian", "iid_laplace"} <= set(noise_options())
-    True
-    """
-    families = [
-        name
-        for name in noise_names()
-        if not adaptive or (_fits_gaussian(get_noise(name)) and not get_noise(name).lattice)
-    ]
-    names = [f"{rule}_{family}" for rule in RULES for family in families]
-    return ["auto", *names] if adaptive else ["auto", MIXTURE, *names]
 
 
 def calibrate(
@@ -138,13 +107,7 @@ def calibrate(
     >>> calibrate("auto", profile, PrivacyGuarantee(1.0)).noise
     'inid_staircase'
     """
-    _check_types(noise, sensitivity, guarantee)
-    n_releases = check_count("calibrate", "n_releases", n_releases)
-    p = check_real("calibrate", "p", p)
-    checked = None
-    if weights is not None:
-        checked = _check_weights(weights, sensitivity.n_coordinates, n_releases)
-    request = Request(sensitivity, n_releases, checked, p)
+    request = checked_request(noise, sensitivity, guarantee, n_releases, weights, p)
     if noise != "auto":
         return _calibrate(noise, request, guarantee)
     return _best(request, guarantee)
@@ -180,13 +143,13 @@ def _calibrate(
         return _mixture(request, guarantee)
     family = get_noise(noise.partition("_")[2])
     if family.norm_order == 2.0:
-        return _by_norm(noise, request, _mu(guarantee, noise), None)
-    epsilon = _pure_epsilon(guarantee)
+        return _by_norm(noise, request, mu_of(guarantee, noise), None)
+    epsilon = pure_epsilon_of(guarantee)
     if epsilon is None:
         assert isinstance(guarantee, PrivacyGuarantee | GaussianLoss)
         return _by_loss(noise, request, guarantee)
     if not family.supports_pure:
-        raise ValueError(_no_pure(noise))
+        raise ValueError(no_pure(noise))
     if family.norm_order is None:
         return by_shape(noise, request, PureLoss(epsilon))
     return _by_norm(noise, request, epsilon, PureLoss(epsilon))
@@ -230,12 +193,8 @@ def _by_loss(
 ) -> AdditiveMechanism:
     """Return a mechanism whose numeric loss meets the target."""
     rule, _, name = noise.partition("_")
-    if isinstance(target, GaussianLoss) and not _fits_gaussian(get_noise(name)):
-        raise ValueError(
-            f"The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
-            f"contain, one of {_names(_fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
-            "Choose one of those, or give a PrivacyGuarantee."
-        )
+    if isinstance(target, GaussianLoss) and not fits_gaussian(get_noise(name)):
+        raise ValueError(no_gaussian(noise))
     if get_noise(name).lattice or not get_noise(name).log_concave:
         return by_shape(noise, request, target)
     proposal = propose(rule, name, request, target)
@@ -306,94 +265,12 @@ def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | GaussianLoss
     return Criterion(target).excess([group]) <= 0.0
 
 
-def _mu(guarantee: PrivacyGuarantee | LossBudget, noise: str) -> float:
-    if isinstance(guarantee, GaussianLoss):
-        return guarantee.mu
-    if isinstance(guarantee, PureLoss) or guarantee.delta == 0.0:
-        raise ValueError(_no_pure(noise))
-    return gdp_mu(guarantee.epsilon, guarantee.delta)
-
-
-def _pure_epsilon(guarantee: PrivacyGuarantee | LossBudget) -> float | None:
-    if isinstance(guarantee, PureLoss):
-        return guarantee.pure_epsilon
-    if isinstance(guarantee, PrivacyGuarantee) and guarantee.delta == 0.0:
-        return guarantee.epsilon
-    return None
-
-
-def _no_pure(noise: str) -> str:
-    return (
-        "The 'noise' parameter of calibrate must name a family that can give pure privacy "
-        f"(delta=0) for this guarantee, one of {_names(lambda family: family.supports_pure)}. Got "
-        f"{noise!r} instead. Choose one of those or a delta > 0."
-    )
-
-
-def _fits_gaussian(family: Noise) -> bool:
-    """Whether a Gaussian loss can contain the family's: no total disclosure, and a proof."""
-    bounded = bool(np.isfinite(family.max_loss(1.0)))
-    unbounded = family.log_concave and not family.lattice
-    return bounded or (unbounded and float(family.hockey_stick(1e4, 1.0)) == 0.0)
-
-
-def _names(suitable: Callable[[Noise], bool]) -> str:
-    return ", ".join(repr(name) for name in noise_names() if suitable(get_noise(name)))
-
-
 def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
     """Return the fewest bits for which every λ_j spans 2**24 quanta, between 16 and 52."""
     moving = moving_coordinates(sensitivity)
     coarsest = float((scale[..., moving] / sensitivity.per_coordinate[moving]).max())
     needed = math.ceil(_STEPS + math.log2(coarsest) + 1e-6)
     return min(max(needed, _FEWEST_BITS), _MOST_BITS)
-
-
-def _check_types(noise: object, sensitivity: object, guarantee: object) -> None:
-    if not isinstance(sensitivity, SensitivityProfile):
-        raise TypeError(
-            "The 'sensitivity' parameter of calibrate must be a SensitivityProfile. Got an object "
-            f"of type {type(sensitivity).__name__} instead."
-        )
-    if not isinstance(guarantee, PrivacyGuarantee | PureLoss | GaussianLoss):
-        raise TypeError(
-            "The 'guarantee' parameter of calibrate must be a PrivacyGuarantee, a PureLoss or a "
-            "GaussianLoss: other losses cannot be compared with the noise at every epsilon. Got "
-            f"an object of type {type(guarantee).__name__} instead."
-        )
-    options = noise_options()
-    allowed = f"The 'noise' parameter of calibrate must be a str among {options}"
-    if not isinstance(noise, str):
-        raise TypeError(f"{allowed}. Got {noise!r} of type {type(noise).__name__} instead.")
-    if noise not in options:
-        raise ValueError(f"{allowed}. Got {noise!r} instead.")
-
-
-def _check_weights(weights: ArrayLike, n_coordinates: int, n_releases: int) -> NDArray[np.float64]:
-    array = np.asarray(weights)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            "The 'weights' parameter of calibrate must be an array of real numbers. Got an array "
-            f"of dtype {array.dtype} instead."
-        )
-    if array.shape not in ((n_coordinates,), (n_releases, n_coordinates)):
-        raise ValueError(
-            "The 'weights' parameter of calibrate must be of shape (n_coordinates,) = "
-            f"({n_coordinates},) or (n_releases, n_coordinates) = ({n_releases}, {n_coordinates})."
-            f" Got shape {array.shape} instead."
-        )
-    values = array.astype(np.float64)
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise ValueError(
-            "The 'weights' parameter of calibrate must be positive and finite in every entry: give "
-            "a coordinate that does not matter a small weight."
-        )
-    if values.max() / _RANGE > values.min():
-        raise ValueError(
-            "The entries of the 'weights' parameter of calibrate must lie within a factor of "
-            f"{_RANGE:g} of each other. Raise the smallest."
-        )
-    return values
 
 
 def _check_magnitude(scale: NDArray[np.float64], bits: int) -> None:

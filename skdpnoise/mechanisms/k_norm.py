@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._quanta import norm_of_rounding, within_doubles
 from skdpnoise.mechanisms._values import (
-    add_quanta,
     checked_count,
     checked_rows,
+    noisy_release,
     per_release,
     pure_epsilon,
     total_weight,
@@ -20,7 +21,7 @@ from skdpnoise.mechanisms._values import (
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -28,8 +29,6 @@ __all__ = ["KNormMechanism", "k_norm"]
 
 _STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee
 _FEWEST_BITS, _MOST_BITS = 16, 44
-_ROUNDING = 1.0 + 1e-5  # see skdpnoise.mechanisms._quanta.nearest_quanta
-_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -100,7 +99,7 @@ class KNormMechanism:
         >>> print(k_norm(2, 3.0, 5, PureLoss(0.5), n_releases=2).privacy_loss())
         0.5-DP
         """
-        rounding = _rounding(self.norm, self.n_coordinates, self.bits)
+        rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
         return PureLoss(self.radius / self.scale + rounding).compose(self.n_releases)
 
     def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
@@ -161,8 +160,7 @@ class KNormMechanism:
         (2,)
         """
         rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases)
-        draws = self.sample(random_words(random_state), len(rows))
-        return add_quanta(rows, draws, self.quantum).reshape(np.shape(value))
+        return noisy_release(self, rows, random_state).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -275,7 +273,7 @@ def k_norm(
     most = min(_MOST_BITS, most_places(n_coordinates + 1) - 1)
     needed = math.ceil(_STEPS + math.log2(n_coordinates) / norm - math.log2(epsilon))
     bits = min(max(needed, _FEWEST_BITS), most)
-    available = epsilon - _rounding(norm, n_coordinates, bits)
+    available = epsilon - norm_of_rounding(norm, n_coordinates, bits)
     if available <= 0.0:
         raise ValueError(
             "The guarantee asked of k_norm is too small for its integers: the rounding of the "
@@ -283,7 +281,7 @@ def k_norm(
             "epsilon, or for fewer releases."
         )
     scale = radius / available
-    if not (scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST):
+    if not within_doubles(scale, bits):
         raise ValueError(
             f"The noise scale that radius={radius:g} asks for, {scale:g}, is beyond double "
             "precision. Choose other units."
@@ -293,11 +291,6 @@ def k_norm(
         scale *= 1.0 + 1e-12
         mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
     return mechanism
-
-
-def _rounding(norm: float, n_coordinates: int, bits: int) -> float:
-    """Return what rounding the value can add to the norm of a change, in units of the scale."""
-    return math.ldexp(n_coordinates ** (1.0 / norm), -bits) * _ROUNDING
 
 
 def _log_chi_moment(p: float, size: int) -> float:

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise.mechanisms._quanta import norm_of_rounding, within_doubles
 from skdpnoise.mechanisms._values import (
-    add_quanta,
     checked_count,
     checked_rows,
+    noisy_release,
     per_release,
     pure_epsilon,
     total_weight,
 )
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import rounded_simplex_levels
 from skdpnoise.sampling._lazy import CAPACITY
 
@@ -32,8 +33,6 @@ _STEPS = 24  # rounding the value widens the shells by at most 2**-24
 _GAMMA_BITS = 32  # gamma is a multiple of 2**-32
 _MOST_LEVELS = 1 << 16
 _MOST_COORDINATES = 1 << 12
-_ROUNDING = 1.0 + 1e-5  # see skdpnoise.mechanisms._quanta.nearest_quanta
-_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,7 +111,7 @@ class L1StaircaseMechanism:
         >>> print(l1_staircase(2, 1.0, PureLoss(1.0), n_releases=2).privacy_loss())
         1-DP
         """
-        moved = self.radius + _rounding(self.n_coordinates, self.bits) * self.width
+        moved = self.radius + norm_of_rounding(1.0, self.n_coordinates, self.bits) * self.width
         return PureLoss(self.step * math.ceil(moved / self.width)).compose(self.n_releases)
 
     def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
@@ -181,8 +180,7 @@ class L1StaircaseMechanism:
         (2,)
         """
         rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases)
-        draws = self.sample(random_words(random_state), len(rows))
-        return add_quanta(rows, draws, self.quantum).reshape(np.shape(value))
+        return noisy_release(self, rows, random_state).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -292,18 +290,13 @@ def l1_staircase(
         gamma = check_real(owner, "gamma", gamma, high=1.0, high_closed=True)
     gamma = math.ldexp(max(1, round(math.ldexp(gamma, _GAMMA_BITS))), -_GAMMA_BITS)
     bits = _STEPS + math.ceil(math.log2(n_coordinates))
-    width = radius / (1.0 - _rounding(n_coordinates, bits)) * (1.0 + 1e-12)
-    if not (width <= _LARGEST and width * 2.0**-bits >= _SMALLEST):
+    width = radius / (1.0 - norm_of_rounding(1.0, n_coordinates, bits)) * (1.0 + 1e-12)
+    if not within_doubles(width, bits):
         raise ValueError(
             f"The 'radius' parameter of {owner}, {radius:g}, is beyond double precision. Choose "
             "other units."
         )
     return L1StaircaseMechanism(n_coordinates, radius, width, step, gamma, bits, n_releases)
-
-
-def _rounding(n_coordinates: int, bits: int) -> float:
-    """Return what rounding the value can add to the norm of a change, in widths."""
-    return math.ldexp(n_coordinates, -bits) * _ROUNDING
 
 
 def _log_weight(n_coordinates: int, step: float, radius: ArrayLike) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pkgutil
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.sampling import RandomWords
 
 _FAMILIES: dict[str, type[Noise]] = {}
+ForRatio = Callable[[float, float, float], "Noise"]
+"""From ratio, step and p to a noise; see `Noise`."""
 
 
 @runtime_checkable
@@ -41,6 +44,15 @@ class Noise(Protocol):
         None if the family has no shape to choose.
     lattice : bool
         Whether the noise lives on the integers, for integer-valued queries.
+
+    Notes
+    -----
+    The scale of most families follows the budget. A family whose *shape* does, since its steps are
+    those of the query, says how by one more member, a class method ``for_ratio(ratio, step, p)``.
+    It returns the noise for a coordinate that one record moves by at most `step`, which is to lose
+    there about what Laplace noise of scale ``step / ratio`` loses (if the family can be pure: no
+    more), with the least expectation of ``abs(Z)**p``. Its scale will be `step`, or 1 on the
+    integers. In other families the member is missing, or None.
     """
 
     norm_order: ClassVar[float | None]
@@ -171,6 +183,28 @@ def get_noise(name: str, *shape: Any) -> Noise:
         names = ", ".join(repr(known) for known in noise_names())
         raise ValueError(f"The 'noise' family must be one of {names}, got {name!r}.")
     return _FAMILIES[name](*shape)
+
+
+def shape_rule(name: str) -> ForRatio | None:
+    """Return how the shape of a family follows a budget.
+
+    Parameters
+    ----------
+    name : str
+        One of `noise_names`.
+
+    Returns
+    -------
+    for_ratio : callable or None
+        See `Noise`; None for a family whose scale follows the budget.
+
+    Examples
+    --------
+    >>> shape_rule("discrete_laplace")(0.5, 1.0, 2.0), shape_rule("laplace")
+    (DiscreteLaplace(shape=2.0), None)
+    """
+    rule: ForRatio | None = getattr(type(get_noise(name)), "for_ratio", None)
+    return rule
 
 
 @cache

@@ -72,6 +72,30 @@ class DiscreteGaussian:
         ends = {"low_closed": True, "high_closed": True}
         check_real("DiscreteGaussian", "shape", self.shape, low=0.05, high=1e9, **ends)
 
+    @classmethod
+    def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
+        """Return the noise with sigma = step / ratio, whatever p is; see `Noise`.
+
+        Parameters
+        ----------
+        ratio : float
+            Of the change to sigma.
+        step : float
+            The most that one record moves the query, an integer.
+        p : float
+            Exponent of the error.
+
+        Returns
+        -------
+        DiscreteGaussian
+
+        Examples
+        --------
+        >>> DiscreteGaussian.for_ratio(0.5, 3.0, 2.0)
+        DiscreteGaussian(shape=6.0)
+        """
+        return cls(float(step / ratio))
+
     @property
     def rate(self) -> float:
         """1 / (2 sigma^2) as a floating-point number: exactly what is drawn."""

@@ -62,6 +62,30 @@ class DiscreteLaplace:
         ends = {"low_closed": True, "high_closed": True}
         check_real("DiscreteLaplace", "shape", self.shape, low=2e-3, high=1e9, **ends)
 
+    @classmethod
+    def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
+        """Return the noise with b = step / ratio, whatever p is; see `Noise`.
+
+        Parameters
+        ----------
+        ratio : float
+            Of the change to b.
+        step : float
+            The most that one record moves the query, an integer.
+        p : float
+            Exponent of the error.
+
+        Returns
+        -------
+        DiscreteLaplace
+
+        Examples
+        --------
+        >>> DiscreteLaplace.for_ratio(0.5, 3.0, 2.0)
+        DiscreteLaplace(shape=6.0)
+        """
+        return cls(float(step / ratio))
+
     @property
     def rate(self) -> float:
         """The loss of one step, 1 / b as a floating-point number: exactly what is drawn."""

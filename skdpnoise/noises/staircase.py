@@ -74,6 +74,30 @@ class Staircase:
         if self.gamma is not None:
             check_real("Staircase", "gamma", self.gamma, low=_LEAST, high=1.0, low_closed=True)
 
+    @classmethod
+    def for_ratio(cls, ratio: float, step: float, p: float) -> Staircase:
+        """Return the noise that loses the ratio in a step, whatever its width; see `Noise`.
+
+        Parameters
+        ----------
+        ratio : float
+            epsilon, the loss of one step.
+        step : float
+            The most that one record moves the query: the scale, which a mechanism multiplies by.
+        p : float
+            Exponent of the error that gamma minimises.
+
+        Returns
+        -------
+        Staircase
+
+        Examples
+        --------
+        >>> round(Staircase.for_ratio(1.0, 3.0, 2.0).share, 4)
+        0.4167
+        """
+        return cls(float(ratio), optimal_gamma(ratio, p))
+
     @property
     def share(self) -> float:
         """The gamma in use."""

@@ -53,6 +53,24 @@ def kinds_of(report: PrivacyReport) -> tuple[str, ...]:
     )
 
 
+def range_over_releases(sizes: Vector) -> tuple[Vector, Vector]:
+    """Return the smallest and the largest size of each coordinate's noise."""
+    rows = np.atleast_2d(sizes)
+    return rows.min(axis=0), rows.max(axis=0)
+
+
+def rows_of(report: PrivacyReport) -> dict[str, Any]:
+    """Return what displays say of every report: ranges of scales, whose they are, and a title."""
+    smallest, largest = np.array([release.scale for release in report.releases]).T
+    guarantee = report.guarantee
+    return {
+        "smallest": smallest,
+        "largest": largest,
+        "kinds": kinds_of(report),
+        "name": f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}",
+    }
+
+
 def unit_family(release: Release) -> Noise | None:
     """Return the noise at unit scale if a report says enough to know it: it holds no shapes."""
     try:

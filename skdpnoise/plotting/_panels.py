@@ -18,6 +18,7 @@ DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 MANY = 60  # more coordinates are drawn as a sorted line
 _NAMED = 20  # so many get a tick each
 _FEWEST_SLOTS = 6  # so that one bar does not fill a panel
+_FAINT = 0.25  # of a grid
 _WIDE = 10.0  # values that span more get a logarithmic axis
 
 
@@ -88,7 +89,7 @@ def sorted_order(keys: Sequence[Vector]) -> NDArray[np.intp]:
     return np.lexsort([-key for key in reversed(keys)])
 
 
-def spread_by_coordinate(ax: Any, low: Vector, high: Vector, **kwargs: Any) -> Any:
+def spread_by_coordinate(ax: Any, low: Vector, high: Vector, what: str, **kwargs: Any) -> Any:
     """Draw a positive number, or a range, for each coordinate; return the line of the largest."""
     position = np.arange(1, high.size + 1)
     ranges = bool((low < high).any())
@@ -105,22 +106,28 @@ def spread_by_coordinate(ax: Any, low: Vector, high: Vector, **kwargs: Any) -> A
             ax.plot(position, low, "o", color=line.get_color())
             ax.vlines(position, low, high, color=line.get_color(), linewidth=2)
     _fit_axis(ax.set_yscale, ax.set_ylim, np.concatenate([low, high]))
+    ax.set_ylabel(what)
+    ax.grid(axis="y", alpha=_FAINT)
     return line
 
 
-def spread_by_kind(ax: Any, low: Vector, high: Vector, names: Sequence[str], **kwargs: Any) -> Any:
-    """Draw a range for each named row, from the top down; return the line of the largest."""
+def spread_by_kind(
+    ax: Any, low: Vector, high: Vector, what: str, names: Sequence[str], **kwargs: Any
+) -> Any:
+    """Draw a range for each kind of release, from the top down; return the line of the largest."""
     row = np.arange(len(names))
     given = {"color": COLOURS[0], "marker": "o", "linestyle": "none"} | kwargs
     (line,) = ax.plot(high, row, **given)
     ax.plot(low, row, "o", color=line.get_color())
     ax.hlines(row, low, high, color=line.get_color(), linewidth=2)
     _fit_axis(ax.set_xscale, ax.set_xlim, np.concatenate([low, high]))
-    name_rows(ax, names)
+    ax.set_xlabel(f"{what}, in the units of each release")
+    ax.grid(axis="x", alpha=_FAINT)
+    _name_rows(ax, names)
     return line
 
 
-def shares_by_coordinate(ax: Any, shares: Vector, **kwargs: Any) -> Any:
+def shares_by_coordinate(ax: Any, shares: Vector, share_of: str, **kwargs: Any) -> Any:
     """Draw shares as bars, or, if many, as the line under which they lie; return the artist."""
     position = np.arange(1, shares.size + 1)
     given = {"color": COLOURS[2]} | kwargs
@@ -130,10 +137,24 @@ def shares_by_coordinate(ax: Any, shares: Vector, **kwargs: Any) -> Any:
         (artist,) = ax.plot(position, 100.0 * shares, **given)
         ax.fill_between(position, 100.0 * shares, alpha=0.3, linewidth=0, color=artist.get_color())
     ax.set_ylim(0.0, 115.0 * float(shares.max()))
+    ax.set_ylabel(f"share of {share_of} (%)")
+    ax.grid(axis="y", alpha=_FAINT)
     return artist
 
 
-def name_rows(ax: Any, names: Sequence[str]) -> None:
+def shares_by_kind(ax: Any, shares: Vector, share_of: str, **kwargs: Any) -> Any:
+    """Draw shares as bars, from the top down, beside rows that have names already; return them."""
+    given = {"color": COLOURS[2]} | kwargs
+    bars = ax.barh(np.arange(shares.size), 100.0 * shares, **given)
+    ax.bar_label(bars, fmt="%.3g %%", padding=3)
+    ax.set_xlim(0.0, 125.0 * float(shares.max()))
+    ax.set_xlabel(f"share of {share_of} (%)")
+    ax.grid(axis="x", alpha=_FAINT)
+    _name_rows(ax, [""] * shares.size)
+    return bars
+
+
+def _name_rows(ax: Any, names: Sequence[str]) -> None:
     """Name the rows of a panel, the first at the top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(max(len(names), 2) - 0.4, -0.6)

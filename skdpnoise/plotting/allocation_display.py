@@ -11,16 +11,17 @@ from numpy.typing import ArrayLike
 from skdpnoise.plotting._inputs import (
     check_additive,
     coordinate_shares,
-    kinds_of,
+    range_over_releases,
     release_shares,
     report_of,
+    rows_of,
 )
 from skdpnoise.plotting._panels import (
     COLOURS,
     name_coordinates,
-    name_rows,
     panels,
     shares_by_coordinate,
+    shares_by_kind,
     sorted_order,
     spread_by_coordinate,
     spread_by_kind,
@@ -144,49 +145,40 @@ class AllocationDisplay:
         return self
 
     def _plot_coordinates(self, ax: Any, name: str | None, kwargs: dict[str, Any]) -> None:
-        owner, size = "AllocationDisplay.plot", self.largest.size
-        known = self.sensitivity is not None
         keys = [self.largest] if self.sensitivity is None else [self.sensitivity, self.largest]
         self.order_ = sorted_order(keys)
         height = 2.2 * (len(keys) + 1)
-        axes = panels(owner, ax, (len(keys) + 1, 1), (6.4, height), sharex=True)
+        shape = (len(keys) + 1, 1)
+        axes = panels("AllocationDisplay.plot", ax, shape, (6.4, height), sharex=True)
         self.sensitivity_ = None
         if self.sensitivity is not None:
             values = self.sensitivity[self.order_]
             given = {"color": COLOURS[1]} | kwargs
-            self.sensitivity_ = spread_by_coordinate(axes[0], values, values, **given)
-            axes[0].set_ylabel("sensitivity λ")
+            self.sensitivity_ = spread_by_coordinate(
+                axes[0], values, values, "sensitivity λ", **given
+            )
         low, high = self.smallest[self.order_], self.largest[self.order_]
-        self.scale_ = spread_by_coordinate(axes[-2], low, high, **kwargs)
-        self.share_ = shares_by_coordinate(axes[-1], self.share[self.order_], **kwargs)
-        axes[-2].set_ylabel(self.size)
-        axes[-1].set_ylabel(f"share of {self.share_of} (%)")
+        self.scale_ = spread_by_coordinate(axes[-2], low, high, self.size, **kwargs)
+        share = self.share[self.order_]
+        self.share_ = shares_by_coordinate(axes[-1], share, self.share_of, **kwargs)
         if name is not None:
             axes[0].set_title(name)
-        for each in axes:
-            each.grid(axis="y", alpha=0.25)
-        by = "sensitivity" if known else "scale"
-        name_coordinates(axes[-1], size, int((self.largest == 0.0).sum()), by)
+        by = "scale" if self.sensitivity is None else "sensitivity"
+        name_coordinates(axes[-1], high.size, int((high == 0.0).sum()), by)
         self.ax_ = axes
 
     def _plot_kinds(self, ax: Any, name: str | None, kwargs: dict[str, Any]) -> None:
         assert self.kinds is not None
-        owner, rows = "AllocationDisplay.plot", len(self.kinds)
+        rows = len(self.kinds)
         size = (9.0, 1.4 + 0.38 * max(rows, 2))
-        axes = panels(owner, ax, (1, 2), size)
+        axes = panels("AllocationDisplay.plot", ax, (1, 2), size)
         self.order_, self.sensitivity_ = np.arange(rows), None
-        self.scale_ = spread_by_kind(axes[0], self.smallest, self.largest, self.kinds, **kwargs)
-        given = {"color": COLOURS[2]} | kwargs
-        self.share_ = axes[1].barh(np.arange(rows), 100.0 * self.share, **given)
-        axes[1].bar_label(self.share_, fmt="%.3g %%", padding=3)
-        name_rows(axes[1], [""] * rows)
-        axes[1].set_xlim(0.0, 125.0 * float(self.share.max()))
-        axes[0].set_xlabel(f"{self.size}, in the units of each release")
-        axes[1].set_xlabel(f"share of {self.share_of} (%)")
+        self.scale_ = spread_by_kind(
+            axes[0], self.smallest, self.largest, self.size, self.kinds, **kwargs
+        )
+        self.share_ = shares_by_kind(axes[1], self.share, self.share_of, **kwargs)
         if name is not None:
             axes[0].set_title(name, loc="left")
-        for each in axes:
-            each.grid(axis="x", alpha=0.25)
         self.ax_ = axes
 
     @classmethod
@@ -216,14 +208,15 @@ class AllocationDisplay:
             If the mechanism is of another kind.
         """
         mechanism = check_additive("AllocationDisplay.from_mechanism", mechanism)
-        scales, size = np.atleast_2d(mechanism.scale), "noise scale s"
+        sizes, size = mechanism.scale, "noise scale s"
         # Where the coordinates have shapes of their own, scales do not tell who has more noise.
         if mechanism.family.lattice or len(set(mechanism.families or ())) > 1:
-            scales, size = np.atleast_2d(mechanism.standard_deviation), "standard deviation"
+            sizes, size = mechanism.standard_deviation, "standard deviation"
+        smallest, largest = range_over_releases(sizes)
         share, share_of = coordinate_shares(mechanism)
         return cls(
-            smallest=scales.min(axis=0),
-            largest=scales.max(axis=0),
+            smallest=smallest,
+            largest=largest,
             share=share,
             share_of=share_of,
             size=size,
@@ -260,15 +253,6 @@ class AllocationDisplay:
             If it was not fitted.
         """
         report = report_of("AllocationDisplay.from_estimator", estimator)
-        smallest, largest = np.array([release.scale for release in report.releases]).T
         share, share_of = release_shares(report)
-        guarantee = report.guarantee
-        return cls(
-            smallest=smallest,
-            largest=largest,
-            share=share,
-            share_of=share_of,
-            size="noise scale",
-            kinds=kinds_of(report),
-            name=f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}",
-        ).plot(ax, name=name, **kwargs)
+        display = cls(share=share, share_of=share_of, size="noise scale", **rows_of(report))
+        return display.plot(ax, name=name, **kwargs)

@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
-from skdpnoise.plotting._inputs import check_additive, kinds_of, report_of, unit_family
+from skdpnoise.plotting._inputs import (
+    check_additive,
+    range_over_releases,
+    report_of,
+    rows_of,
+    unit_family,
+)
 from skdpnoise.plotting._panels import (
     name_coordinates,
     panels,
@@ -185,17 +191,14 @@ class NoiseDisplay:
         ax.legend(title=self.size, loc="upper right", ncols=columns)
 
     def _plot_sizes(self, ax: Any) -> None:
+        what = f"{self.size} of the noise"
         if self.kinds is not None:
             self.order_ = np.arange(len(self.kinds))
-            self.size_ = spread_by_kind(ax, self.smallest, self.largest, self.kinds)
-            ax.set_xlabel(f"{self.size} of the noise, in the units of each release")
-            ax.grid(axis="x", alpha=0.25)
+            self.size_ = spread_by_kind(ax, self.smallest, self.largest, what, self.kinds)
             return
         self.order_ = sorted_order([self.largest])
         low, high = self.smallest[self.order_], self.largest[self.order_]
-        self.size_ = spread_by_coordinate(ax, low, high)
-        ax.set_ylabel(f"{self.size} of the noise")
-        ax.grid(axis="y", alpha=0.25)
+        self.size_ = spread_by_coordinate(ax, low, high, what)
         name_coordinates(ax, high.size, int((high == 0.0).sum()), self.size)
 
     @classmethod
@@ -233,7 +236,7 @@ class NoiseDisplay:
             If the mechanism is of another kind.
         """
         mechanism = check_additive("NoiseDisplay.from_mechanism", mechanism)
-        deviation = np.atleast_2d(mechanism.standard_deviation)
+        smallest, largest = range_over_releases(mechanism.standard_deviation)
         curves = _curves_of(mechanism)
         if len(curves) > _FEW:
             ranked = zip(_chosen(curves), ("smallest", "median", "largest"), strict=True)
@@ -243,8 +246,8 @@ class NoiseDisplay:
             values=values,
             densities=densities,
             labels=[curve.label for curve in curves],
-            smallest=deviation.min(axis=0),
-            largest=deviation.max(axis=0),
+            smallest=smallest,
+            largest=largest,
             lattice=mechanism.family.lattice,
             name=mechanism.noise,
         ).plot(ax, name=name, yscale=yscale, **kwargs)
@@ -295,17 +298,12 @@ class NoiseDisplay:
         ]
         curves = _chosen(sorted(curves, key=lambda curve: curve.size))
         values, densities = _tabulated(curves)
-        smallest, largest = np.array([release.scale for release in report.releases]).T
-        guarantee = report.guarantee
         return cls(
             values=values,
             densities=densities,
             labels=[curve.label for curve in curves],
-            smallest=smallest,
-            largest=largest,
             size="scale",
-            kinds=kinds_of(report),
-            name=f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}",
+            **rows_of(report),
         ).plot(ax, name=name, yscale=yscale, **kwargs)
 
 
