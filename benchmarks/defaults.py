@@ -42,13 +42,21 @@ class Case:
 
 
 CASES = (
-    Case("california", 1.0, 0.645),
+    Case("california", 5.0, None),
+    Case("california", 1.0, 0.657),
     Case("california", 0.5, None),
-    Case("california", 0.1, 0.59),
-    Case("california", 1.0, 0.645, rescaled=True),
-    Case("california", 0.1, 0.59, rescaled=True),
+    Case("california", 0.2, 0.64),
+    Case("california", 0.1, 0.61),
+    Case("california", 0.05, None),
+    Case("california", 1.0, 0.657, rescaled=True),
+    Case("california", 0.1, 0.61, rescaled=True),
     Case("california", 1.0, 0.60, {"delta": 0.0}),
     Case("california", 1.0, None, {"adjacency": "add_remove"}),
+    *(
+        Case("california", epsilon, None, {"solver": solver})
+        for epsilon in (1.0, 0.1)
+        for solver in ("gradient", "gram")
+    ),
     Case("electricity", 1.0, 0.755),
     Case("electricity", 0.5, None),
     Case("electricity", 0.1, 0.745),
@@ -58,8 +66,8 @@ CASES = (
     Case("electricity", 1.0, None, {"adjacency": "add_remove"}),
     Case("breast cancer", 1.0, 0.92, {"bounds": True}),
     Case("breast cancer", 5.0, 0.95, {"bounds": True}),
-    Case("diabetes", 1.0, 0.32, {"bounds": True}),
-    Case("diabetes", 5.0, None, {"bounds": True}),
+    Case("diabetes", 1.0, 0.34, {"bounds": True}),
+    Case("diabetes", 5.0, 0.42, {"bounds": True}),
 )
 
 

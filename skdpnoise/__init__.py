@@ -1,14 +1,36 @@
 """scikit-learn estimators that protect every person in the training data."""
 
-from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
+from skdpnoise.covariance import DPCovariance
+from skdpnoise.decomposition import DPPCA
+from skdpnoise.ledger import total_guarantee
+from skdpnoise.linear_model import (
+    DPCoordinateDescentRegressor,
+    DPLassoPath,
+    DPLogisticCD,
+    PrivacyWarning,
+)
+from skdpnoise.preprocessing import (
+    BoundsClipper,
+    DPMinMaxScaler,
+    DPRobustScaler,
+    DPStandardScaler,
+)
 from skdpnoise.privacy import PrivacyGuarantee
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "DPPCA",
+    "BoundsClipper",
     "DPCoordinateDescentRegressor",
+    "DPCovariance",
+    "DPLassoPath",
     "DPLogisticCD",
+    "DPMinMaxScaler",
+    "DPRobustScaler",
+    "DPStandardScaler",
     "PrivacyGuarantee",
     "PrivacyWarning",
     "__version__",
+    "total_guarantee",
 ]

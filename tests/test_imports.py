@@ -19,13 +19,16 @@ LINE = (
     ("noises",),
     ("mechanisms",),
     ("ledger",),
-    ("linear_model", "decomposition", "preprocessing", "model_selection"),
+    ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
 )
 RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
 # Beside the line: it may be imported by estimators and what is right of them, and imports none.
 BESIDE = "solvers"
 RANK[BESIDE] = RANK["linear_model"]
+# Checks of data that all estimators share: one file, on their level.
+SHARED = "_validation"
+RANK[SHARED] = RANK["linear_model"]
 SOLVERS_MAY_IMPORT = {"numpy", "scipy", "numba"}
 # Everything else that is installed is imported inside the function that needs it. (scikit-learn
 # requires joblib.)
@@ -104,16 +107,19 @@ def _module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-FILES = sorted(path for path in (ROOT / PACKAGE).rglob("*.py") if path.parent != ROOT / PACKAGE)
+FILES = sorted(
+    path for path in (ROOT / PACKAGE).rglob("*.py") if path != ROOT / PACKAGE / "__init__.py"
+)
 
 
 def test_there_are_files_to_walk():
     rooms = {path.relative_to(ROOT / PACKAGE).parts[0] for path in FILES}
-    assert {"privacy", "noises", "mechanisms", BESIDE, "linear_model", "datasets"} <= rooms
+    assert {"privacy", "noises", "mechanisms", BESIDE, "linear_model", "preprocessing"} <= rooms
 
 
-def test_only_the_front_door_stands_outside_the_rooms():
-    assert [path.name for path in (ROOT / PACKAGE).glob("*.py")] == ["__init__.py"]
+def test_only_the_front_door_and_shared_checks_stand_outside_the_rooms():
+    outside = sorted(path.name for path in (ROOT / PACKAGE).glob("*.py"))
+    assert outside == ["__init__.py", f"{SHARED}.py"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=_module_name)
@@ -129,6 +135,8 @@ def test_imports_point_one_way(path):
         ("skdpnoise.privacy.loss", "from ..noises import gaussian", "right of privacy"),
         ("skdpnoise.privacy.__init__", "from ..noises import x", "right of privacy"),
         ("skdpnoise.noises.laplace", "def f():\n  import skdpnoise.ledger", "right of noises"),
+        ("skdpnoise.ledger.a", "from skdpnoise._validation import validated", "right of ledger"),
+        ("skdpnoise._validation", "from skdpnoise import plotting", "right of _validation"),
         (
             "skdpnoise.ledger.charge",
             "if TYPE_CHECKING:\n  from skdpnoise.linear_model import A",
@@ -161,6 +169,7 @@ def test_the_walker_sees_a_wrong_import(module, source, complaint):
         ("skdpnoise.linear_model.a", "from skdpnoise.solvers import coordinate_descent"),
         ("skdpnoise.linear_model.a", "from skdpnoise.privacy.loss import GaussianLoss"),
         ("skdpnoise.linear_model.a", "from skdpnoise.preprocessing import Scaler"),
+        ("skdpnoise.linear_model.a", "from skdpnoise._validation import validated"),
         ("skdpnoise.noises.laplace", "from skdpnoise.noises._registry import register"),
         ("skdpnoise.noises.__init__", "from .gaussian import Gaussian"),
         ("skdpnoise.solvers.cd", "import math\nimport numba\nfrom skdpnoise.solvers import _sweep"),

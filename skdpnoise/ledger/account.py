@@ -2,11 +2,51 @@
 
 from __future__ import annotations
 
-from skdpnoise.ledger.report import PrivacyReport, Release
-from skdpnoise.mechanisms import AdditiveMechanism
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from typing import Any, Protocol
 
-__all__ = ["Account", "BudgetExceededError"]
+from skdpnoise.ledger.report import PrivacyReport, Release
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
+
+__all__ = ["Account", "BudgetExceededError", "Chargeable"]
+
+
+class Chargeable(Protocol):
+    """What an account must know of a mechanism.
+
+    Examples
+    --------
+    >>> from skdpnoise.mechanisms import calibrate
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> mechanism: Chargeable = calibrate(
+    ...     "iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5)
+    ... )
+    >>> mechanism.noise, mechanism.n_releases
+    ('iid_laplace', 1)
+    """
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise."""
+        ...
+
+    @property
+    def n_releases(self) -> int:
+        """Number of releases that are charged for."""
+        ...
+
+    @property
+    def sensitivity(self) -> Any:
+        """What one record can do to one release; has ``n_coordinates``."""
+        ...
+
+    @property
+    def scale(self) -> Any:
+        """Noise scales, an array."""
+        ...
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return what all the releases cost together."""
+        ...
 
 
 class BudgetExceededError(ValueError):
@@ -58,15 +98,15 @@ class Account:
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
 
-    def charge(self, label: str, mechanism: AdditiveMechanism) -> None:
+    def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it draws.
 
         Parameters
         ----------
         label : str
             What is released.
-        mechanism : AdditiveMechanism
-            The mechanism that will release it.
+        mechanism : Chargeable
+            The mechanism that will release it, such as an AdditiveMechanism.
 
         Raises
         ------
@@ -93,7 +133,7 @@ class Account:
         )
         self._releases.append(release)
 
-    def report(self, estimator: str, *, secure: bool) -> PrivacyReport:
+    def report(self, estimator: str, *, secure: bool, empty: bool = False) -> PrivacyReport:
         """Return the report of all that was charged.
 
         Parameters
@@ -102,6 +142,8 @@ class Account:
             Name of the estimator's class.
         secure : bool
             Whether the noise came from the operating system's cryptographic source.
+        empty : bool, default=False
+            Whether there may be nothing to report: everything was public.
 
         Returns
         -------
@@ -110,8 +152,10 @@ class Account:
         Raises
         ------
         ValueError
-            If nothing was charged.
+            If nothing was charged and that is not expected.
         """
+        if self._total is None and empty:
+            return PrivacyReport(estimator, self.guarantee, (), PureLoss(0.0), secure)
         if self._total is None:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged: list[Release] = []

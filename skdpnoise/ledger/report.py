@@ -7,13 +7,18 @@ from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["PrivacyReport", "Release"]
+__all__ = ["ADJACENCY", "SOURCE", "PrivacyReport", "Release"]
 
-_ADJACENCY = {
+ADJACENCY = {
     "replace_one": "two data sets are neighbours if one record of one is replaced by another "
     "record; the number of records is public",
     "add_remove": "two data sets are neighbours if one has one record more; the number of records "
     "is private",
+}
+SOURCE = {
+    True: "the operating system's cryptographic source",
+    False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
+    "use random_state=None for real data",
 }
 
 
@@ -147,13 +152,10 @@ class PrivacyReport:
 
     def _facts(self) -> list[tuple[str, str]]:
         adjacency = self.guarantee.adjacency
-        source = (
-            "the operating system's cryptographic source"
-            if self.secure
-            else "a known seed (random_state): the guarantee does not hold against anyone who "
-            "knows it; use random_state=None for real data"
-        )
-        return [("adjacency", f"{adjacency} ({_ADJACENCY[adjacency]})"), ("randomness", source)]
+        return [
+            ("adjacency", f"{adjacency} ({ADJACENCY[adjacency]})"),
+            ("randomness", SOURCE[self.secure]),
+        ]
 
 
 def _interval(low: float, high: float) -> str:

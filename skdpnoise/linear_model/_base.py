@@ -20,7 +20,7 @@ from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["PrivateLinearModel", "average_tail"]
+__all__ = ["PrivateLinearModel", "average_tail", "in_user_units", "units_of"]
 
 
 class PrivateLinearModel(BaseEstimator):
@@ -68,9 +68,7 @@ class PrivateLinearModel(BaseEstimator):
     ) -> dict[str, Any]:
         """Run the descent, telling callbacks of every pass; return the fitted attributes."""
         passes = run_descent(self, loss, X, targets, features, plan, noise, n_samples, words)
-        center, scale = (0.0, 1.0)
-        if target is not None:  # one whose scale was not found is predicted as 0
-            center, scale = (float(target.used[0] * v[0]) for v in (target.center, target.scale))
+        center, scale = (0.0, 1.0) if target is None else units_of(target)
         model = partial(self._model, features=features, center=center, scale=scale, extra=extra)
         return model(collect_passes(self, passes, plan.n_passes, model, X, y))
 
@@ -87,9 +85,7 @@ class PrivateLinearModel(BaseEstimator):
         `path` has shape (n_passes, n_outputs, n_features + 1), in standard units; predictions are
         `center` plus `scale` times the linear function.
         """
-        # a feature that is not used has coefficient 0, whatever its scale
-        slopes = scale * path[..., :-1] / features.scale
-        intercepts = center + scale * path[..., -1] - slopes @ features.center
+        slopes, intercepts = in_user_units(path, features, center, scale)
         output = self._output
         return {
             "coef_": average_tail(slopes)[output],
@@ -122,3 +118,17 @@ class PrivateLinearModel(BaseEstimator):
 def average_tail(path: np.ndarray) -> np.ndarray:
     """Return the mean of the last fifth of the iterates: post-processing, which costs nothing."""
     return path[-max(1, -(-len(path) // 5)) :].mean(axis=0)
+
+
+def in_user_units(
+    model: np.ndarray, features: Standardisation, center: float, scale: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes and intercepts from coefficients in standard units, the intercept last."""
+    # a feature that is not used has coefficient 0, whatever its scale
+    slopes = scale * model[..., :-1] / features.scale
+    return slopes, center + scale * model[..., -1] - slopes @ features.center
+
+
+def units_of(target: Standardisation) -> tuple[float, float]:
+    """Return centre and scale of a target; one whose scale was not found is predicted as 0."""
+    return float(target.used[0] * target.center[0]), float(target.used[0] * target.scale[0])

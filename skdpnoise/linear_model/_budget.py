@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,21 +13,62 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
-__all__ = ["Budget", "private_count", "split_budget"]
+__all__ = ["Budget", "count_records", "split_budget"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The noise that is used throughout, and what each stage may cost.
 
-    `count` is None where the number of records is public; `target` is not used for classifiers.
+    Parameters
+    ----------
+    noise : str
+        "<rule>_<family>".
+    total : PureLoss or GaussianLoss
+        Of the whole fit.
+    needs : tuple of float
+        How much scaling the features need, and the target; 0 for classifiers.
+    n_open : int
+        Columns without public bounds, the target included.
+    counting : float
+        Share of the total for the number of records; 0 where that is public.
+    scaling : float
+        Share of the rest for locations and scales.
     """
 
     noise: str
-    count: LossBudget | None
-    features: LossBudget
-    target: LossBudget
-    descent: LossBudget
+    total: LossBudget
+    needs: tuple[float, float]
+    n_open: int
+    counting: float
+    scaling: float
+
+    @property
+    def features(self) -> LossBudget:
+        """What the scaling of the features may cost."""
+        return self._scaling_share(self.needs[0])
+
+    @property
+    def target(self) -> LossBudget:
+        """What the scaling of the target may cost."""
+        return self._scaling_share(self.needs[1])
+
+    @property
+    def model(self) -> LossBudget:
+        """What the gradients or second moments may cost."""
+        return self.total.share((1.0 - self.counting) * (1.0 - self.scaling))
+
+    def for_records(self, n_samples: float) -> Budget:
+        """Return the budget once the number of records, public or paid for, is known."""
+        if not self.n_open:
+            return self
+        histograms = SensitivityProfile(np.ones(2 * self.n_open))
+        mechanism = calibrate(self.noise, histograms, self.total)
+        level = float(mechanism.standard_deviation.mean()) / n_samples
+        return replace(self, scaling=scaling_share(level))
+
+    def _scaling_share(self, need: float) -> LossBudget:
+        return self.total.share((1.0 - self.counting) * self.scaling * need / sum(self.needs))
 
 
 def split_budget(
@@ -46,21 +87,22 @@ def split_budget(
     n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES)
-    count = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
-    needs = [_need(feature_bounds)]
-    all_bounds = feature_bounds
+    target_need, n_open = 0.0, _count_open(feature_bounds)
     if target_bounds is not None:
-        needs.append(_need(target_bounds) * np.sqrt(n_features))
-        all_bounds = np.hstack([feature_bounds, target_bounds])
-    scaling = (1.0 - count) * scaling_share(bool(np.isfinite(all_bounds).all()))
-    shares = [total.share(scaling * need / sum(needs)) for need in needs]
+        target_need = _need(target_bounds) * float(np.sqrt(n_features))
+        n_open += _count_open(target_bounds)
     return Budget(
         noise,
-        total.share(count) if count else None,
-        shares[0],
-        shares[-1],
-        total.share(1.0 - count - scaling),
+        total,
+        (_need(feature_bounds), target_need),
+        n_open,
+        COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
+        scaling_share() if n_open else scaling_share(None),
     )
+
+
+def _count_open(bounds: np.ndarray) -> int:
+    return int(np.count_nonzero(~np.isfinite(bounds).all(axis=0)))
 
 
 def _need(bounds: np.ndarray) -> float:
@@ -68,10 +110,18 @@ def _need(bounds: np.ndarray) -> float:
     return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())
 
 
-def private_count(n_samples: int, budget: Budget, account: Account, words: RandomWords) -> float:
-    """Return the number of records: public under replace-one, bought under add/remove."""
-    if budget.count is None:
-        return float(n_samples)
-    mechanism = calibrate(budget.noise, SensitivityProfile(np.ones(1)), budget.count)
+def count_records(
+    n_samples: int, budget: Budget, account: Account, words: RandomWords
+) -> tuple[float, Budget]:
+    """Return the number of records, public under replace-one, bought under add/remove.
+
+    With it comes the budget of the other stages, whose shares may depend on it.
+    """
+    if not budget.counting:
+        return float(n_samples), budget.for_records(n_samples)
+    mechanism = calibrate(
+        budget.noise, SensitivityProfile(np.ones(1)), budget.total.share(budget.counting)
+    )
     account.charge("number of records", mechanism)
-    return max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
+    found = max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
+    return found, budget.for_records(found)

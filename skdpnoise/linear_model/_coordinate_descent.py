@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._base import PrivateLinearModel
-from skdpnoise.linear_model._budget import private_count, split_budget
-from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
+from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
+from skdpnoise.linear_model._budget import Budget, count_records, split_budget
+from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.linear_model._checks import as_bounds, check_training_data, check_unpaid_arguments
-from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.linear_model._defaults import prefers_gram
+from skdpnoise.linear_model._descent import DescentPlan, check_plan, plan_descent
+from skdpnoise.linear_model._gram import (
+    GRAM_NOISES,
+    GramPlan,
+    check_gram,
+    plan_gram,
+    release_pseudo_data,
+)
+from skdpnoise.linear_model._scaling import Standardisation, standardise
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
 
@@ -26,8 +36,9 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
-    over columns and target that are standardised and clipped to ±3, by private coordinate descent.
-    It needs no bounds and no scaling by hand: multiplying or shifting columns leaves it as it is.
+    over columns and target that are standardised and clipped to ±3, by private coordinate descent,
+    or from one private release of second moments. It needs no bounds and no scaling by hand:
+    multiplying or shifting columns leaves it as it is.
 
     Parameters
     ----------
@@ -40,19 +51,32 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
         releases can share, such as "gaussian" or "laplace"
         (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
-        of Gaussian and Laplace noise the one with the smaller expected error.
+        of Gaussian and Laplace noise the one with the smaller expected error. Second moments take
+        "iid" and "inid" Gaussian and Laplace noise, and "auto" adds what suits matrices.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Whether neighbouring data sets differ in the value of one record, or in its presence. The
         number of records is public in the first case and is bought privately in the second.
-    alpha : float, default=0.0
-        Strength of the penalty, on coefficients of standardised columns. Clipped gradients are
-        weaker than whole ones, so that it shrinks more than the same value in scikit-learn.
+    solver : {"auto", "gradient", "gram"}, default="auto"
+        "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
+        moments of the rows once, and solves the penalised problem exactly from these.
+        "auto" takes "gram" where its noise is small, unless a parameter is set that only
+        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises). It
+        looks at numbers of records and columns, the guarantee, and the released scales.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, on coefficients of standardised columns. "auto" is none for
+        "gradient", whose few passes and clipped gradients shrink as it is, and for "gram" a ridge
+        of half the noise level, whatever `l1_ratio` is. To "gradient" a number means more than to
+        scikit-learn, since clipped gradients are weaker than whole ones.
     l1_ratio : float, default=0.5
         Mix of the penalty, 1 for the lasso and 0 for ridge.
     fit_intercept : bool, default=True
         Whether to fit an intercept. Without one, columns are scaled but not centred.
+    row_norm : float or "auto", default="auto"
+        For "gram": **public** radius of the ball that standardised rows, target and intercept's
+        constant included, are shrunk into. Longer rows count less.
     n_passes : int or "auto", default="auto"
-        Passes over the coordinates, fixed before the data are seen.
+        Passes over the coordinates, fixed before the data are seen. This and the next two are for
+        "gradient".
     clip : float or "auto", default="auto"
         Bound on one record's gradient in each coordinate, in standardised units.
     budget_growth : float or "auto", default="auto"
@@ -66,7 +90,8 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree.
+        intercept. Standardised columns share one curvature, so that the first two agree. For
+        "gradient".
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -79,14 +104,18 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         Coefficients in the user's units.
     intercept_ : float
         Intercept in the user's units.
+    solver_ : str
+        "gradient" or "gram".
+    alpha_ : float
+        Strength of the penalty.
     coef_path_, intercept_path_ : ndarray
         Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth.
+        of it is charged for. ``coef_`` is the mean of the last fifth. With "gradient" only.
     clip_range_ : ndarray of shape (2, n_features)
         Values are clipped to this range before the linear function, in fit and predict alike;
         infinite for columns that are not used.
     n_passes_ : int
-        Passes made.
+        Passes made. With "gradient" only.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str
@@ -96,25 +125,38 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
 
     See Also
     --------
+    DPLassoPath : Every penalty from one release of second moments.
     DPLogisticCD : The same for classification.
 
     Notes
     -----
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
     for in ``privacy_``: the number of records (add/remove only); locations and scales of the
-    columns (:func:`~skdpnoise.mechanisms.private_location_scale`); and for each pass and
-    coordinate the sum over records of the gradient, clipped to [−C, C] and rounded to integer
+    columns (:func:`~skdpnoise.mechanisms.private_location_scale`); and then either, for each pass
+    and coordinate, the sum over records of the gradient, clipped to [−C, C] and rounded to integer
     quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under
-    add/remove), plus exact integer noise. Each release depends on earlier ones only through
-    released numbers; costs compose adaptively and exactly, ε adding for Laplace and μ² for Gaussian
-    noise. Everything else is public (shape, parameters, visiting order) or post-processing. Whether
-    fit raises an error for malformed data is not protected.
+    add/remove), plus exact integer noise; or, once, the sum over records of :math:`z z^\top`, with
+    z = (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R
+    and rounded to integers within it, plus exact integer noise on the symmetric matrix
+    (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius norm it moves by R² under
+    add/remove, by √2 R² under replace-one). Each release depends on earlier ones, the choice of
+    the solver included, only through released numbers; costs compose adaptively and exactly, ε
+    adding for pure and μ² for Gaussian noise. Everything else is public (shape, parameters,
+    visiting order) or post-processing: the repair of noisy moments, penalties, their solution.
+    Whether fit raises an error for malformed data is not protected.
+
+    **From noisy moments to a model.** The matrix is projected to the positive semi-definite cone,
+    and eigenvalues ℓ of the predictors' block are raised by h²/ℓ, h half the noise level κ (the
+    root mean square singular value of the noise in that block, over n). Its square root is
+    data of p + 2 rows, on which scikit-learn's solvers run. All of that vanishes with the noise.
 
     References
     ----------
     Mangold, Bellet, Salmon and Tommasi, "Differentially private coordinate descent for composite
     empirical risk minimization", arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani,
-    arXiv:2302.03511, Theorems 4 and 5 and Remark 5 (allocation of the noise).
+    arXiv:2302.03511, Theorems 4 and 5 and Remark 5 (allocation of the noise). Dwork, Talwar,
+    Thakurta and Zhang, "Analyze Gauss", STOC 2014, Algorithm 1 (noisy second moments). Wang,
+    "Revisiting differentially private linear regression", arXiv:1803.02596 (regression from them).
 
     Examples
     --------
@@ -132,6 +174,9 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
+        "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "solver": [StrOptions({"auto", "gradient", "gram"})],
+        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
     }
     _output = 0
@@ -143,9 +188,11 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         *,
         noise="auto",
         adjacency="replace_one",
-        alpha=0.0,
+        solver="auto",
+        alpha="auto",
         l1_ratio=0.5,
         fit_intercept=True,
+        row_norm="auto",
         n_passes="auto",
         clip="auto",
         budget_growth="auto",
@@ -159,9 +206,11 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         self.delta = delta
         self.noise = noise
         self.adjacency = adjacency
+        self.solver = solver
         self.alpha = alpha
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
+        self.row_norm = row_norm
         self.n_passes = n_passes
         self.clip = clip
         self.budget_growth = budget_growth
@@ -202,22 +251,19 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         X, y = check_training_data(self, X, y, y_numeric=True)
         bounds, y_bounds = self._bounds(X.shape[1]), self._target_bounds()
         budget = split_budget(self.noise, account.guarantee, 1, bounds, y_bounds)
-        check_plan(self, "squared", X.shape[1], 1, budget)
+        self._check_plans(X.shape[1], budget)
         # bound
         words = random_words(self.random_state)
-        n_samples = private_count(len(y), budget, account, words)
+        n_samples, budget = count_records(len(y), budget, account, words)
         common = (budget, account, words, n_samples)
         features = standardise(self, X.T, bounds, *common)
         target = standardise(self, [y], y_bounds, *common, target=True)
         # calibrate, charge, draw
-        plan = plan_descent(self, "squared", features.used, 1, n_samples, budget)
+        plan = self._plan(features, target, n_samples, budget)
         plan.charge(account)
         noise = plan.draw(words)
         # solve, store
-        outputs = [target(y[:, np.newaxis])[:, 0]]
-        model = self._solve(
-            "squared", X, outputs, features, plan, noise, n_samples, words, y, target=target
-        )
+        model = self._solved(X, y, features, target, plan, noise, n_samples, words)
         self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -244,3 +290,79 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
 
     def _target_bounds(self) -> np.ndarray:
         return as_bounds(self.target_bounds, 1, "target_bounds", self)
+
+    def _check_plans(self, n_features: int, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent or the data are used."""
+        if self.solver == "gram":
+            check_gram(self, n_features, budget)
+        else:
+            check_plan(self, "squared", n_features, 1, budget)
+
+    def _plan(
+        self,
+        features: Standardisation,
+        target: Standardisation,
+        n_samples: float,
+        budget: Budget,
+    ) -> GramPlan | DescentPlan:
+        """Choose the solver, if that is "auto", and the noise, by settings and released numbers."""
+        if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
+            plan = plan_gram(self, features.beside(target).capped(), n_samples, budget)
+            reach = features.reach[features.used]
+            if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
+                return plan
+        return plan_descent(self, "squared", features.used, 1, n_samples, budget)
+
+    def _asks_for_descent(self) -> bool:
+        """Whether a parameter is set that only the gradient solver has."""
+        given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)
+        automatic = ("auto", "auto", "auto", "curvature")
+        return self.noise not in GRAM_NOISES or any(
+            not isinstance(one, str) or one != other
+            for one, other in zip(given, automatic, strict=True)
+        )
+
+    def _solved(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        features: Standardisation,
+        target: Standardisation,
+        plan: GramPlan | DescentPlan,
+        noise: np.ndarray,
+        n_samples: float,
+        words: RandomWords,
+    ) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        if isinstance(plan, DescentPlan):
+            features, target = features.widened(), target.widened()
+            alpha = 0.0 if self.alpha == "auto" else self.alpha
+            common = (features, plan, noise, n_samples, words, y)
+            return self._solve(
+                "squared",
+                X,
+                [target(y[:, np.newaxis])[:, 0]],
+                *common,
+                target=target,
+                extra={"solver_": "gradient", "alpha_": alpha},
+            )
+        features = features.capped()
+        pseudo = release_pseudo_data(self, X, y, plan, noise)
+        alpha, ratio = self.alpha, self.l1_ratio
+        if alpha == "auto":
+            alpha, ratio = 0.5 * plan.noise_level, 0.0  # a ridge
+        center, scale = units_of(target)
+
+        def model(path: np.ndarray) -> dict[str, Any]:
+            slopes, intercepts = in_user_units(path[-1], features, center, scale)
+            return {
+                "coef_": slopes,
+                "intercept_": intercepts,
+                "clip_range_": features.range,
+                "solver_": "gram",
+                "alpha_": alpha,
+                "_standardised": (features, path[-1:], center, scale),
+            }
+
+        # to callbacks it is a single pass
+        return model(collect_passes(self, iter(pseudo.solve([alpha], ratio)), 1, model, X, y))

@@ -15,17 +15,37 @@ The rules were fitted by hand to grids over passes and clip on several data sets
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["COUNT_SHARE", "Defaults", "choose_defaults", "scaling_share"]
+import numpy as np
+
+__all__ = [
+    "COUNT_SHARE",
+    "Defaults",
+    "choose_defaults",
+    "choose_row_norm",
+    "prefers_gram",
+    "scaling_share",
+]
 
 COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
 REFERENCE_PASSES = 10
 
 
-def scaling_share(all_bounds_public: bool) -> float:
-    """Share of the budget that goes to private locations and scales."""
-    return 0.1 if all_bounds_public else 0.4
+def scaling_share(noise_level: float | None = 0.0) -> float:
+    """Share of the budget that goes to private locations and scales.
+
+    Parameters
+    ----------
+    noise_level : float or None, default=0.0
+        Standard deviation, over the number of records, of the noise of a histogram of magnitudes of
+        each column if it were given the whole budget; None where all bounds are public. When this
+        noise would drown columns, scales are worth more than what is done with them.
+    """
+    if noise_level is None:
+        return 0.1
+    return 0.4 * min(1.6, max(1.0, noise_level / 0.01) ** 0.75)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +77,35 @@ def choose_defaults(noise_level: float, loss: str) -> Defaults:
     # 1/4 is a loose bound on the curvature of the logistic loss.
     relaxation = 1.5 if loss == "logistic" and noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)
+
+
+def choose_row_norm(n_columns: int, longest: float, noise_level: Callable[[float], float]) -> float:
+    """Return the radius of the ball for rows of standardised columns.
+
+    The noise grows with the square of the radius, and rows beyond it lose weight, not their linear
+    relation: so it is somewhat less than the length of a typical row, the root of the number of
+    columns, unless there is so little noise that even rare rows can be kept whole.
+    """
+    radius = 0.8 * np.sqrt(n_columns)
+    wider = (0.03 / max(noise_level(radius), 1e-30)) ** 0.25
+    return float(min(radius * max(1.0, wider), longest))
+
+
+def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
+    """Whether second moments, with this much noise, are expected to beat private gradients.
+
+    Private descent averages its noise and stops early, which suits much noise. But it needs scales
+    so large that nothing within public bounds is clipped: `reach` times the spread of each column,
+    so that its curvature is the inverse square of that.
+    """
+    return noise_level < 0.025 * float(np.mean(reach**2)) if reach.size else True
+
+
+def path_alpha(noise_level: float, n_features: int) -> float:
+    r"""Return the penalty of a lasso that keeps out most coefficients that are noise.
+
+    The noise of one moment is about :math:`\kappa / \sqrt{p + 1}`, and the largest of p of them
+    about :math:`\sqrt{2 \log p}` times that.
+    """
+    p = max(n_features, 1)
+    return float(noise_level * np.sqrt(2.0 * np.log(p + 1.0) / (p + 1.0)))

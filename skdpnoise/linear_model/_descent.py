@@ -78,9 +78,9 @@ def plan_descent(
         return DescentPlan(None, coordinates, 1, 1.0, 1.0)
     adjacency = estimator.adjacency
     ones = np.ones(n_coordinates)
-    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), budget.descent)
+    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), budget.model)
     # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
-    order = 1.0 if isinstance(budget.descent, PureLoss) else 2.0
+    order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
     auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), loss)
     n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)
@@ -99,7 +99,7 @@ def plan_descent(
     mechanism = calibrate(
         budget.noise,
         clipped_gradient(clip * ones, adjacency),
-        budget.descent,
+        budget.model,
         n_releases=n_passes,
         weights=weights,
     )
@@ -149,7 +149,8 @@ def run_descent(
     order = np.stack(
         [plan.coordinates[permutation(words, plan.coordinates.size)] for _ in range(plan.n_passes)]
     )
-    penalty = estimator.alpha * np.append(np.ones(n_features), 0.0)
+    alpha = 0.0 if estimator.alpha == "auto" else estimator.alpha
+    penalty = alpha * np.append(np.ones(n_features), 0.0)
     quantum = np.broadcast_to(plan.mechanism.quantum, noise.shape)
     per_output = (plan.n_passes, len(targets), plan.coordinates.size)
     outputs = []

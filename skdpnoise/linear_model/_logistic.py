@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._base import PrivateLinearModel
-from skdpnoise.linear_model._budget import private_count, split_budget
+from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data, check_unpaid_arguments
 from skdpnoise.linear_model._descent import check_plan, plan_descent
@@ -214,8 +214,8 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         check_plan(self, "logistic", X.shape[1], len(outputs), budget)
         # bound
         words = random_words(self.random_state)
-        n_samples = private_count(len(y), budget, account, words)
-        features = standardise(self, X.T, bounds, budget, account, words, n_samples)
+        n_samples, budget = count_records(len(y), budget, account, words)
+        features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
         # calibrate, charge, draw
         plan = plan_descent(self, "logistic", features.used, len(outputs), n_samples, budget)
         plan.charge(account)

@@ -17,6 +17,9 @@ from skdpnoise.sampling import RandomWords
 __all__ = ["LIMIT", "PrivacyWarning", "Standardisation", "standardise"]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
+# And to this many where public bounds are wider: a value farther off has more leverage on second
+# moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
+FARTHEST = 20.0
 
 
 class PrivacyWarning(UserWarning):
@@ -39,27 +42,52 @@ class Standardisation:
         In the units of the columns.
     used : ndarray of bool of shape (n_columns,)
         False for columns that are constant or drowned in noise.
+    limit : ndarray of shape (n_columns,)
+        Standardised values are clipped to ± this.
     """
 
     center: np.ndarray
     scale: np.ndarray
     used: np.ndarray
+    limit: np.ndarray
+
+    @property
+    def reach(self) -> np.ndarray:
+        """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
+        return self.limit / LIMIT
+
+    def widened(self) -> Standardisation:
+        """Return a standardisation with scales so large that the limit is ±3 everywhere."""
+        three = np.full_like(self.limit, LIMIT)
+        return Standardisation(self.center, self.scale * self.reach, self.used, three)
+
+    def capped(self) -> Standardisation:
+        """Return a standardisation that clips what is far from all the rest of its column."""
+        limit = np.minimum(self.limit, FARTHEST)
+        return Standardisation(self.center, self.scale, self.used, limit)
 
     def through_origin(self) -> Standardisation:
         """Return a standardisation that leaves 0 where it is, for models without an intercept."""
+        scale = np.hypot(self.center, self.scale)
+        widest = np.hypot(self.center, self.scale * self.reach)
+        return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
+
+    def beside(self, other: Standardisation) -> Standardisation:
+        """Return the standardisation of these columns followed by those of another."""
+        fields = ("center", "scale", "used", "limit")
         return Standardisation(
-            np.zeros_like(self.center), np.hypot(self.center, self.scale), self.used
+            *(np.concatenate([getattr(self, f), getattr(other, f)]) for f in fields)
         )
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
         standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
-        return np.where(self.used, np.clip(standard, -LIMIT, LIMIT), 0.0)
+        return np.where(self.used, np.clip(standard, -self.limit, self.limit), 0.0)
 
     @property
     def range(self) -> np.ndarray:
         """The interval that is not clipped, of shape (2, n_columns)."""
-        reach = np.where(self.used, LIMIT * self.scale, np.inf)
+        reach = np.where(self.used, self.limit * self.scale, np.inf)
         return np.stack([self.center - reach, self.center + reach])
 
 
@@ -74,7 +102,10 @@ def standardise(
     *,
     target: bool = False,
 ) -> Standardisation:
-    """Buy locations and scales of the features, or of the target; public bounds save most of it."""
+    """Buy locations and scales of the features, or of the target; public bounds save most of it.
+
+    Nothing within public bounds is clipped yet: a rare value may be what a column is about.
+    """
     found = private_location_scale(
         list(columns),
         budget.target if target else budget.features,
@@ -89,10 +120,10 @@ def standardise(
     )
     if not found.found.all():
         _warn(estimator, found.found, target=target)
-    # Nothing within public bounds is clipped: a rare value may be what a column is about.
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
-    scale = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
-    standard = Standardisation(found.location, scale, found.found)
+    wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
+    limit = LIMIT * wide / found.scale
+    standard = Standardisation(found.location, found.scale, found.found, limit)
     return standard if estimator.fit_intercept else standard.through_origin()
 
 

@@ -17,6 +17,14 @@ from skdpnoise.mechanisms.histogram import noisy_histogram
 from skdpnoise.mechanisms.k_norm import KNormMechanism, k_norm
 from skdpnoise.mechanisms.l1_staircase import L1StaircaseMechanism, l1_staircase
 from skdpnoise.mechanisms.location_scale import LocationScale, private_location_scale
+from skdpnoise.mechanisms.moments import Moments, private_moments
+from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism, private_norm_quantile
+from skdpnoise.mechanisms.quantiles import Quantiles, private_quantiles
+from skdpnoise.mechanisms.second_moments import (
+    SECOND_MOMENT_NOISES,
+    SymmetricMatrixMechanism,
+    calibrate_second_moments,
+)
 from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
@@ -25,6 +33,7 @@ from skdpnoise.mechanisms.selection import (
 )
 
 __all__ = [
+    "SECOND_MOMENT_NOISES",
     "AdditiveMechanism",
     "BoundedCountsMechanism",
     "CorrelatedSumMechanism",
@@ -33,12 +42,17 @@ __all__ = [
     "L1StaircaseMechanism",
     "LocationScale",
     "Mechanism",
+    "Moments",
+    "NormQuantileMechanism",
     "PermuteAndFlip",
     "PrivateEstimate",
+    "Quantiles",
     "ReportNoisyMax",
+    "SymmetricMatrixMechanism",
     "allocate",
     "bounded_counts",
     "calibrate",
+    "calibrate_second_moments",
     "capped_profile",
     "correlated_sum",
     "k_norm",
@@ -50,6 +64,9 @@ __all__ = [
     "private_histogram",
     "private_location_scale",
     "private_mean",
+    "private_moments",
+    "private_norm_quantile",
+    "private_quantiles",
     "private_sum",
     "shared_budget",
     "worst_case_norm",

@@ -8,13 +8,25 @@ from skdpnoise.sensitivity.bounds import (
 )
 from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums
 from skdpnoise.sensitivity.profile import SensitivityProfile
+from skdpnoise.sensitivity.second_moments import (
+    RowBounds,
+    clipped_rows,
+    second_moment_change,
+    second_moments_profile,
+    spread_l1_norm,
+)
 
 __all__ = [
+    "RowBounds",
     "SensitivityProfile",
     "bounded_ones",
     "clipped_gradient",
+    "clipped_rows",
     "clipped_sum",
     "histogram_counts",
     "paired_histogram",
+    "second_moment_change",
+    "second_moments_profile",
     "shifted_sums",
+    "spread_l1_norm",
 ]

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from skdpnoise.solvers.coordinate_descent import coordinate_descent
+from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms, second_moments
 
-__all__ = ["coordinate_descent"]
+__all__ = ["clipped_row_sums", "coordinate_descent", "row_norms", "second_moments"]

@@ -14,7 +14,11 @@ import pytest
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.ledger import Account, BudgetExceededError
 from skdpnoise.linear_model._scaling import Standardisation
-from skdpnoise.mechanisms import AdditiveMechanism, private_location_scale
+from skdpnoise.mechanisms import (
+    AdditiveMechanism,
+    SymmetricMatrixMechanism,
+    private_location_scale,
+)
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import coordinate_descent
@@ -161,7 +165,7 @@ def exact(value):
     if isinstance(value, tuple):
         return tuple(map(exact, value))
     if isinstance(value, Standardisation):
-        return exact((value.center, value.scale, value.used))
+        return exact((value.center, value.scale, value.used, value.limit))
     return repr(value)
 
 
@@ -296,6 +300,7 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
 ):
     charged, drawn = [], Counter()
     charge, sample = Account.charge, AdditiveMechanism.sample
+    sample_matrix = SymmetricMatrixMechanism.sample
 
     def noted_charge(self, label, mechanism):
         charge(self, label, mechanism)
@@ -307,8 +312,14 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
         drawn[id(self)] += len(draws)
         return draws
 
+    def noted_matrix(self, *args):
+        assert any(mechanism is self for mechanism in charged)
+        drawn[id(self)] += 1
+        return sample_matrix(self, *args)
+
     monkeypatch.setattr(Account, "charge", noted_charge)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
+    monkeypatch.setattr(SymmetricMatrixMechanism, "sample", noted_matrix)
     rng = np.random.default_rng(0)
     X = rng.normal(1e5, 1.0, size=(2000, 2))
     model = estimator(5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)

@@ -51,3 +51,10 @@ def test_releases_in_a_row_of_one_kind_are_reported_together():
 def test_an_empty_account_has_nothing_to_report():
     with pytest.raises(ValueError, match="Nothing was charged"):
         Account(PrivacyGuarantee(1.0)).report("Test", secure=True)
+
+
+def test_an_empty_account_may_be_expected_to_be_empty():
+    report = Account(PrivacyGuarantee(1.0)).report("Test", secure=True, empty=True)
+    assert report.releases == ()
+    assert report.total == PureLoss(0.0)
+    assert "total: 0-DP" in str(report)

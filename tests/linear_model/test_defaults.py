@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
+from skdpnoise.privacy import PrivacyGuarantee
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -24,17 +28,39 @@ def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
     assert chosen[-1].n_passes == 2
 
 
-def test_public_bounds_leave_more_for_the_descent():
-    assert scaling_share(True) < scaling_share(False)
+def test_public_bounds_leave_more_for_the_model_and_noise_that_drowns_columns_less():
+    assert scaling_share(None) < scaling_share()
+    shares = [scaling_share(level) for level in (0.0, 0.005, 0.015, 0.03, 1.0)]
+    assert shares == sorted(shares)
+    assert shares[0] == shares[1] == 0.4
+    assert shares[-1] == pytest.approx(0.64)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
+    open_bounds = np.tile([[-np.inf], [np.inf]], 4)
+    for delta in (0.0, 1e-6):
+        guarantee = PrivacyGuarantee(1.0, delta, adjacency)
+        budget = split_budget("auto", guarantee, 1, open_bounds, open_bounds[:, :1])
+        for n_samples in (50.0, 500.0, 1e6):
+            shares = budget.for_records(n_samples)
+            parts = [shares.features, shares.target, shares.model]
+            if shares.counting:
+                parts.append(shares.total.share(shares.counting))
+            total = functools.reduce(operator.add, parts)
+            assert total.delta(1.0) <= delta
+            assert total.epsilon(delta) > 0.999
 
 
 @pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
 def test_settings_depend_on_the_shape_of_the_data_only(Estimator):
     rng = np.random.default_rng(0)
+    descends = {} if Estimator is DPLogisticCD else {"solver": "gradient"}
     runs = []
     for scale in (1.0, 1e5):
         X = scale * rng.standard_cauchy(size=(4000, 4))
-        model = Estimator(feature_bounds=(-1.0, 1.0), random_state=0).fit(X, X[:, 0] > 0)
+        model = Estimator(feature_bounds=(-1.0, 1.0), random_state=0, **descends)
+        model.fit(X, X[:, 0] > 0)
         releases = {r.label: r for r in model.privacy_.releases}
         runs.append((model.n_passes_, releases["gradients"].scale))
     assert runs[0] == runs[1]

@@ -1,0 +1,5 @@
+"""Private covariance matrices."""
+
+from skdpnoise.covariance._covariance import DPCovariance
+
+__all__ = ["DPCovariance"]

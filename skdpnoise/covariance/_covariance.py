@@ -1,0 +1,181 @@
+"""A covariance matrix, with differential privacy."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.covariance import EmpiricalCovariance
+
+from skdpnoise._validation import check_unpaid_arguments
+from skdpnoise.decomposition._moments import (
+    PARAMETERS,
+    check_rows,
+    denoised,
+    private_moments_of_rows,
+)
+
+__all__ = ["DPCovariance"]
+
+_LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
+
+
+class DPCovariance(EmpiricalCovariance):
+    r"""Covariance matrix, protecting every record of the training data.
+
+    .. math:: \hat C = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
+              z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
+
+    made positive definite. The release, its privacy and its parameters are those of
+    :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk.
+    Eigenvalues that stand out of the noise are freed of what it adds to them on average; the others
+    are replaced by their mean: what is known about them. That is post-processing and costs nothing.
+
+    **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
+    `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are
+    functions of these data: what they return is not private.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        ε.
+    delta : float, default=1e-6
+        δ; below 1/n. 0 asks for pure differential privacy.
+    noise : str, default="auto"
+        See :func:`~skdpnoise.mechanisms.calibrate_second_moments`.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        What neighbouring data sets are.
+    store_precision : bool, default=True
+        Whether ``precision_`` is computed and kept.
+    assume_centered : bool, default=False
+        Whether the second moments are about the origin; else about a private mean.
+    row_norm : float or None, default=None
+        Public bound on the norm of a centred row; None finds one privately.
+    feature_bounds : tuple (low, high) or None, default=None
+        Public bounds on the features, each a number or of shape (n_features,).
+    random_state : None, int, RandomState, Generator or RandomWords, default=None
+        None draws from the operating system's cryptographic source, the only choice that protects
+        against everyone.
+    n_jobs : int or None, default=None
+        Threads of the passes over the data.
+
+    Attributes
+    ----------
+    covariance_ : ndarray of shape (n_features_in_, n_features_in_)
+        Positive definite.
+    location_ : ndarray of shape (n_features_in_,)
+        Private mean, or zeros.
+    precision_ : ndarray of shape (n_features_in_, n_features_in_)
+        Inverse of the covariance, if ``store_precision``.
+    n_samples_ : float
+        Number of records; noisy under "add_remove".
+    row_norm_ : float
+        R, public or found.
+    privacy_ : PrivacyReport
+        Every release and what it cost.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had string column names.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss: optimal bounds for privacy-preserving
+    principal component analysis", STOC 2014, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.covariance import DPCovariance
+    >>> X = np.random.default_rng(0).multivariate_normal([9, 5], [[2, 1], [1, 2]], size=50_000)
+    >>> model = DPCovariance(epsilon=1.0, row_norm=8.0, random_state=0).fit(X)
+    >>> model.covariance_.round(1)
+    array([[2., 1.],
+           [1., 2.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **EmpiricalCovariance._parameter_constraints,
+        **PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-6,
+        *,
+        noise="auto",
+        adjacency="replace_one",
+        store_precision=True,
+        assume_centered=False,
+        row_norm=None,
+        feature_bounds=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        super().__init__(store_precision=store_precision, assume_centered=assume_centered)
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.adjacency = adjacency
+        self.row_norm = row_norm
+        self.feature_bounds = feature_bounds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> DPCovariance:
+        """Fit the matrix to private data, spending the whole guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The private rows; finite. Float32 and float64 arrays are read without a copy.
+        y : Ignored
+            For pipelines.
+        **unpaid : dict
+            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+
+        Returns
+        -------
+        self : DPCovariance
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        TypeError
+            If anything but X and y is passed.
+        """
+        check_unpaid_arguments(self, unpaid)
+        self._validate_params()
+        X = check_rows(self, X)
+        moments = private_moments_of_rows(
+            self,
+            X,
+            center=not self.assume_centered,
+            divisor_loss=0.0,
+            keeps_rows=True,
+        )
+        self.location_ = moments.mean
+        self._set_covariance(_positive(moments.covariance, moments.noise))
+        self.n_samples_ = moments.n_samples
+        self.row_norm_ = moments.row_norm
+        self.privacy_ = moments.report
+        return self
+
+
+def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    """Return a positive definite matrix with the same eigenvectors, freed of noise."""
+    size = float(np.abs(matrix).max())
+    unit = 2.0 ** np.floor(np.log2(size)) if size > 0.0 else 1.0  # exact, and nothing overflows
+    values, vectors = eigh(matrix / unit)
+    clear = values > 2.0 * noise / unit
+    estimates = denoised(values, noise / unit)
+    if not clear.all():
+        estimates[~clear] = values[~clear].mean()
+    # Even of data that are all zero: what the noise can hide.
+    floor = max(_LEAST * float(estimates.max()), _LEAST * noise / unit, np.finfo(float).tiny)
+    symmetric = (vectors * np.maximum(estimates, floor)) @ vectors.T
+    return 0.5 * (symmetric + symmetric.T) * unit

@@ -1,0 +1,5 @@
+"""Private principal components."""
+
+from skdpnoise.decomposition._pca import DPPCA
+
+__all__ = ["DPPCA"]

@@ -1,0 +1,262 @@
+"""Where the rows of a table lie, and how far from there: bought before second moments are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.decomposition._budget import (
+    COARSE_ROUNDS,
+    mean_level,
+    row_level,
+    rows_needed,
+    share_out,
+)
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
+from skdpnoise.mechanisms.norm_quantile import private_norm_quantile
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
+from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms
+
+__all__ = ["Location", "Locator", "RowSum", "row_sum"]
+
+_FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
+_DOWN = 64.0  # how much smaller than the last one a radius may be found to be
+_LAST_DOWN, _LAST_UP = 4.0, 4.0
+_TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
+_BYTE = 256  # subsets are drawn by one random byte for each record
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Location:
+    """Released facts about the rows.
+
+    Parameters
+    ----------
+    center : ndarray of shape (n_columns,)
+        A private mean, or zeros.
+    radius : float
+        A norm that many rows, less the centre, do not exceed; or a public bound on it.
+    used : float
+        Share of the whole budget that was spent.
+    """
+
+    center: NDArray[np.float64]
+    radius: float
+    used: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSum:
+    """Noise on a sum of rows that are held in a ball.
+
+    Parameters
+    ----------
+    mechanism : AdditiveMechanism or KNormMechanism
+        What draws.
+    sensitivity : SensitivityProfile
+        What one record can do to the sum.
+    """
+
+    mechanism: AdditiveMechanism | KNormMechanism
+    sensitivity: SensitivityProfile
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise, for reports."""
+        return self.mechanism.noise if isinstance(self.mechanism, AdditiveMechanism) else "k_norm"
+
+    @property
+    def n_releases(self) -> int:
+        """Number of releases that are charged for: 1."""
+        return 1
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Noise scales, shape (n_columns,)."""
+        return np.broadcast_to(self.mechanism.scale, self.sensitivity.n_coordinates)
+
+    @property
+    def quantum(self) -> NDArray[np.float64]:
+        """Size of one integer step, shape (n_columns,)."""
+        return np.broadcast_to(self.mechanism.quantum, self.sensitivity.n_coordinates)
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return what the release costs."""
+        return self.mechanism.privacy_loss()
+
+    def sample(self, words: RandomWords) -> NDArray[np.int64]:
+        """Return the noise in quanta, shape (n_columns,)."""
+        return self.mechanism.sample(words)[0]
+
+
+def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
+    """Calibrate the noise of a sum of rows of norm at most `radius`.
+
+    Under a pure budget its density falls with the Euclidean norm: for p columns, half the variance
+    of Laplace noise.
+    """
+    profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    if isinstance(loss, GaussianLoss):
+        return RowSum(calibrate("iid_gaussian", profile, loss), profile)
+    assert profile.l2 is not None
+    return RowSum(k_norm(2, profile.l2, n_columns, loss), profile)
+
+
+class Locator:
+    r"""Finds a centre and a radius of the rows, adaptively, from shares of the budget.
+
+    1. A radius r about the origin, or about the middle of public bounds.
+    2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
+       it is much smaller, the data lie far from the centre that was looked from, and this is
+       repeated from the new one, up to three times.
+    3. A finer mean, of rows shrunk to that smaller radius.
+    4. The radius about it, unless it is public.
+
+    **Guarantee.** Each step is paid for with a fixed share of the budget, and what is spent is
+    bounded whatever is released. Radii are those of
+    :func:`~skdpnoise.mechanisms.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded
+    to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one)
+    or r (add, remove) in the Euclidean norm.
+
+    *A subset of large data.* Where far fewer records place the mean well enough, a random subset
+    is used: each record is taken if its own random byte is below a public threshold. Neighbouring
+    data sets can be given the same bytes for all records but one, and for every such draw the
+    subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
+    since the hockey-stick divergence is jointly convex. That the subset is secret would even
+    amplify privacy, which is not used.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_records, n_columns)
+        The private rows.
+    total : PureLoss or GaussianLoss
+        The whole budget.
+    n_samples : float
+        Number of records, public or released.
+    account : Account
+        What is charged, and the neighbouring relation.
+    words : RandomWords
+        Source of randomness.
+    n_threads : int
+        Threads of the passes over the data.
+    keeps_rows : bool, default=False
+        Whether few rows may be shrunk for the second moments.
+    """
+
+    def __init__(
+        self,
+        X: NDArray[Any],
+        total: LossBudget,
+        n_samples: float,
+        account: Account,
+        words: RandomWords,
+        n_threads: int,
+        *,
+        keeps_rows: bool = False,
+    ) -> None:
+        self._keeps_rows = keeps_rows
+        self._total, self._account, self._words = total, account, words
+        self._n_threads = n_threads
+        self._adjacency = account.guarantee.adjacency
+        needed = rows_needed(total, X.shape[1])
+        self._rows, self._n_rows = _subset(X, needed, n_samples, self._adjacency, words)
+        self._shares = share_out(total, self._n_rows, keeps_rows=keeps_rows)
+        self._center = np.zeros(X.shape[1])
+        self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
+        self._level = mean_level(total, self._shares, self._n_rows)
+        self._used = 0.0
+
+    def find(
+        self, bounds: NDArray[np.float64], row_norm: float | None, noise: float, *, center: bool
+    ) -> Location:
+        """Return the centre and the radius.
+
+        `bounds` of shape (2, n_columns) are infinite where nothing is public; `noise` is the noise
+        level of the second moments.
+        """
+        shares = self._shares
+        low, high = self._low, self._high = bounds
+        closed = np.isfinite(low) & np.isfinite(high)
+        if center:
+            # Halves are taken before the sum, so that the widest bounds do not overflow.
+            self._center[closed] = 0.5 * low[closed] + 0.5 * high[closed]
+        limits = None
+        if closed.all():
+            reach = np.maximum(np.abs(low - self._center), np.abs(high - self._center))
+            farthest = float(np.linalg.norm(reach))
+            limits = (farthest / _DOWN, farthest)
+        if center or (row_norm is None and self._keeps_rows):
+            radius = self._radius(self._level, shares.radius, limits)
+            if center:
+                radius = self._mean(radius)
+            limits = (radius / _LAST_DOWN, radius * _LAST_UP)
+            if self._keeps_rows:
+                limits = (radius, radius * _TAIL)
+        if row_norm is None:
+            level = row_level(self._total, shares, self._n_rows, noise, keeps_rows=self._keeps_rows)
+            row_norm = self._radius(level, shares.last, limits)
+        return Location(self._center, row_norm, self._used)
+
+    def _mean(self, radius: float) -> float:
+        """Move the centre to the mean, coarse to fine; return the last radius that was found."""
+        rest = self._shares.mean
+        for _ in range(COARSE_ROUNDS):
+            self._move(self._shares.coarse, radius, "coarse mean")
+            rest -= self._shares.coarse
+            last, limits = radius, (radius / _DOWN, radius)
+            radius = self._radius(self._level, self._shares.radius, limits)
+            if radius > last / _FAR:
+                break
+        self._move(rest, radius, "mean")
+        return radius
+
+    def _radius(self, level: float, share: float, limits: tuple[float, float] | None) -> float:
+        self._used += share
+        return private_norm_quantile(
+            row_norms(self._rows, center=self._center, n_threads=self._n_threads),
+            level,
+            self._total.share(share),
+            limits=limits,
+            n_samples=self._n_rows,
+            adjacency=self._adjacency,
+            random_state=self._words,
+            charge=self._account.charge,
+        )
+
+    def _move(self, share: float, radius: float, label: str) -> None:
+        self._used += share
+        release = row_sum(self._center.size, radius, self._total.share(share), self._adjacency)
+        self._account.charge(label, release)
+        sums = clipped_row_sums(
+            self._rows,
+            center=self._center,
+            row_quantum=release.quantum,
+            norm=radius,
+            n_threads=self._n_threads,
+        )
+        step = (sums + release.sample(self._words)) * (release.quantum / self._n_rows)
+        length = float(np.linalg.norm(step))
+        if length > radius:  # no mean of rows in a ball lies outside it
+            step *= radius / length
+        self._center = np.clip(self._center + step, self._low, self._high)
+
+
+def _subset(
+    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, words: RandomWords
+) -> tuple[NDArray[Any], float]:
+    """Return some records, each taken with one public probability, and about how many."""
+    threshold = int(np.ceil(_BYTE * needed / n_samples)) if needed < n_samples else _BYTE
+    if threshold > _BYTE // 2:
+        return X, n_samples
+    coins = words.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
+    taken = X[np.flatnonzero(coins < threshold)]
+    # If n is public, how many were taken is known from the coins alone; else it is private.
+    if adjacency == "replace_one":
+        return taken, float(max(len(taken), 1))
+    return taken, n_samples * threshold / _BYTE

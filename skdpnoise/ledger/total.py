@@ -1,0 +1,311 @@
+"""What several fits promise together: a pipeline, or any estimators fitted to the same records."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import reduce
+from html import escape
+from operator import add
+from typing import Any
+
+from sklearn.utils import get_tags
+
+from skdpnoise.ledger.report import ADJACENCY, SOURCE, PrivacyReport
+from skdpnoise.privacy import (
+    GaussianLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    PureLoss,
+    check_real,
+    gdp_mu,
+)
+
+__all__ = ["TotalReport", "total_guarantee"]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalReport:
+    r"""The guarantee of several fits together, by basic and by tight composition.
+
+    Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
+    the losses that the fits were allowed, and asks what ε goes with the same δ. Each fit is counted
+    with its whole budget, also where it left some of it unspent after looking at what it released:
+    what is spent may then depend on the data, and only the budget is known in advance. A fit that
+    released nothing counts nothing. A later fit may use what earlier ones released.
+
+    Prints as text, and as a table in notebooks.
+
+    Parameters
+    ----------
+    steps : tuple of (str, PrivacyReport)
+        Name and report of each fit that protects its data.
+    free : tuple of str
+        Names of steps that learn nothing from the data.
+    delta : float
+        δ of tight composition.
+
+    References
+    ----------
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    (basic). Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 3.2;
+    Zhu, Dong and Wang, AISTATS 2022, Theorem 10 (tight).
+
+    Examples
+    --------
+    >>> from skdpnoise.ledger.report import Release
+    >>> release = Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0))
+    >>> one = PrivacyReport("Example", PrivacyGuarantee(1.0), (release,), PureLoss(1.0), True)
+    >>> print(TotalReport((("first", one), ("second", one)), (), 0.0))  # doctest: +ELLIPSIS
+    2 private fits: (epsilon=2, delta=0)-differential privacy
+      first: Example, (epsilon=1, delta=0), 1-DP
+      second: Example, (epsilon=1, delta=0), 1-DP
+      basic composition: (epsilon=2, delta=0)
+      tight composition: (epsilon=2, delta=0), 2-DP
+      adjacency: replace_one (two data sets are neighbours if ...
+      randomness: the operating system's cryptographic source
+    """
+
+    steps: tuple[tuple[str, PrivacyReport], ...]
+    free: tuple[str, ...]
+    delta: float
+
+    @property
+    def basic(self) -> PrivacyGuarantee | None:
+        """Sums of ε and of δ; None if nothing was released."""
+        spent = [report.guarantee for _, report in self.steps if report.releases]
+        if not spent:
+            return None
+        epsilon, delta = sum(g.epsilon for g in spent), sum(g.delta for g in spent)
+        return PrivacyGuarantee(epsilon, min(delta, 1.0 - 1e-9), spent[0].adjacency)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The composition of the losses that the fits were allowed."""
+        spent = [allowed_loss(report) for _, report in self.steps if report.releases]
+        return reduce(add, spent) if spent else PureLoss(0.0)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of all fits together that goes with ``delta``; 0 if nothing was released."""
+        if self.basic is None:
+            return 0.0
+        tight = self.loss.epsilon(self.delta)
+        return min(tight, self.basic.epsilon) if self.basic.delta <= self.delta else tight
+
+    @property
+    def secure(self) -> bool:
+        """Whether all noise came from the operating system's cryptographic source."""
+        return all(report.secure for _, report in self.steps)
+
+    def __str__(self) -> str:
+        lines = [f"{self._head}: {self._promise}"]
+        lines += [f"  {name}: {', '.join(parts)}" for name, *parts in self._rows()]
+        lines += [f"  {name}: {text}" for name, text in self._facts()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<TotalReport of {self._head}: {self._promise}>"
+
+    def _repr_html_(self) -> str:
+        """Return the report as an HTML card, for notebooks."""
+        cell = 'style="text-align:left;padding:2px 10px"'
+        head = ("step", "estimator", "guarantee", "cost")
+        rows = "".join(
+            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
+            for row in self._rows()
+        )
+        facts = "".join(
+            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
+        )
+        return (
+            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
+            'max-width:60em;font-family:sans-serif;font-size:90%">'
+            f"<div><b>{escape(self._head)}</b>: {escape(self._promise)}</div>"
+            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
+            + "".join(f"<th {cell}>{name}</th>" for name in head)
+            + f"</tr>{rows}</table>{facts}</div>"
+        )
+
+    @property
+    def _head(self) -> str:
+        count = len(self.steps)
+        return f"{count} private fit{'' if count == 1 else 's'}"
+
+    @property
+    def _promise(self) -> str:
+        if self.basic is None:
+            return "nothing was released"
+        return f"{_pair(self.epsilon, self.delta)}-differential privacy"
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (
+                name,
+                report.estimator,
+                _pair(report.guarantee.epsilon, report.guarantee.delta),
+                str(allowed_loss(report)),
+            )
+            for name, report in self.steps
+        ]
+
+    def _facts(self) -> list[tuple[str, str]]:
+        facts = []
+        if self.basic is not None:
+            tight = self.loss.epsilon(self.delta)
+            facts = [
+                ("basic composition", _pair(self.basic.epsilon, self.basic.delta)),
+                ("tight composition", f"{_pair(tight, self.delta)}, {self.loss}"),
+            ]
+        if self.free:
+            facts.append(("learn nothing from the data", ", ".join(self.free)))
+        adjacency = self.steps[0][1].guarantee.adjacency
+        return [
+            *facts,
+            ("adjacency", f"{adjacency} ({ADJACENCY[adjacency]})"),
+            ("randomness", SOURCE[self.secure]),
+        ]
+
+
+def total_guarantee(
+    *estimators: Any, delta: float | None = None, public: Collection[str] = ()
+) -> TotalReport:
+    r"""Return what fitted estimators promise together, by basic and by tight composition.
+
+    All must have been fitted to the same records. Pipelines, ColumnTransformers and FeatureUnions
+    are taken apart, to any depth: their parts see the same records too, also where they see
+    different columns.
+
+    A step counts as learning nothing from the data if it needs no ``fit``
+    (``FunctionTransformer``, ``Normalizer``, :class:`~skdpnoise.preprocessing.BoundsClipper`), is
+    "passthrough" or "drop", or is an encoder with ``categories`` that are given. Any other step
+    without ``privacy_`` has read the data without paying, and no total would be true: an error
+    names it. If you know better, name it in `public`.
+
+    Parameters
+    ----------
+    *estimators : estimators
+        Fitted.
+    delta : float or None, default=None
+        δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
+    public : collection of str, default=()
+        Names of steps that learn nothing private, such as an imputer of a constant: as in the
+        report, or the class.
+
+    Returns
+    -------
+    TotalReport
+
+    Raises
+    ------
+    ValueError
+        If there is no private step, a step reads the data unpaid, or steps have different
+        neighbouring relations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from skdpnoise import DPLogisticCD, DPRobustScaler
+    >>> X = np.random.default_rng(0).normal(size=(5000, 3))
+    >>> pipeline = make_pipeline(DPRobustScaler(0.3), DPLogisticCD(0.7)).fit(X, X[:, 0] > 0)
+    >>> total = total_guarantee(pipeline)
+    >>> print(f"{total.basic.epsilon:g} {total.basic.delta:g} {total.epsilon:.2f}")
+    1 2e-06 0.74
+    """
+    found: list[tuple[str, PrivacyReport]] = []
+    free: list[str] = []
+    unpaid: list[str] = []
+    for index, estimator in enumerate(estimators):
+        name = type(estimator).__name__ if len(estimators) == 1 else f"{index + 1}"
+        for label, part in _parts(estimator, name):
+            report = getattr(part, "privacy_", None)
+            names = {label, label.rpartition("__")[2], type(part).__name__}
+            if isinstance(report, PrivacyReport):
+                found.append((label, report))
+            elif names & set(public) or _learns_nothing(part):
+                free.append(label)
+            else:
+                unpaid.append(f"{label} ({type(part).__name__})")
+    if unpaid:
+        raise ValueError(
+            "The 'estimators' parameter of total_guarantee must hold estimators that pay for what "
+            f"they read. Got {', '.join(unpaid)} instead, without a privacy report: fit first; use "
+            "a private counterpart, such as DPStandardScaler; or, if nothing private is learnt "
+            "there, name it in 'public'."
+        )
+    if not found:
+        raise ValueError(
+            "The 'estimators' parameter of total_guarantee must hold a fitted private estimator, "
+            "one with a privacy report. Got none."
+        )
+    relations = {report.guarantee.adjacency for _, report in found}
+    if len(relations) > 1:
+        listed = ", ".join(f"{name}: {report.guarantee.adjacency!r}" for name, report in found)
+        raise ValueError(
+            "The 'estimators' parameter of total_guarantee must hold estimators with one "
+            f"adjacency, since guarantees for different neighbours do not add. Got {listed}. Set "
+            "the same adjacency= everywhere and fit again."
+        )
+    if delta is None:
+        delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)
+    delta = check_real("total_guarantee", "delta", delta, high=1.0, low_closed=True)
+    return TotalReport(tuple(found), tuple(free), delta)
+
+
+def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
+    """Return the loss that a fit was allowed in advance, of the kind in which it was charged.
+
+    Parameters
+    ----------
+    report : PrivacyReport
+        Of the fit.
+
+    Returns
+    -------
+    PrivacyLoss
+        At least ``report.total``; a numeric loss is that of a fixed mechanism, and stays.
+
+    Examples
+    --------
+    >>> allowed_loss(PrivacyReport("A", PrivacyGuarantee(1.0), (), PureLoss(0.0), True))
+    PureLoss(pure_epsilon=0.0)
+    """
+    total, guarantee = report.total, report.guarantee
+    if not report.releases:
+        return PureLoss(0.0)
+    if isinstance(total, PureLoss):
+        return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
+    if isinstance(total, GaussianLoss) and guarantee.delta > 0.0:
+        return GaussianLoss(max(total.mu, gdp_mu(guarantee.epsilon, guarantee.delta)))
+    return total
+
+
+def _pair(epsilon: float, delta: float) -> str:
+    return f"(epsilon={epsilon:g}, delta={delta:g})"
+
+
+def _parts(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield the innermost fitted estimators of a composition, with names that lead to them."""
+    children = None
+    for attribute in ("steps", "transformers_", "transformer_list"):  # fitted ones first
+        if not isinstance(estimator, str) and hasattr(estimator, attribute):
+            children = [(child[0], child[1]) for child in getattr(estimator, attribute)]
+            break
+    if children is None:
+        yield name, estimator
+        return
+    # The outermost composition needs no name: there is only one.
+    prefix = "" if name == type(estimator).__name__ else f"{name}__"
+    for label, child in children:
+        yield from _parts(child, f"{prefix}{label}")
+
+
+def _learns_nothing(estimator: Any) -> bool:
+    if estimator is None or isinstance(estimator, str):  # "passthrough", "drop"
+        return True
+    if hasattr(estimator, "categories"):
+        given = not isinstance(estimator.categories, str)
+        counted = (getattr(estimator, n, None) for n in ("min_frequency", "max_categories"))
+        return given and all(value is None for value in counted)
+    return not get_tags(estimator).requires_fit

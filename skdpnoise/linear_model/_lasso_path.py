@@ -1,0 +1,321 @@
+"""Every penalty of a linear regression from one release, with differential privacy."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.ledger import Account
+from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
+from skdpnoise.linear_model._budget import count_records, split_budget
+from skdpnoise.linear_model._checks import as_bounds, check_training_data, check_unpaid_arguments
+from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._defaults import path_alpha
+from skdpnoise.linear_model._gram import GRAM_NOISES, check_gram, plan_gram, release_pseudo_data
+from skdpnoise.linear_model._pseudo_data import PseudoData
+from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.sampling import random_words
+
+__all__ = ["DPLassoPath"]
+
+_SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "random_state")
+
+
+class DPLassoPath(RegressorMixin, PrivateLinearModel):
+    r"""The whole path of lasso or elastic-net penalties, for the price of one release.
+
+    .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
+              + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
+              \quad\text{for every } \alpha
+
+    Least squares needs the data only through their second moments. These are released once, for
+    columns and target that are standardised, clipped to ±3 and held in a ball; each model is
+    computed from what was released and costs nothing more.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The guarantee's ε > 0: smaller is more private.
+    delta : float, default=1e-6
+        The guarantee's δ in [0, 1), well below one over the number of records; 0 asks for pure
+        privacy.
+    noise : str, default="auto"
+        "iid" or "inid" with "gaussian" or "laplace", as in "inid_gaussian"; or "auto": the one with
+        the smallest expected error.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Whether neighbouring data sets differ in the value of one record, or in its presence. The
+        number of records is public in the first case and is bought privately in the second.
+    l1_ratio : float, default=1.0
+        Mix of the penalty, 1 for the lasso and 0 for ridge.
+    alphas : int or array-like, default=100
+        Penalties of the path, on coefficients of standardised columns; or how many, spaced evenly
+        in their logarithm from the least one for which all coefficients are 0.
+    eps : float, default=1e-3
+        Length of the path: its smallest penalty over its largest. Not a privacy parameter.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. Without one, columns are scaled but not centred.
+    row_norm : float or "auto", default="auto"
+        **Public** radius of the ball that standardised rows, target and intercept's constant
+        included, are shrunk into.
+    feature_bounds : tuple (low, high) or None, default=None
+        **Public** bounds of the features in their own units, each a number or an array of shape
+        (n_features,); infinite where a column has none. None buys locations and scales privately,
+        from the same budget.
+    target_bounds : tuple (low, high) or None, default=None
+        **Public** bounds of the target; None as for the features.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws noise from the operating system's cryptographic source. Anything else is
+        reproducible and protects nobody from those who know it: for tests only.
+    n_jobs : int or None, default=None
+        Threads for large data; None is one, -1 all. The result does not depend on it.
+
+    Attributes
+    ----------
+    alphas_ : ndarray of shape (n_alphas,)
+        Penalties, from the largest to the smallest.
+    coefs_ : ndarray of shape (n_features, n_alphas)
+        Coefficients in the user's units, as :func:`sklearn.linear_model.lasso_path` arranges them.
+    intercepts_ : ndarray of shape (n_alphas,)
+        Intercepts in the user's units.
+    alpha_ : float
+        The penalty of ``predict``: what the noise of the release calls for.
+    coef_, intercept_ : ndarray of shape (n_features,), float
+        The model of ``alpha_``.
+    clip_range_ : ndarray of shape (2, n_features)
+        Values are clipped to this range before the linear function, in fit and predict alike;
+        infinite for columns that are not used.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has them.
+    privacy_ : PrivacyReport
+        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+
+    See Also
+    --------
+    DPCoordinateDescentRegressor : One model, with ``solver="gram"`` from the same release.
+    sklearn.linear_model.lasso_path : The path without privacy.
+
+    Notes
+    -----
+    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``: the number of
+    records (add/remove only), locations and scales, and one noisy matrix of second moments. The
+    path, ``model`` and ``predict`` are functions of these and of public parameters alone.
+
+    References
+    ----------
+    Friedman, Hastie and Tibshirani, "Regularization paths for generalized linear models via
+    coordinate descent", JSS 2010, section 2.2 (covariance updates: second moments suffice).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPLassoPath
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal([50.0, 1e6, 0.0], [10.0, 2e5, 1.0], size=(20_000, 3))
+    >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=20_000)
+    >>> path = DPLassoPath(epsilon=1.0, random_state=0).fit(X, y)
+    >>> path.coefs_.shape, path.privacy_.releases[-1].label
+    ((3, 100), 'second moments')
+    >>> [int(np.count_nonzero(path.model(alpha).coef_)) for alpha in (10.0, 0.3)]
+    [0, 2]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
+        "noise": [StrOptions(set(GRAM_NOISES))],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "eps": [Interval(Real, 0, 1, closed="neither")],
+        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "target_bounds": [None, tuple, list, np.ndarray],
+        "n_jobs": [None, Integral],
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-6,
+        *,
+        noise="auto",
+        adjacency="replace_one",
+        l1_ratio=1.0,
+        alphas=100,
+        eps=1e-3,
+        fit_intercept=True,
+        row_norm="auto",
+        feature_bounds=None,
+        target_bounds=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.adjacency = adjacency
+        self.l1_ratio = l1_ratio
+        self.alphas = alphas
+        self.eps = eps
+        self.fit_intercept = fit_intercept
+        self.row_norm = row_norm
+        self.feature_bounds = feature_bounds
+        self.target_bounds = target_bounds
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, **unpaid: Any) -> DPLassoPath:
+        """Release the second moments of private data, spending the whole guarantee; solve the path.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; finite.
+        y : array-like of shape (n_samples,)
+            Target; finite.
+        **unpaid : dict
+            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+
+        Returns
+        -------
+        self : DPLassoPath
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        TypeError
+            If anything but X and y is passed.
+        """
+        # check
+        check_unpaid_arguments(self, unpaid)
+        self._validate_params()
+        given = self._given_alphas()
+        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
+        X, y = check_training_data(self, X, y, y_numeric=True)
+        bounds = self._bounds(X.shape[1])
+        y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
+        budget = split_budget(self.noise, account.guarantee, 1, bounds, y_bounds)
+        check_gram(self, X.shape[1], budget)
+        # bound
+        words = random_words(self.random_state)
+        n_samples, budget = count_records(len(y), budget, account, words)
+        common = (budget, account, words, n_samples)
+        features = standardise(self, X.T, bounds, *common).capped()
+        target = standardise(self, [y], y_bounds, *common, target=True).capped()
+        # calibrate, charge, draw
+        plan = plan_gram(self, features.beside(target), n_samples, budget)
+        plan.charge(account)
+        noise = plan.draw(words)
+        # solve, store
+        pseudo = release_pseudo_data(self, X, y, plan, noise)
+        alphas = self._grid(pseudo) if given is None else given
+        alpha = path_alpha(plan.noise_level, int(features.used.sum()))
+        models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
+        coefs, intercepts = in_user_units(models, features, *units_of(target))
+        model = {
+            "alphas_": alphas,
+            "coefs_": coefs[:-1].T,
+            "intercepts_": intercepts[:-1],
+            "alpha_": alpha,
+            "coef_": coefs[-1],
+            "intercept_": intercepts[-1],
+            "clip_range_": features.range,
+            "_standardised": (features, models[-1:], *units_of(target)),
+            "_pseudo_data": pseudo,
+        }
+        self._store(model, account.report(type(self).__name__, secure=words.secure))
+        return self
+
+    def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
+        """Predict the target with the model of one penalty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features, clipped to ``clip_range_``.
+        alpha : float or None, default=None
+            Penalty, on the path or not; None is ``alpha_``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        if alpha is not None:
+            return self.model(alpha).predict(X)
+        return self._linear(X)[:, 0]
+
+    def model(self, alpha: float, l1_ratio: float | None = None) -> DPCoordinateDescentRegressor:
+        """Return the fitted regressor of any penalty: post-processing, which costs nothing.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty, at least 0.
+        l1_ratio : float or None, default=None
+            Mix of the penalty; None is that of the path.
+
+        Returns
+        -------
+        DPCoordinateDescentRegressor
+            Fitted; its ``privacy_`` is that of the path, whose release it shares.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range.
+        """
+        check_is_fitted(self)
+        l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
+        settings = {name: getattr(self, name) for name in (*_SHARED, "noise", "row_norm", "n_jobs")}
+        settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
+        regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
+        regressor._validate_params()
+        features, _, center, scale = self._standardised
+        standard = self._pseudo_data.solve([alpha], l1_ratio)
+        coefs, intercepts = in_user_units(standard, features, center, scale)
+        fitted = {
+            "coef_": coefs[0],
+            "intercept_": intercepts[0],
+            "clip_range_": self.clip_range_,
+            "solver_": "gram",
+            "alpha_": float(alpha),
+            "_standardised": (features, standard, center, scale),
+        }
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self, name):
+                fitted[name] = getattr(self, name)
+        regressor._store(fitted, self.privacy_)
+        return regressor
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    _pseudo_data: PseudoData
+
+    def _given_alphas(self) -> np.ndarray | None:
+        if isinstance(self.alphas, Integral):
+            return None
+        alphas = np.asarray(self.alphas, dtype=np.float64)
+        if alphas.ndim != 1 or not alphas.size or not (np.isfinite(alphas) & (alphas >= 0)).all():
+            raise ValueError(
+                "The 'alphas' parameter of DPLassoPath must be a number of penalties or an array "
+                f"of shape (n_alphas,) of finite numbers >= 0. Got shape {alphas.shape} instead."
+            )
+        return np.sort(alphas)[::-1]
+
+    def _grid(self, pseudo: PseudoData) -> np.ndarray:
+        # With l1_ratio=0 no penalty makes all coefficients 0; 1e-3 is scikit-learn's stand-in.
+        largest = pseudo.alpha_max / max(self.l1_ratio, 1e-3)
+        if largest <= np.finfo(np.float64).resolution:
+            return np.full(self.alphas, np.finfo(np.float64).resolution)
+        return np.geomspace(largest, largest * self.eps, self.alphas)

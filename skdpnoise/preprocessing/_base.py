@@ -1,0 +1,150 @@
+"""What the private scalers share: parameters, checks, account, and transforming in place."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise._validation import as_bounds, check_range, check_unpaid_arguments, validated
+from skdpnoise.ledger import Account
+from skdpnoise.linear_model import PrivacyWarning
+from skdpnoise.mechanisms import noise_options
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.sampling import random_words
+
+__all__ = ["FLOATS", "PrivateScaler", "check_quantile_range"]
+
+FLOATS = [np.float64, np.float32]
+
+
+class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """A transformer of single columns whose statistics are released privately."""
+
+    epsilon: float
+    delta: float
+    noise: str
+    adjacency: Any
+    feature_bounds: Any
+    copy: bool
+    random_state: Any
+    n_features_in_: int
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "copy": ["boolean"],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> Any:
+        """Release the statistics of private data, spending the guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite, at least two rows. Column-major float32 or float64 arrays are read without a
+            copy.
+        y : None
+            Ignored.
+        **unpaid : dict
+            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        TypeError
+            If anything but X and y is passed.
+        """
+        check_unpaid_arguments(self, unpaid)
+        self._validate_params()
+        self._check_own_params()
+        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
+        # Columns are read one at a time, several times faster if each lies in one piece.
+        X = validated(self, X, dtype=FLOATS, order="F", ensure_min_samples=2)
+        check_range(X, "X", self)
+        bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        words = random_words(self.random_state)
+        release = {
+            "guarantee": account.guarantee,
+            "noise": self.noise,
+            "random_state": words,
+            "charge": account.charge,
+        }
+        fitted = self._statistics(X, bounds, release)
+        report = account.report(type(self).__name__, secure=words.secure, empty=True)
+        for name, value in {**fitted, "privacy_": report}.items():
+            setattr(self, name, value)
+        return self
+
+    def _check_own_params(self) -> None:
+        """Check what the constraints cannot say."""
+
+    def _statistics(
+        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the fitted attributes; all but public facts must come from charged releases."""
+        raise NotImplementedError
+
+    def _shift_and_divide(self, X: Any, shift: Any, scale: Any) -> np.ndarray:
+        """Return (X - shift) / scale; None leaves out a step."""
+        X = self._checked(X)
+        if shift is not None:
+            X -= shift
+        if scale is not None:
+            X /= scale
+        return X
+
+    def _multiply_and_shift(self, X: Any, scale: Any, shift: Any) -> np.ndarray:
+        """Return X * scale + shift; None leaves out a step."""
+        X = self._checked(X)
+        if scale is not None:
+            X *= scale
+        if shift is not None:
+            X += shift
+        return X
+
+    def _checked(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        checked: np.ndarray = validated(
+            self, X, dtype=FLOATS, reset=False, copy=self.copy, force_writeable=True
+        )
+        return checked
+
+    def _warn(self, lost: np.ndarray, what: str) -> None:
+        if lost.any():
+            warnings.warn(
+                f"{type(self).__name__} {what} {np.count_nonzero(lost)} of {lost.size} columns: "
+                f"each is constant, or the noise at epsilon={self.epsilon:g} hides its scale. More "
+                "records, a larger epsilon or closer public bounds (feature_bounds) would help.",
+                PrivacyWarning,
+                stacklevel=5,
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def check_quantile_range(estimator: Any) -> tuple[float, float]:
+    """Return the parameter as two probabilities, or say what is wrong with it."""
+    low, high = estimator.quantile_range
+    if not 0.0 <= low < high <= 100.0:
+        raise ValueError(
+            f"The 'quantile_range' parameter of {type(estimator).__name__} must be a pair of "
+            f"percentages with 0 <= low < high <= 100. Got {estimator.quantile_range!r} instead."
+        )
+    return low / 100.0, high / 100.0

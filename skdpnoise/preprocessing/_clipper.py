@@ -1,0 +1,100 @@
+"""Clipping to public bounds, which learns nothing from the data."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+
+from skdpnoise._validation import as_bounds, validated
+from skdpnoise.preprocessing._base import FLOATS
+
+__all__ = ["BoundsClipper"]
+
+
+class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Clip every column to public bounds: no privacy cost.
+
+    .. math:: z_j = \min(\max(x_j, l_j), h_j)
+
+    It changes one record at a time and learns nothing but the names of the columns, so that what
+    comes after it is as private as without it, and may take the same bounds for granted.
+
+    Parameters
+    ----------
+    feature_bounds : tuple (low, high) or None, default=None
+        **Public** bounds of the features in their own units, each a number or an array of shape
+        (n_features,); infinite where a column has none. They must not be read from the data. None
+        clips nothing.
+    copy : bool, default=True
+        Whether to leave X as it is; otherwise it is clipped in place where possible.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has them.
+
+    See Also
+    --------
+    DPMinMaxScaler : Map public bounds to an interval.
+
+    Examples
+    --------
+    >>> BoundsClipper((0.0, [10.0, 5.0])).fit_transform([[-1.0, 4.0], [20.0, 8.0]])
+    array([[ 0.,  4.],
+           [10.,  5.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "copy": ["boolean"],
+    }
+
+    def __init__(self, feature_bounds=None, *, copy=True):
+        self.feature_bounds = feature_bounds
+        self.copy = copy
+
+    def fit(self, X: Any, y: Any = None) -> BoundsClipper:
+        """Check the parameters and remember the columns' names.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : BoundsClipper
+        """
+        self._validate_params()
+        X = validated(self, X, dtype=FLOATS)
+        as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Clip to the bounds.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            Within the bounds; float32 stays float32.
+        """
+        X = validated(self, X, dtype=FLOATS, reset=False, copy=self.copy, force_writeable=True)
+        low, high = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        return np.clip(X, low.astype(X.dtype), high.astype(X.dtype), out=X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,202 @@
+"""Scaling to an interval by public bounds, or by private low and high quantiles."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.mechanisms import private_quantiles
+from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+
+__all__ = ["DPMinMaxScaler"]
+
+
+class DPMinMaxScaler(PrivateScaler):
+    r"""Map public bounds, or a private low and high quantile, to an interval.
+
+    .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
+
+    The private counterpart of :class:`sklearn.preprocessing.MinMaxScaler`. Columns with public
+    ``feature_bounds`` are scaled by them, which costs nothing. The smallest and the largest value
+    of a column are single records and cannot be released; for columns without bounds private
+    quantiles take their place, all from one release.
+
+    Parameters
+    ----------
+    feature_range : tuple (a, b), default=(0, 1)
+        The interval, a < b.
+    epsilon : float, default=1.0
+        The guarantee's ε > 0: smaller is more private.
+    delta : float, default=1e-6
+        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
+        privacy, which Laplace noise can give and Gaussian noise cannot.
+    clip : bool, default=False
+        Whether :meth:`transform` clips to the interval. Values beyond the quantiles, some of every
+        column without bounds, otherwise land outside it.
+    quantile_range : tuple (low, high), default=(1.0, 99.0)
+        Percentages that take the place of minimum and maximum, 0 <= low < high <= 100. The nearer
+        to the ends, the more noise.
+    noise : str, default="auto"
+        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
+        releases can share (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True``); or
+        "auto": of Gaussian and Laplace noise the one with the smaller expected error.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Whether neighbouring data sets differ in the value of one record, or in its presence. The
+        number of records is public in the first case and is bought privately in the second.
+    feature_bounds : tuple (low, high) or None, default=None
+        **Public** bounds of the features in their own units, each a number or an array of shape
+        (n_features,); infinite where a column has none. They must not be read from the data.
+    copy : bool, default=True
+        Whether to leave X as it is; otherwise it is transformed in place where possible.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws noise from the operating system's cryptographic source. Anything else is
+        reproducible and protects nobody from those who know it: for tests only.
+
+    Attributes
+    ----------
+    data_min_, data_max_, data_range_ : ndarray of shape (n_features,)
+        Public bounds or private quantiles, and their distance.
+    scale_, min_ : ndarray of shape (n_features,)
+        ``X * scale_ + min_`` is what :meth:`transform` returns.
+    n_samples_seen_ : int or float
+        Number of records: public, or noisy under "add_remove".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has them.
+    privacy_ : PrivacyReport
+        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+
+    See Also
+    --------
+    BoundsClipper : Clip to public bounds.
+
+    Notes
+    -----
+    **Privacy.** As :func:`~skdpnoise.mechanisms.private_quantiles` says, with neighbours as
+    ``adjacency`` says; only columns without public bounds take part, and where there is none
+    nothing is released. Transforming is post-processing. (Transforming a record shows that record.)
+
+    **Columns that do not stand out**, without bounds: constant, or drowned in noise. Nothing is
+    known of them; they count as lying between 0 and 1, and a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform([0.0, -10.0], [100.0, 10.0], size=(20_000, 2))
+    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]), random_state=0)
+    >>> scaler.fit(X).data_min_[0], scaler.data_max_[0]
+    (np.float64(0.0), np.float64(100.0))
+    >>> bool(abs(scaler.data_max_[1] - 10.0) < 1.0)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateScaler._parameter_constraints,
+        "feature_range": [tuple],
+        "clip": ["boolean"],
+        "quantile_range": [tuple],
+    }
+
+    def __init__(
+        self,
+        feature_range=(0, 1),
+        epsilon=1.0,
+        delta=1e-6,
+        *,
+        clip=False,
+        quantile_range=(1.0, 99.0),
+        noise="auto",
+        adjacency="replace_one",
+        feature_bounds=None,
+        copy=True,
+        random_state=None,
+    ):
+        self.feature_range = feature_range
+        self.epsilon = epsilon
+        self.delta = delta
+        self.clip = clip
+        self.quantile_range = quantile_range
+        self.noise = noise
+        self.adjacency = adjacency
+        self.feature_bounds = feature_bounds
+        self.copy = copy
+        self.random_state = random_state
+
+    def _check_own_params(self) -> None:
+        check_quantile_range(self)
+        low, high = self.feature_range
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ValueError(
+                "The 'feature_range' parameter of DPMinMaxScaler must be a pair of finite numbers "
+                f"(low, high) with low < high. Got {self.feature_range!r} instead."
+            )
+
+    def _statistics(
+        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
+    ) -> dict[str, Any]:
+        low, high = bounds.copy()
+        searched = np.flatnonzero(~np.isfinite(bounds).all(axis=0))
+        fitted: dict[str, Any] = {}
+        if searched.size:
+            found = private_quantiles(X[:, searched], check_quantile_range(self), **release)
+            lost = np.zeros(low.size, dtype=bool)
+            lost[searched] = ~found.found
+            self._warn(lost, "takes the range from 0 to 1 for")
+            ends = np.where(found.found, found.values, [[0.0], [1.0]])
+            # A public bound on one side only still holds.
+            low[searched], high[searched] = np.clip(ends, low[searched], high[searched])
+            narrow = np.maximum(found.resolution, 1e-12 * np.abs(ends).max(axis=0))
+            high[searched] = np.maximum(high[searched], low[searched] + narrow)
+            fitted["n_samples_seen_"] = found.n_samples
+        elif self.adjacency == "replace_one":
+            fitted["n_samples_seen_"] = len(X)
+        first, last = self.feature_range
+        scale = (last - first) / (high - low)
+        return {
+            **fitted,
+            "data_min_": low,
+            "data_max_": high,
+            "data_range_": high - low,
+            "scale_": scale,
+            "min_": first - low * scale,
+        }
+
+    def transform(self, X: Any) -> Any:
+        """Map to the interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In ``feature_range`` where X is within ``data_min_`` and ``data_max_``, and everywhere
+            with ``clip=True``; float32 stays float32.
+        """
+        check_is_fitted(self)
+        X = self._multiply_and_shift(X, self.scale_, self.min_)
+        return np.clip(X, *self.feature_range, out=X) if self.clip else X
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Undo :meth:`transform`, but for clipping.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            In ``feature_range``.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In the user's units.
+        """
+        check_is_fitted(self)
+        X = self._checked(X)
+        X -= self.min_
+        X /= self.scale_
+        return X

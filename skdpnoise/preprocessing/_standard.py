@@ -1,0 +1,181 @@
+"""Standardisation by private means and variances."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.mechanisms import private_moments
+from skdpnoise.preprocessing._base import PrivateScaler
+
+__all__ = ["DPStandardScaler"]
+
+
+class DPStandardScaler(PrivateScaler):
+    r"""Subtract private means and divide by private standard deviations.
+
+    .. math:: z_j = (x_j - \tilde m_j) / \tilde s_j
+
+    The private counterpart of :class:`sklearn.preprocessing.StandardScaler`. Means and mean squares
+    of all columns are one release, whose noise follows the columns' ranges: ``feature_bounds``
+    where they are given, else ranges that are found privately. Values are clipped to the ranges for
+    the statistics, not in :meth:`transform`.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        The guarantee's ε > 0: smaller is more private.
+    delta : float, default=1e-6
+        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
+        privacy, which Laplace noise can give and Gaussian noise cannot.
+    with_mean : bool, default=True
+        Whether to subtract the mean.
+    with_std : bool, default=True
+        Whether to divide by the standard deviation. Without it, means are better.
+    noise : str, default="auto"
+        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
+        releases can share (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True``); or
+        "auto": of Gaussian and Laplace noise the one with the smaller expected error.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Whether neighbouring data sets differ in the value of one record, or in its presence. The
+        number of records is public in the first case and is bought privately in the second.
+    feature_bounds : tuple (low, high) or None, default=None
+        **Public** bounds of the features in their own units, each a number or an array of shape
+        (n_features,); infinite where a column has none. They must not be read from the data. None
+        finds ranges privately, with 70 % of the budget.
+    copy : bool, default=True
+        Whether to leave X as it is; otherwise it is transformed in place where possible.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws noise from the operating system's cryptographic source. Anything else is
+        reproducible and protects nobody from those who know it: for tests only.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,) or None
+        Private means; None if neither parameter asks for statistics.
+    var_, scale_ : ndarray of shape (n_features,) or None
+        Private variances, and their roots; None without ``with_std``. Not below what the noise can
+        hide, so that no column is blown up.
+    n_samples_seen_ : int or float
+        Number of records: public, or noisy under "add_remove".
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str
+        Names of the features, where X has them.
+    privacy_ : PrivacyReport
+        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+
+    See Also
+    --------
+    DPRobustScaler : By median and interquartile range: for columns with outliers.
+
+    Notes
+    -----
+    **Privacy.** As :func:`~skdpnoise.mechanisms.private_moments` says, with neighbours as
+    ``adjacency`` says; transforming is post-processing of what was released. (Transforming a record
+    shows that record.)
+
+    **Columns that do not stand out**: constant, or drowned in noise. Without bounds nothing is
+    known of them; they get mean 0 and scale 1, which leaves them as they are, and a warning. With
+    bounds the mean is known, and the scale is the largest that the noise can hide.
+
+    References
+    ----------
+    Karwa and Vadhan, ITCS 2018; Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
+    >>> scaler = DPStandardScaler(epsilon=1.0, random_state=0).fit(X)
+    >>> bool(np.all(np.abs(scaler.mean_ - [100.0, -3.0]) < [0.5, 0.01]))
+    True
+    >>> bool(np.all(np.abs(scaler.transform(X).std(axis=0) - 1.0) < 0.1))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateScaler._parameter_constraints,
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-6,
+        *,
+        with_mean=True,
+        with_std=True,
+        noise="auto",
+        adjacency="replace_one",
+        feature_bounds=None,
+        copy=True,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.noise = noise
+        self.adjacency = adjacency
+        self.feature_bounds = feature_bounds
+        self.copy = copy
+        self.random_state = random_state
+
+    def _statistics(
+        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
+    ) -> dict[str, Any]:
+        if not (self.with_mean or self.with_std):
+            return {"mean_": None, "var_": None, "scale_": None}
+        found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
+        self._warn(~found.found, "leaves as they are")
+        variance = scale = None
+        if self.with_std:
+            unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
+            self._warn(unclear, "knows only an upper limit of the scale of")
+            variance, scale = found.variance, found.deviation
+        return {
+            "mean_": found.mean,
+            "var_": variance,
+            "scale_": scale,
+            "n_samples_seen_": found.n_samples,
+        }
+
+    def transform(self, X: Any) -> Any:
+        """Subtract the means and divide by the scales.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite; not clipped.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In standard units; float32 stays float32.
+        """
+        check_is_fitted(self)
+        return self._shift_and_divide(
+            X, self.mean_ if self.with_mean else None, self.scale_ if self.with_std else None
+        )
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Undo :meth:`transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            In standard units.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In the user's units.
+        """
+        check_is_fitted(self)
+        return self._multiply_and_shift(
+            X, self.scale_ if self.with_std else None, self.mean_ if self.with_mean else None
+        )

@@ -1,0 +1,225 @@
+"""Second moments under attack: thousands of fits, and an exact replay of a fit on a neighbour.
+
+The method is that of ``test_audit.py`` and ``test_neighbours.py``: a bound on epsilon from many
+runs, which exceeds the true one with probability at most FALSE_ALARM = 1e-9 over the choice of the
+seeds, and the replay of a transcript, in which the noise makes up for the difference of the data,
+so that what it had to make up for is what must have been paid for.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
+from skdpnoise.linear_model import _gram
+from skdpnoise.linear_model._scaling import Standardisation
+from skdpnoise.mechanisms import calibrate_second_moments
+from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
+from skdpnoise.privacy import gdp_mu
+from tests._audit import Transcript, _Draws, audit, calibrations_remembered, resource
+
+RUNS = 800  # on each of the two data sets
+BOUNDS = {"feature_bounds": (-2.0, 2.0), "target_bounds": (-2.0, 2.0)}
+ADJACENCIES = ["replace_one", "add_remove"]
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+# In a small ball every row lies on the sphere: one record can use all that is paid for.
+BALL = {"row_norm": 0.5, "fit_intercept": False, **BOUNDS}
+GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian", **BALL}
+LAPLACE = {"epsilon": 1.5, "delta": 0.0, "noise": "inid_laplace", **BALL}
+# One penalty, of ridge: what is audited is the release, and solving takes most of the time.
+CHEAP = {"alphas": 1, "l1_ratio": 0.0}
+AUDITED = {
+    "gaussian, replace one": DPLassoPath(**GAUSSIAN, **CHEAP),
+    "pure laplace, add or remove": DPLassoPath(**LAPLACE, **CHEAP, adjacency="add_remove"),
+    "pure, whatever is best": DPLassoPath(**{**LAPLACE, "noise": "auto"}, **CHEAP),
+}
+
+
+def neighbours(model, n_samples=80):
+    """Points on two axes, whose directions no scaling moves, and one far on a diagonal more; or
+    one far on the first axis is replaced by one far on the second."""
+    X = np.tile([[-1.0], [1.0], [0.0], [0.0]], (n_samples // 4, 1))
+    y = np.tile([0.0, 0.0, -1.0, 1.0], n_samples // 4)
+
+    def with_record(x, target):
+        return np.vstack([X, [[x]]]), np.append(y, target)
+
+    if model.adjacency == "add_remove":
+        return (X, y), with_record(1e3, 1e3)
+    return with_record(1e3, 0.0), with_record(0.0, 1e3)
+
+
+def released(path):
+    """Return what all numbers that a fitted model holds are functions of, as one vector."""
+    features, _, center, scale = path._standardised
+    data = np.column_stack([path._pseudo_data.X, path._pseudo_data.y])
+    moments = (data.T @ data)[np.triu_indices(data.shape[1])]
+    return np.concatenate([features.center, features.scale, [center, scale], moments])
+
+
+@contextmanager
+def remembered():
+    """Compute what depends on public facts once."""
+    memory, losses = {}, {}
+    privacy_loss = SymmetricMatrixMechanism.privacy_loss
+
+    def calibrate(noise, bounds, budget, adjacency):
+        key = (noise, bounds.norm, bounds.columns.tobytes(), budget, adjacency)
+        if key not in memory:
+            memory[key] = calibrate_second_moments(noise, bounds, budget, adjacency)
+        return memory[key]
+
+    def loss(mechanism):
+        if id(mechanism) not in losses:
+            losses[id(mechanism)] = (mechanism, privacy_loss(mechanism))  # kept, or ids would recur
+        return losses[id(mechanism)][1]
+
+    with calibrations_remembered(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_gram, "calibrate_second_moments", calibrate)
+        patch.setattr(SymmetricMatrixMechanism, "privacy_loss", loss)
+        yield
+
+
+def runs(model, n_runs=RUNS):
+    """All that is released by many fits on each of two neighbouring data sets."""
+    with remembered():
+        return [
+            np.array(
+                [
+                    released(model.set_params(random_state=2 * run + side).fit(X, y))
+                    for run in range(n_runs)
+                ]
+            )
+            for side, (X, y) in enumerate(neighbours(model))
+        ]
+
+
+@pytest.mark.parametrize("name", AUDITED)
+def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
+    model = AUDITED[name]
+    assert audit(*runs(model), model.delta) <= model.epsilon
+
+
+def test_a_third_of_the_noise_on_the_second_moments_is_caught(monkeypatch):
+    model = AUDITED["gaussian, replace one"]
+    sample = SymmetricMatrixMechanism.sample
+    monkeypatch.setattr(
+        SymmetricMatrixMechanism, "sample", lambda self, words: sample(self, words) // 3
+    )
+    assert audit(*runs(model), model.delta) > 1.5 * model.epsilon
+
+
+# The replay
+
+
+@contextmanager
+def recording(transcript):
+    """Note the integers of matrices too."""
+    sample = SymmetricMatrixMechanism.sample
+
+    def hooked(mechanism, words):
+        draws = sample(mechanism, words).view(_Draws)
+        draws.meet = lambda integers: transcript.meet(mechanism, integers)
+        return draws
+
+    with transcript.recording(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SymmetricMatrixMechanism, "sample", hooked)
+        yield
+
+
+def used_by_matrix(here, there):
+    """Return what the change of the integers used, in the currency of the mechanism's loss."""
+    mechanism, size = here.mechanism, here.mechanism.row_bounds.n_columns
+    upper = np.triu_indices(size)
+    change = ((here.integers - there.integers).reshape(size, size) * mechanism.quantum)[upper]
+    return float(np.linalg.norm(change / mechanism.scale[upper], norm_order(mechanism)))
+
+
+def norm_order(mechanism):
+    return 1 if mechanism.noise.endswith("laplace") else 2
+
+
+def paid_for(mechanism):
+    loss = mechanism.privacy_loss()
+    return loss.pure_epsilon if hasattr(loss, "pure_epsilon") else loss.mu
+
+
+def exact(value):
+    """What is compared bit for bit."""
+    if isinstance(value, np.ndarray):
+        return value.tobytes()
+    if isinstance(value, tuple):
+        return tuple(map(exact, value))
+    if isinstance(value, Standardisation):
+        return exact((value.center, value.scale, value.used, value.limit))
+    if isinstance(value, _gram.PseudoData):
+        return exact((value.X, value.y, value.feature_mean, value.target_mean))
+    return repr(value)
+
+
+FITS = {
+    "gaussian": {"noise": "inid_gaussian", "delta": 1e-3},
+    "gaussian, the same on the triangle": {"noise": "iid_gaussian", "delta": 0.1},
+    "gaussian, no intercept": {"noise": "inid_gaussian", "delta": 1e-3, **BALL},
+    "pure": {"noise": "inid_laplace", "delta": 0.0},
+    "pure, no intercept": {"noise": "iid_laplace", "delta": 0.0, **BALL},
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("estimator", [DPCoordinateDescentRegressor, DPLassoPath])
+def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimator, adjacency, name):
+    settings = {"epsilon": 20.0, "adjacency": adjacency, **BOUNDS, **FITS[name]}
+    if estimator is DPCoordinateDescentRegressor:
+        settings["solver"] = "gram"
+    rng, largest = np.random.default_rng(1), 0.0
+    far = [[1e100, 0.0], [0.0, 1e100], [-1e100, 1e100], [0.0, 0.0]]
+    for seed in range(12):
+        n = 60 + seed % 2
+        X = rng.normal(size=(n, 2)) * rng.choice([0.01, 1.0, 1e6], size=(n, 1))
+        y = rng.normal(size=n)
+        X_other, y_other = X.copy(), y.copy()
+        if seed % 3:  # outside all bounds, along another axis
+            X[-1], X_other[-1] = far[seed % 4], far[(seed + 1) % 4]
+            y[-1], y_other[-1] = (0.0, 0.0) if seed % 4 < 2 else (1e100, -1e100)
+        else:
+            X_other[-1], y_other[-1] = rng.normal(size=2), -y[0]
+        if adjacency == "add_remove":
+            X_other, y_other = X_other[:-1], y_other[:-1]
+        results, transcripts = [], []
+        for data in ((X, y), (X_other, y_other)):
+            transcript = Transcript(replay=transcripts[0] if transcripts else None)
+            with recording(transcript):
+                results.append(estimator(**settings, random_state=seed).fit(*data))
+            transcripts.append(transcript)
+        (here, there), order = (t.meetings for t in transcripts), 2
+        assert len(here) == len(there)
+        costs = []
+        for mine, other in zip(there, here, strict=True):
+            if isinstance(mine.mechanism, SymmetricMatrixMechanism):
+                cost = used_by_matrix(mine, other)
+                assert cost <= paid_for(mine.mechanism)
+                largest = max(largest, cost / paid_for(mine.mechanism))
+                order = norm_order(mine.mechanism)
+            else:
+                change = (mine.integers - other.integers) * 2.0**-mine.mechanism.bits
+                cost = float(np.linalg.norm(change, mine.mechanism.family.norm_order))
+                assert cost <= resource(mine.mechanism)
+            costs.append(cost)
+        assert any(isinstance(m.mechanism, SymmetricMatrixMechanism) for m in there)
+        epsilon, delta = settings["epsilon"], settings["delta"]
+        assert np.linalg.norm(costs, order) <= (gdp_mu(epsilon, delta) if order == 2 else epsilon)
+        # The same released numbers give the same model and the same report, to the last bit.
+        first, second = results
+        assert first.privacy_.total.delta(epsilon) <= delta
+        assert vars(first).keys() == vars(second).keys()
+        for attribute, value in vars(first).items():
+            assert exact(value) == exact(getattr(second, attribute)), attribute
+    assert largest > 0.3
+    if name == "gaussian, no intercept":
+        assert largest >= 0.99

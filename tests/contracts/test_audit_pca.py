@@ -1,0 +1,269 @@
+"""Private moments on neighbouring data: thousands of fits, and one fit replayed.
+
+The audit is that of ``test_audit``: an attack by one who knows all records but one, whose lower
+bound on epsilon exceeds the truth with probability at most FALSE_ALARM = 1e-9. The replay holds
+every released number fixed and checks that what the noise has to make up for is paid for, and that
+nothing else depends on the data.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from skdpnoise.covariance import DPCovariance
+from skdpnoise.decomposition import DPPCA, _location, _moments
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
+from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism
+from skdpnoise.privacy import PureLoss
+from skdpnoise.sampling import SeededWords
+from tests._audit import audit, calibrations_remembered
+
+RUNS = 800  # on each of the two data sets
+
+# Thousands of fits
+
+ALL = {"n_components": None}
+FITS = {
+    "gaussian, replace one, nothing public": (
+        DPPCA(**ALL, epsilon=1.0, delta=0.2, noise="inid_gaussian"),
+        200,
+    ),
+    "gaussian, replace one, public norm": (
+        DPPCA(**ALL, epsilon=1.0, delta=0.2, noise="inid_gaussian", center=False, row_norm=1.0),
+        40,
+    ),
+    "pure, add or remove, public bounds": (
+        DPPCA(**ALL, epsilon=1.5, delta=0.0, adjacency="add_remove", feature_bounds=(-1.0, 1.0)),
+        80,
+    ),
+    "pure laplace, replace one, public norm": (
+        DPPCA(**ALL, epsilon=1.5, delta=0.0, noise="inid_laplace", center=False, row_norm=1.0),
+        40,
+    ),
+}
+
+
+def neighbours(model, n_samples):
+    """Rows about the origin; and one record more, or another one, outside of all bounds."""
+    X = np.tile([[-0.5, 0.2], [0.5, -0.2]], (n_samples // 2, 1))
+    if model.adjacency == "add_remove":
+        return X, np.vstack([X, [[1e3, 0.0]]])
+    X, other = X.copy(), X.copy()
+    X[0], other[0] = [1e3, 0.0], [0.0, 1e3]
+    return X, other
+
+
+def released(model):
+    """All that a fitted model holds, as the entries of the matrix that it decomposed, and more."""
+    matrix = (model.components_.T * model.explained_variance_) @ model.components_
+    radius = np.log2(model.row_norm_)
+    return np.concatenate([matrix[np.triu_indices(2)], model.mean_, [radius, model.n_samples_]])
+
+
+@contextmanager
+def moments_remembered():
+    """Compute pure functions of public facts once."""
+    memory = {}
+    calibrate, loss = _moments.calibrate_second_moments, SymmetricMatrixMechanism.privacy_loss
+
+    def remembered(noise, bounds, guarantee, adjacency=None):
+        columns = None if bounds.columns is None else bounds.columns.tobytes()
+        key = (noise, bounds.n_columns, bounds.norm, columns, bounds.l1_norm, guarantee, adjacency)
+        if key not in memory:
+            memory[key] = calibrate(noise, bounds, guarantee, adjacency)
+        return memory[key]
+
+    def remembered_loss(mechanism):
+        if id(mechanism) not in memory:
+            memory[id(mechanism)] = (loss(mechanism), mechanism)
+        return memory[id(mechanism)][0]
+
+    with calibrations_remembered(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_moments, "calibrate_second_moments", remembered)
+        patch.setattr(SymmetricMatrixMechanism, "privacy_loss", remembered_loss)
+        yield
+
+
+def runs(model, n_samples, n_runs=RUNS):
+    """All that is released by many fits on each of two neighbouring data sets."""
+    with moments_remembered():
+        return [
+            np.array(
+                [
+                    released(model.set_params(random_state=2 * run + side).fit(X))
+                    for run in range(n_runs)
+                ]
+            )
+            for side, X in enumerate(neighbours(model, n_samples))
+        ]
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
+    model, n_samples = FITS[name]
+    assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
+
+
+@pytest.mark.parametrize("name", ["gaussian, replace one, public norm"])
+def test_half_the_noise_on_the_second_moments_is_caught(monkeypatch, name):
+    sample = SymmetricMatrixMechanism.sample
+    monkeypatch.setattr(
+        SymmetricMatrixMechanism, "sample", lambda self, words: sample(self, words) // 2
+    )
+    model, n_samples = FITS[name]
+    assert audit(*runs(model, n_samples, 800), model.delta) > model.epsilon
+
+
+def test_a_mean_without_noise_is_caught(monkeypatch):
+    sample = _location.RowSum.sample
+    monkeypatch.setattr(_location.RowSum, "sample", lambda self, words: 0 * sample(self, words))
+    model, n_samples = FITS["gaussian, replace one, nothing public"]
+    assert audit(*runs(model, n_samples, 200), model.delta) > model.epsilon
+
+
+# One fit, replayed
+
+
+class Replay:
+    """Notes what meets noise in one fit, and lets another fit release what the first one did."""
+
+    def __init__(self, first=None):
+        self.notes, self._first = [], first
+
+    def meet(self, kind, mechanism, value, outcome=None):
+        """Note a private value; return the outcome to use, that of the first fit in a replay."""
+        place = len(self.notes)
+        kept = outcome if outcome is not None else value
+        if self._first is not None:
+            kept = self._first.notes[place][3]
+            assert self._first.notes[place][0] == kind
+        self.notes.append((kind, mechanism, np.array(value), kept))
+        return kept
+
+    @contextmanager
+    def recording(self):
+        select, release = NormQuantileMechanism.select, AdditiveMechanism.release
+        last = []
+
+        def hooked_select(mechanism, utilities, words):
+            # of its own: how many words a choice takes depends on the utilities
+            index = select(mechanism, utilities, SeededWords(len(self.notes)))
+            return self.meet("radius", mechanism, utilities, index)
+
+        def hooked_count(mechanism, value, words=None):
+            return release(mechanism, self.meet("count", mechanism, value), words)
+
+        def hooked_row_sum(*arguments):
+            last[:] = [row_sum(*arguments)]
+            return last[0]
+
+        def hooked_sums(X, **settings):
+            sums = clipped_row_sums(X, **settings)
+            return self.meet("sum", last[0], sums)
+
+        def hooked_moments(X, **settings):
+            counts = second_moments(X, **settings)
+            return self.meet("moments", settings["row_quantum"], counts)
+
+        row_sum, clipped_row_sums = _location.row_sum, _location.clipped_row_sums
+        second_moments = _moments.second_moments
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(NormQuantileMechanism, "select", hooked_select)
+            patch.setattr(AdditiveMechanism, "release", hooked_count)
+            patch.setattr(_location, "row_sum", hooked_row_sum)
+            patch.setattr(_location, "clipped_row_sums", hooked_sums)
+            patch.setattr(_moments, "second_moments", hooked_moments)
+            yield self
+
+
+def cost(kind, mechanism, change, drawn):
+    """Return what a change used, in units of what it is charged for."""
+    if kind == "radius":
+        return np.abs(change).max() / mechanism.selection.sensitivity
+    if kind == "count":
+        return np.abs(change).max()
+    if kind == "sum":
+        return np.linalg.norm(change * mechanism.quantum) / mechanism.sensitivity.l2
+    scaled = change * drawn.quantum / np.outer(drawn.row_scale, drawn.row_scale)
+    loss = drawn.privacy_loss()
+    if isinstance(loss, PureLoss):
+        assert drawn.noise == "wishart"
+        return 0.5 * np.linalg.norm(scaled, "nuc") / loss.pure_epsilon
+    upper = np.triu_indices(len(scaled))
+    shares = np.where(np.equal(*upper), 1.0, drawn.off_diagonal)
+    return np.linalg.norm(scaled[upper] / shares) / loss.mu
+
+
+def exact(value):
+    """What is compared bit for bit."""
+    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
+
+
+SETTINGS = {
+    "gaussian": {"noise": "inid_gaussian"},
+    "pure": {"delta": 0.0, "noise": "wishart"},
+    "bounds": {"feature_bounds": (-1.0, [2.0, 1.0, 0.3]), "noise": "inid_gaussian"},
+    "not centred": {"row_norm": 1.0, "noise": "iid_gaussian"},
+}
+EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("estimator", [DPPCA, DPCovariance])
+def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimator, adjacency, name):
+    settings = {"epsilon": 5.0, "adjacency": adjacency, **SETTINGS[name]}
+    if name == "not centred":
+        settings["center" if estimator is DPPCA else "assume_centered"] = estimator is not DPPCA
+    rng, largest = np.random.default_rng(0), {}
+    for seed in range(12):
+        X = rng.normal([0.0, 0.3, 0.1], [1.0, 0.3, 0.2], size=(60, 3))
+        X[rng.random(X.shape) < 0.05] = rng.choice(EXTREME)
+        other = X.copy()
+        X[-1], other[-1] = rng.choice(EXTREME, 3), rng.choice(EXTREME, 3)
+        if seed % 3 == 0:
+            X[-1], other[-1] = [1e50, 0.0, 0.0], [0.0, 1e50, 0.0]
+        if adjacency == "add_remove":
+            other = other[:-1]
+        drawn, first = [], None
+        for rows in (X, other):
+            with Replay(first and first[1]).recording() as replay, charged_noted(drawn):
+                model = estimator(**settings, random_state=seed).fit(rows)
+            if first is None:
+                first = (model, replay)
+        for (kind, mechanism, here, _), (_, _, there, _) in zip(
+            first[1].notes, replay.notes, strict=True
+        ):
+            used = cost(kind, mechanism, here - there, drawn[-1])
+            assert used <= 1.0 + 1e-9
+            largest[kind] = max(largest.get(kind, 0.0), used)
+        assert vars(first[0]).keys() == vars(model).keys()
+        for attribute, value in vars(model).items():
+            assert exact(value) == exact(getattr(first[0], attribute)), attribute
+    assert largest["moments"] > 0.9
+    if "sum" in largest:
+        assert largest["sum"] > 0.9
+
+
+@contextmanager
+def charged_noted(drawn):
+    """Keep the mechanisms that are charged for, and see that nothing draws before."""
+    charge, sample = Account.charge, SymmetricMatrixMechanism.sample
+
+    def noted_charge(self, label, mechanism):
+        charge(self, label, mechanism)
+        if isinstance(mechanism, SymmetricMatrixMechanism):
+            drawn.append(mechanism)
+
+    def noted_sample(self, words):
+        assert any(self is mechanism for mechanism in drawn)
+        return sample(self, words)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Account, "charge", noted_charge)
+        patch.setattr(SymmetricMatrixMechanism, "sample", noted_sample)
+        yield

@@ -1,0 +1,293 @@
+"""Sums over clipped rows: exact integers within the bounds, however the work is divided."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from skdpnoise.solvers import clipped_row_sums, row_norms, second_moments
+from skdpnoise.solvers.second_moments import _readable
+
+EXTREME = [0.0, -0.0, 1e-310, -1e-160, 1e-30, 1.0, -1.0, 3e4, -1e18, 1e155, -1e308]
+SLACK = Fraction(1) + Fraction(1, 10**11)
+
+
+def problem(n=300, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * rng.lognormal(0.0, 1.0, size=(n, 1))
+    X[rng.random((n, p)) < 0.05] = 0.0
+    return X
+
+
+def bounds(p, **changes):
+    """Arguments under which some rows are clipped by each bound, and some by none."""
+    keywords = {
+        "center": np.linspace(-0.5, 0.5, p),
+        "scale": np.linspace(0.5, 2.0, p),
+        "limit": 3.0,
+        "columns": np.linspace(1.0, 4.0, p),
+        "norm": 1.2 * math.sqrt(p),
+        "l1_norm": 0.9 * p,
+        "row_quantum": np.linspace(1e-3, 3e-3, p),
+    }
+    return keywords | changes
+
+
+def integers(X, **keywords):
+    """The integer rows, one call for each row."""
+    return np.array([clipped_row_sums(row[None], **keywords) for row in X])
+
+
+def reference(X, *, center, scale, limit, columns, norm, l1_norm, row_quantum):
+    """The docstring's formula, in numpy, with its own clipping."""
+    z = np.clip((X - center) / scale, -np.minimum(limit, columns), np.minimum(limit, columns))
+    with np.errstate(divide="ignore"):
+        factor = np.minimum(1.0, norm / np.linalg.norm(z, axis=1))
+        factor = np.minimum(factor, l1_norm / np.abs(z).sum(axis=1))
+    z = z * factor[:, None] / row_quantum
+    most = np.floor(np.minimum(np.minimum(limit, columns), min(norm, l1_norm)) / row_quantum)
+    near, short = (np.clip(rounding(z), -most, most) for rounding in (np.rint, np.trunc))
+    outside = (np.linalg.norm(near * row_quantum, axis=1) > norm * (1 + 4e-12)) | (
+        np.abs(near * row_quantum).sum(axis=1) > l1_norm * (1 + 9e-12)
+    )
+    return np.where(outside[:, None], short, near).astype(np.int64), factor, outside
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 5, 8, 11])
+def test_the_sums_are_those_of_the_formula(p):
+    X, keywords = problem(p=p), bounds(p)
+    rows, factor, outside = reference(X, **keywords)
+    assert 0.1 < (factor < 1.0).mean() < 0.99
+    assert p == 1 or outside.sum() > 5
+    assert_array_equal(integers(X, **keywords), rows)
+    assert_array_equal(clipped_row_sums(X, **keywords), rows.sum(axis=0))
+    moments = second_moments(X, **keywords)
+    assert_array_equal(moments, rows.T @ rows)
+    assert moments.dtype == np.int64
+    assert moments.shape == (p, p)
+
+
+def check_row(row, *, columns, norm, l1_norm, row_quantum):
+    values = [abs(int(k)) * Fraction(q) for k, q in zip(row, row_quantum.tolist(), strict=True)]
+    assert sum(v * v for v in values) <= Fraction(norm) ** 2 * SLACK
+    assert sum(values) <= Fraction(l1_norm) * SLACK
+    assert all(v <= Fraction(c) * SLACK for v, c in zip(values, columns.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("quantum", [1e-5, 0.03, 0.7, 5.0])
+def test_whatever_a_row_holds_its_integers_are_within_the_bounds(quantum):
+    rng, p = np.random.default_rng(1), 4
+    X = problem(200, p)
+    extreme = rng.random(X.shape) < 0.3
+    X[extreme] = rng.choice([*EXTREME, np.inf, -np.inf, np.nan], extreme.sum())
+    stated = {
+        "columns": np.array([0.4, 0.9, 2.0, 1.0]),
+        "norm": 1.3,
+        "l1_norm": 1.9,
+        "row_quantum": quantum * np.array([1.0, 0.5, 2.0, 1.0]),
+    }
+    largest = 0.0
+    for row in integers(X, **stated):
+        check_row(row, **stated)
+        largest = max(largest, np.linalg.norm(row * stated["row_quantum"]))
+    assert quantum > 1e-2 or largest >= 0.99 * stated["norm"]
+
+
+@pytest.mark.parametrize("value", [1e200, 1e-200, 1e-290, 1.7e308])
+def test_a_row_of_any_size_keeps_its_direction(value):
+    X = value * np.array([[0.75, 1.0]])
+    if value < 1.0:
+        (found,) = integers(X, norm=value, row_quantum=value * 2.0**-10)
+        assert np.abs(found - [614, 819]).max() <= 1
+    else:
+        expected = [0, 0] if value > 1e308 else [614, 819]  # its norm is beyond double precision
+        assert_allclose(integers(X, norm=1.0, row_quantum=2.0**-10)[0], expected, atol=1)
+
+
+def test_rows_inside_are_rounded_to_nearest_and_rows_on_the_ball_towards_zero():
+    quantum = 2.0**-10
+    inside = np.array([[0.3006, -0.2007]])
+    assert integers(inside, norm=1.0, row_quantum=quantum).tolist() == [[308, -206]]
+    # Nearest integers would have a norm above 1024.
+    on = np.array([[613.6, math.sqrt(1024**2 - 613.6**2)]]) * 0.1  # shrunk to (613.6, 819.8)/1024
+    assert integers(on, norm=1.0, row_quantum=quantum).tolist() == [[613, 819]]
+    exact = np.array([[1.0, 0.0], [0.0, -1.0], [0.6015625, 0.5]])
+    assert_array_equal(integers(exact, norm=1.0, row_quantum=quantum), exact * 1024)
+
+
+def test_rows_on_the_grid_lose_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(-50, 50, size=(1000, 6)).astype(float)
+    assert_array_equal(second_moments(X, norm=200.0, row_quantum=0.5), 4 * (X.T @ X))
+    assert_array_equal(clipped_row_sums(X, norm=200.0, row_quantum=0.5), 2 * X.sum(axis=0))
+
+
+def variants(X):
+    """The same rows in other layouts."""
+    wide = np.repeat(np.repeat(X, 2, axis=1), 3, axis=0)[::3, ::2]
+    frozen = X.copy()
+    frozen.flags.writeable = False
+    return {
+        "C": np.ascontiguousarray(X),
+        "F": np.asfortranarray(X),
+        "strided": wide,
+        "backwards": X[::-1, ::-1].copy()[::-1, ::-1],
+        "read-only": frozen,
+    }
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_layout_threads_blocks_and_order_do_not_change_one_integer(dtype, n_threads, monkeypatch):
+    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+    X = problem(517, 6).astype(dtype)
+    keywords = bounds(6)
+    expected = second_moments(X.astype(np.float64), **keywords)
+    total = clipped_row_sums(X.astype(np.float64), **keywords)
+    shuffled = np.random.default_rng(0).permutation(X)
+    for rows in [*variants(X).values(), shuffled]:
+        for block in (None, 1, 7, 8, 64, 517, 9999):
+            options = keywords | {"block_rows": block, "n_threads": n_threads}
+            assert_array_equal(second_moments(rows, **options), expected)
+            assert_array_equal(clipped_row_sums(rows, **options), total)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 70),
+    p=st.integers(1, 9),
+    cuts=st.lists(st.integers(0, 70), max_size=4),
+    block=st.integers(1, 80),
+    log_quantum=st.integers(-40, 3),
+    m=st.integers(0, 2),
+)
+def test_any_division_of_the_rows_gives_the_same_sums(seed, n, p, cuts, block, log_quantum, m):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
+    extreme = rng.random(X.shape) < 0.1
+    X[extreme] = rng.choice(EXTREME, extreme.sum())
+    keywords = {"norm": rng.lognormal(), "row_quantum": 2.0**log_quantum, "center": rng.normal()}
+    if keywords["norm"] / keywords["row_quantum"] > 2.0**26:
+        keywords["row_quantum"] = keywords["norm"] * 2.0**-26
+    m = min(m, p - 1)
+    edges = [0, *sorted(min(cut, n) for cut in cuts), n]
+    whole = second_moments(X, **keywords)
+    parts = [
+        second_moments(
+            np.asfortranarray(X[a:b, : p - m]),
+            targets=X[a:b, p - m :] if m else None,
+            block_rows=block,
+            **keywords,
+        )
+        for a, b in pairwise(edges)
+    ]
+    assert_array_equal(sum(parts), whole)
+    rows = integers(X, **keywords).astype(object)
+    assert_array_equal((rows.T @ rows).astype(np.int64), whole)
+
+
+def test_sums_beyond_what_doubles_hold_are_exact():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(400, 3))
+    keywords = {"norm": 2.0, "row_quantum": 2.0**-25}
+    rows = integers(X, **keywords).astype(object)
+    exact = rows.T @ rows
+    assert exact[0, 0] > 2**54
+    found = second_moments(X, **keywords, block_rows=100)
+    assert found.tolist() == exact.tolist()
+
+
+def test_targets_come_last_and_are_standardised_like_columns():
+    X, keywords = problem(p=6), bounds(6)
+    expected = second_moments(X, **keywords)
+    for data, targets in ((X[:, :5], X[:, 5]), (X[:, :4], X[:, 4:]), (X[:, :5], X[:, 5:])):
+        assert_array_equal(second_moments(data, targets=targets, **keywords), expected)
+        assert_allclose(
+            row_norms(data, targets=targets, center=1.0), np.linalg.norm(X - 1.0, axis=1)
+        )
+    labels = np.arange(300) % 2
+    found = second_moments(X[:, :1], targets=labels, norm=1e3, row_quantum=2.0**-10)
+    assert found[1, 1] == 150 * 2**20
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int8, np.bool_, np.float16])
+def test_other_types_are_read_as_numbers(dtype):
+    X = np.random.default_rng(0).integers(0, 2, size=(100, 3)).astype(dtype)
+    found = second_moments(X, norm=3.0, row_quantum=0.5)
+    assert_array_equal(found, 4 * (X.astype(int).T @ X.astype(int)))
+
+
+def test_zero_rows_and_no_rows_are_nothing():
+    for n in (0, 1, 50):
+        X = np.zeros((n, 3))
+        assert not second_moments(X, norm=1.0, row_quantum=1e-3, l1_norm=2.0).any()
+        assert not clipped_row_sums(X, norm=1.0, row_quantum=1e-3).any()
+        assert_array_equal(row_norms(X), np.zeros(n))
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_norms_are_those_of_standardised_rows(order, monkeypatch):
+    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+    X = problem(1000, 7)
+    center, scale = np.linspace(-1, 1, 7), np.linspace(0.5, 2, 7)
+    z = np.clip((X - center) / scale, -2.0, 2.0)
+    keywords = {"center": center, "scale": scale, "limit": 2.0}
+    found = row_norms(np.asarray(X, order=order), n_threads=3, **keywords)
+    assert_allclose(found, np.linalg.norm(z, axis=1), rtol=1e-14)
+    assert_array_equal(found, row_norms(X, block_rows=1, **keywords))
+    assert row_norms(np.array([[3e200, 4e200], [3e-200, 4e-200]])) == pytest.approx([5e200, 5e-200])
+
+
+def test_data_are_neither_changed_nor_copied():
+    X = problem()
+    for rows in variants(X).values():
+        assert np.shares_memory(_readable(rows), rows)
+        assert _readable(rows).flags.writeable is False
+    before = X.copy()
+    second_moments(X, **bounds(5))
+    assert_array_equal(X, before)
+    assert X.flags.writeable
+
+
+def test_an_error_in_a_thread_is_raised(monkeypatch):
+    monkeypatch.setitem(second_moments.__globals__, "_ENTRIES_PER_THREAD", 1)
+
+    def fails(*arguments):
+        raise RuntimeError("as it should")
+
+    monkeypatch.setitem(second_moments.__globals__, "norms_of_rows", fails)
+    with pytest.raises(RuntimeError, match="as it should"):
+        row_norms(problem(), n_threads=2)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"norm": 1.0, "row_quantum": 0.0}, "must be positive"),
+        ({"norm": 1.0, "row_quantum": [1.0, -1.0, 1.0]}, "must be positive"),
+        ({"norm": 1.0, "row_quantum": np.nan}, "must be positive"),
+        ({"norm": 1.0, "row_quantum": 1e-20}, "too small"),
+        ({"norm": 1.0, "row_quantum": 2.0**-27}, "too small"),
+        ({"norm": np.nan, "row_quantum": 1.0}, "must be positive"),
+        ({"norm": -1.0, "row_quantum": 1.0}, "must be positive"),
+    ],
+)
+def test_quanta_that_are_not_exact_are_refused(keywords, message):
+    with pytest.raises(ValueError, match=message):
+        second_moments(np.zeros((4, 3)), **keywords)
+
+
+def test_sums_that_could_overflow_are_refused_from_public_facts():
+    X = np.broadcast_to(np.zeros((1, 2)), (2**13, 2))
+    second_moments(X[: 2**12], norm=1.0, row_quantum=2.0**-25)
+    with pytest.raises(ValueError, match="overflow"):
+        second_moments(X, norm=1.0, row_quantum=2.0**-25)
+    # A thousand million rows of 2**16.25 quanta are within the limit.
+    assert 10**9 * 2.0**32.5 < 2**63 - 2**61
