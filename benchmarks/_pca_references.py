@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import math
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.optimize import brentq
 
 Matrix = NDArray[np.float64]
 
-_MOST_FOR_OPENDP = 40  # columns: its sampler of directions is slow
+_MOST_FOR_OPENDP = 40  # columns: its sampler of directions rejects nearly all where there are more
 
 
 def analyze_gauss(
@@ -62,18 +63,19 @@ def opendp_pca(
         return np.asarray(model.fit(X).components_)[:k]
 
 
-def peers(n_features: int) -> dict[str, Any]:
+@cache
+def peers(n_features: int, epsilon: float) -> dict[str, Any]:
     """Return the references, and what is installed, imports and takes less than minutes."""
     found: dict[str, Any] = {"Analyze Gauss": analyze_gauss}
     installed = [(["diffprivlib.models"], "diffprivlib", diffprivlib_pca)]
-    if n_features <= _MOST_FOR_OPENDP:
+    if n_features <= _MOST_FOR_OPENDP and epsilon <= 1.0:
         installed.append((["opendp.prelude", "randomgen"], "OpenDP", opendp_pca))
     for modules, label, fit in installed:
         try:
             for module in modules:
                 importlib.import_module(module)
-        except ImportError as reason:
-            print(f"{label} is left out: {reason}")
+        except ImportError:
+            print(f"{label} is left out: it is not installed, or not for these versions")
         else:
             found[label] = fit
     return found

@@ -77,7 +77,7 @@ def real(data_dir: Any, quick: bool, with_peers: bool) -> list[dict[str, Any]]:
             )
         if with_peers:
             longest = float(np.sqrt(p))  # what the bounds imply
-            for label, fit in peers(p).items():
+            for label, fit in peers(p, epsilon).items():
                 scores = []
                 for s in seeds:
                     rng = np.random.default_rng(s)
