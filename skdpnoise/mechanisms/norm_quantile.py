@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._sharing import shared_budget
-from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, _range_epsilon
+from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
@@ -85,7 +85,7 @@ class NormQuantileMechanism:
         NormQuantileMechanism
         """
         if isinstance(budget, GaussianLoss):
-            epsilon = _range_epsilon(budget.mu)
+            epsilon = range_epsilon(budget.mu)
             return cls(ExponentialMechanism(1.0, epsilon, monotonic), True)
         return cls(PermuteAndFlip(1.0, budget.pure_epsilon, monotonic), False)
 

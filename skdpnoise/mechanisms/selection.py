@@ -303,7 +303,7 @@ def private_argmax(
         epsilon = guarantee.pure_epsilon
     elif isinstance(guarantee, GaussianLoss):
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
-        epsilon = _range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
+        epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
     else:
         raise TypeError(
             "The 'guarantee' parameter of private_argmax must be a PrivacyGuarantee, a PureLoss or "
@@ -328,7 +328,7 @@ def _range_mu(epsilon: float) -> float:
     return -2.0 * float(ndtri_exp(-float(np.logaddexp(0.0, 0.5 * epsilon)))) * (1.0 + _MARGIN)
 
 
-def _range_epsilon(mu: float) -> float:
+def range_epsilon(mu: float) -> float:
     """Return the ε of a range that makes μ: 2 logit Φ(μ/2), rounded down."""
     epsilon = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9)
     while epsilon > 0.0 and _range_mu(epsilon) > mu:

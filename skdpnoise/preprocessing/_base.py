@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ __all__ = ["FLOATS", "PrivateScaler", "check_quantile_range"]
 FLOATS = [np.float64, np.float32]
 
 
-class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
     epsilon: float
@@ -92,11 +93,11 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
 
+    @abstractmethod
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the fitted attributes; all but public facts must come from charged releases."""
-        raise NotImplementedError
 
     def _shift_and_divide(self, X: Any, shift: Any, scale: Any) -> np.ndarray:
         """Return (X - shift) / scale; None leaves out a step."""

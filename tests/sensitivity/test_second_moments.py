@@ -90,7 +90,7 @@ def test_no_change_of_second_moments_exceeds_the_bound(kind, norm, adjacency):
             bounds, adjacency, norm=norm, scale=scale, off_diagonal=off_diagonal
         )
         found = climb(
-            lambda rows: size(change(rows, scale), norm, off_diagonal),  # noqa: B023
+            lambda rows, s=scale, r=off_diagonal: size(change(rows, s), norm, r),
             bounds,
             n_rows,
             rng,
@@ -185,11 +185,11 @@ def test_largest_squares_and_sums_are_those_of_general_optimisers(kind, p):
         box = np.column_stack([np.zeros(p), bounds.limits**2])
         best = linprog(-1.0 / scale**2, np.ones((1, p)), [bounds.radius**2], bounds=box)
         assert bounds.largest_square(scale) == pytest.approx(-best.fun, rel=1e-6)
-        limits = [{"type": "ineq", "fun": lambda x: bounds.norm**2 - x @ x}]
+        limits = [{"type": "ineq", "fun": lambda x, b=bounds: b.norm**2 - x @ x}]
         if bounds.l1_norm is not None:
-            limits.append({"type": "ineq", "fun": lambda x: bounds.l1_norm - x.sum()})
+            limits.append({"type": "ineq", "fun": lambda x, b=bounds: b.l1_norm - x.sum()})
         best = minimize(
-            lambda x: -(x / scale).sum(),  # noqa: B023
+            lambda x, scale=scale: -(x / scale).sum(),
             0.5 * bounds.limits / math.sqrt(p),
             bounds=[(0.0, c) for c in bounds.limits],
             constraints=limits,
@@ -210,7 +210,7 @@ def test_no_entry_of_second_moments_exceeds_its_bound_and_each_comes_close(kind,
         assert profile.n_coordinates == p * (p + 1) // 2
         for index, (j, k) in enumerate(zip(*np.triu_indices(p), strict=True)):
             found = climb(
-                lambda rows: np.abs(change(rows)[:, j, k]),  # noqa: B023
+                lambda rows, j=j, k=k: np.abs(change(rows)[:, j, k]),
                 bounds,
                 n_rows,
                 rng,
@@ -219,7 +219,9 @@ def test_no_entry_of_second_moments_exceeds_its_bound_and_each_comes_close(kind,
             assert found <= profile.per_coordinate[index] * (1.0 + 1e-12)
             assert found >= 0.9 * profile.per_coordinate[index]
         for norm, claim in (("l1", profile.l1), ("l2", profile.l2)):
-            found = climb(lambda rows: size(change(rows), norm, 1.0), bounds, n_rows, rng)  # noqa: B023
+            found = climb(
+                lambda rows, norm=norm: size(change(rows), norm, 1.0), bounds, n_rows, rng
+            )
             assert found <= claim * (1.0 + 1e-12)
 
 
