@@ -1,15 +1,38 @@
 """What has been spent, and refusing to spend more."""
 
-from skdpnoise.ledger.account import Account, BudgetExceededError, Chargeable
+from skdpnoise.ledger.account import Account, BudgetExceededError, Chargeable, Ledger
+from skdpnoise.ledger.charge import Charge, LedgerTotal
+from skdpnoise.ledger.encoding import decode_loss, encode_loss
+from skdpnoise.ledger.errors import (
+    BudgetChangedError,
+    LedgerError,
+    LedgerSchemaError,
+    LedgerStorageError,
+    LedgerWarning,
+    UnknownDatasetError,
+)
+from skdpnoise.ledger.privacy_ledger import PrivacyLedger
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.ledger.total import TotalReport, total_guarantee
 
 __all__ = [
     "Account",
+    "BudgetChangedError",
     "BudgetExceededError",
+    "Charge",
     "Chargeable",
+    "Ledger",
+    "LedgerError",
+    "LedgerSchemaError",
+    "LedgerStorageError",
+    "LedgerTotal",
+    "LedgerWarning",
+    "PrivacyLedger",
     "PrivacyReport",
     "Release",
     "TotalReport",
+    "UnknownDatasetError",
+    "decode_loss",
+    "encode_loss",
     "total_guarantee",
 ]

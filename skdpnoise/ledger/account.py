@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from operator import add
 from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 
-__all__ = ["Account", "BudgetExceededError", "Chargeable"]
+__all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger"]
 
 
 class Chargeable(Protocol):
@@ -49,6 +53,39 @@ class Chargeable(Protocol):
         ...
 
 
+class Ledger(Protocol):
+    """What remembers the cost of many fits: such as :class:`~skdpnoise.ledger.PrivacyLedger`.
+
+    Examples
+    --------
+    >>> class Notebook:
+    ...     def __init__(self):
+    ...         self.lines = []
+    ...
+    ...     def charge(self, label, cost, **facts):
+    ...         self.lines.append((label, str(cost)))
+    >>> ledger: Ledger = Notebook()
+    >>> ledger.charge("fit", PureLoss(0.5))
+    >>> ledger.lines
+    [('fit', '0.5-DP')]
+    """
+
+    def charge(
+        self,
+        label: str,
+        cost: Any,
+        *,
+        guarantee: tuple[float, float] | None = None,
+        adjacency: str | None = None,
+        unit: str | None = None,
+        mechanism: str | None = None,
+        estimator: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Any:
+        """Record the cost, or raise BudgetExceededError and record nothing."""
+        ...
+
+
 class BudgetExceededError(ValueError):
     """Raised when a release would cost more than what is left of the guarantee.
 
@@ -60,22 +97,42 @@ class BudgetExceededError(ValueError):
 
 
 class Account:
-    """Adds up what the releases of one fit cost, and refuses what the guarantee does not cover.
+    r"""Adds up what the releases of one fit cost, and refuses what the guarantee does not cover.
 
     The composition is that of adaptive releases whose total is bounded in advance: a release may
     depend on earlier released numbers, and what it costs may too, as long as the sum stays within
     the guarantee whatever is released. Here the sum is checked before every release.
 
+    **Groups.** With `rows_per_group` = m the guarantee is for groups of at most m rows. Mechanisms
+    are calibrated with respect to one row, and what they cost is stated for groups: m times as much
+    in ε, or in μ (``for_group``).
+
+    **A ledger** is charged for the whole fit at once, by what was fixed before anything was drawn:
+    the stages of :meth:`pay`, or the loss given to :meth:`plan`. What is spent less than that,
+    after looking at released numbers, is not given back: it depends on the data. If stage k is
+    :math:`\varepsilon_k`-private whatever the stages before it released, with
+    :math:`\varepsilon_k` fixed beforehand, stages compose as tightly as randomised responses of
+    these :math:`\varepsilon_k` do, also beyond this fit (Kairouz, Oh and Viswanath). Gaussian
+    losses add in squares, whatever their order.
+
     Parameters
     ----------
     guarantee : PrivacyGuarantee
         The most that all releases together may cost.
+    rows_per_group : int or None, default=None
+        The most rows of a group, if the guarantee is for groups; None if it is for records.
+    ledger : Ledger or None, default=None
+        What is charged for the fit.
+    estimator : object or None, default=None
+        Estimator that is fitted: the ledger notes the name of its class and its parameters.
 
     References
     ----------
     Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (pure loss).
     Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
-    arXiv:2210.17520, Theorem 1 (Gaussian loss).
+    arXiv:2210.17520, Theorem 1 (Gaussian loss). Kairouz, Oh and Viswanath, "The composition theorem
+    for differential privacy", arXiv:1311.0776, Theorem 3.3. Dong, Roth and Su, "Gaussian
+    differential privacy", arXiv:1905.02383, Theorem 2.14 (groups).
 
     Examples
     --------
@@ -93,13 +150,59 @@ class Account:
     (epsilon=1, delta=0) is spent already. Raise epsilon, or release less.
     """
 
-    def __init__(self, guarantee: PrivacyGuarantee) -> None:
+    def __init__(
+        self,
+        guarantee: PrivacyGuarantee,
+        *,
+        rows_per_group: int | None = None,
+        ledger: Ledger | None = None,
+        estimator: Any = None,
+    ) -> None:
         self.guarantee = guarantee
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
+        self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
+        self._planned: PrivacyLoss | None = None
+        self._paid = False
+
+    def plan(self, loss: PrivacyLoss) -> None:
+        """Set what the whole fit will cost at most; the first charge pays it to the ledger.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            Fixed before anything is drawn; for groups, if the guarantee is.
+        """
+        self._planned = loss
+
+    def pay(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
+        """Charge the ledger for the whole fit now, before anything private is looked at.
+
+        Parameters
+        ----------
+        stages : sequence of PureLoss or GaussianLoss
+            What each stage may cost with respect to one row, fixed in advance.
+        noise : str or None, default=None
+            Name of the noise.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the ledger's budget does not cover it; nothing is charged then.
+        """
+        losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
+        if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
+            losses = [loss.numeric() for loss in losses]
+        self.plan(reduce(add, losses))
+        self._pay(noise)
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it draws.
+
+        Without a plan the ledger is charged for each mechanism by itself, by the loss that follows
+        from its noise.
 
         Parameters
         ----------
@@ -111,9 +214,9 @@ class Account:
         Raises
         ------
         BudgetExceededError
-            If the guarantee does not cover it; nothing is charged then.
+            If the guarantee, or the ledger's budget, does not cover it; nothing is charged then.
         """
-        loss = mechanism.privacy_loss()
+        loss = self._of_unit(mechanism.privacy_loss())
         total = loss if self._total is None else self._total + loss
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
         if total.delta(epsilon) > delta:
@@ -122,6 +225,12 @@ class Account:
                 f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
                 "release less."
             )
+        if self._planned is None:
+            own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
+            exact = own() if self.rows_per_group in (None, 1) else loss
+            self._charge_ledger(exact, mechanism.noise, label)
+        else:
+            self._pay(mechanism.noise)
         self._total = total
         release = Release(
             label,
@@ -132,6 +241,22 @@ class Account:
             loss,
         )
         self._releases.append(release)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Add to whatever is raised within that the ledger was charged, if it was."""
+        try:
+            yield
+        except BaseException as error:
+            if self._paid:
+                name = getattr(self.ledger, "dataset", type(self.ledger).__name__)
+                epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+                error.add_note(
+                    f"{self._owner or 'The fit'} failed after the ledger of {name!r} was charged "
+                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since noise may "
+                    "have been drawn from the data."
+                )
+            raise
 
     def report(self, estimator: str, *, secure: bool, empty: bool = False) -> PrivacyReport:
         """Return the report of all that was charged.
@@ -154,8 +279,9 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
+        rows = self.rows_per_group
         if self._total is None and empty:
-            return PrivacyReport(estimator, self.guarantee, (), PureLoss(0.0), secure)
+            return PrivacyReport(estimator, self.guarantee, (), PureLoss(0.0), secure, rows)
         if self._total is None:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged: list[Release] = []
@@ -172,4 +298,41 @@ class Account:
                 )
             else:
                 merged.append(release)
-        return PrivacyReport(estimator, self.guarantee, tuple(merged), self._total, secure)
+        return PrivacyReport(estimator, self.guarantee, tuple(merged), self._total, secure, rows)
+
+    @property
+    def _owner(self) -> str | None:
+        return None if self._estimator is None else type(self._estimator).__name__
+
+    def _of_unit(self, loss: Any) -> Any:
+        """Return a loss with respect to one row as one for groups, if the guarantee is for them."""
+        return loss if self.rows_per_group in (None, 1) else loss.for_group(self.rows_per_group)
+
+    def _pay(self, noise: str | None) -> None:
+        if not self._paid:
+            self._charge_ledger(self._planned, noise, "fit")
+
+    def _charge_ledger(self, cost: PrivacyLoss | None, noise: str | None, label: str) -> None:
+        if self.ledger is None:
+            return
+        # What is stated for the whole fit is stated once.
+        stated = (self.guarantee.epsilon, self.guarantee.delta)
+        self.ledger.charge(
+            f"{self._owner}.fit" if self._owner else label,
+            cost,
+            guarantee=None if self._paid else stated,
+            adjacency=self.guarantee.adjacency,
+            unit="record" if self.rows_per_group is None else "group",
+            mechanism=noise,
+            estimator=self._owner,
+            parameters=_parameters(self._estimator),
+        )
+        self._paid = True
+
+
+def _parameters(estimator: Any) -> dict[str, Any] | None:
+    """Return the constructor's parameters, without those that say nothing about the model."""
+    if not hasattr(estimator, "get_params"):
+        return None
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if name not in ("ledger", "random_state")}

@@ -7,13 +7,17 @@ from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["ADJACENCY", "SOURCE", "PrivacyReport", "Release"]
+__all__ = ["SOURCE", "PrivacyReport", "Release", "neighbours"]
 
-ADJACENCY = {
-    "replace_one": "two data sets are neighbours if one record of one is replaced by another "
-    "record; the number of records is public",
-    "add_remove": "two data sets are neighbours if one has one record more; the number of records "
-    "is private",
+NEIGHBOURS = {
+    ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
+    "another record; the number of records is public",
+    ("add_remove", "record"): "two data sets are neighbours if one has one record more; the number "
+    "of records is private",
+    ("replace_one", "group"): "two data sets are neighbours if the rows of one group have other "
+    "values; which rows belong to which group is public",
+    ("add_remove", "group"): "two data sets are neighbours if one has one group more, with all its "
+    "rows; the number of rows is private",
 }
 SOURCE = {
     True: "the operating system's cryptographic source",
@@ -75,6 +79,9 @@ class PrivacyReport:
     secure : bool
         Whether the noise came from the operating system's cryptographic source. If not, the
         guarantee does not hold against anyone who knows the seed.
+    rows_per_group : int or None, default=None
+        The most rows that were kept of each group, if the guarantee is for groups of rows; None if
+        it is for records.
 
     Examples
     --------
@@ -87,6 +94,7 @@ class PrivacyReport:
       counts: 1 x 10, iid_laplace, scale 2, 1-DP
       total: 1-DP
       adjacency: replace_one (two data sets are neighbours if ...
+      unit: a record (one row)
       randomness: the operating system's cryptographic source
     """
 
@@ -95,6 +103,12 @@ class PrivacyReport:
     releases: tuple[Release, ...]
     total: PrivacyLoss
     secure: bool
+    rows_per_group: int | None = None
+
+    @property
+    def unit(self) -> str:
+        """What is protected: "record" or "group"."""
+        return "record" if self.rows_per_group is None else "group"
 
     def __str__(self) -> str:
         lines = [f"{self.estimator}: {self._promise}"]
@@ -151,11 +165,37 @@ class PrivacyReport:
         ]
 
     def _facts(self) -> list[tuple[str, str]]:
-        adjacency = self.guarantee.adjacency
+        unit = "a record (one row)"
+        if self.rows_per_group is not None:
+            rows = f"{self.rows_per_group} row{'' if self.rows_per_group == 1 else 's'}"
+            unit = f"a group of rows (at most {rows} kept of each)"
         return [
-            ("adjacency", f"{adjacency} ({ADJACENCY[adjacency]})"),
+            ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
+            ("unit", unit),
             ("randomness", SOURCE[self.secure]),
         ]
+
+
+def neighbours(adjacency: str, unit: str) -> str:
+    """Return a neighbouring relation with what it means.
+
+    Parameters
+    ----------
+    adjacency : {"replace_one", "add_remove"}
+        The relation.
+    unit : {"record", "group"}
+        What it is about.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> neighbours("add_remove", "record")[:40]
+    'add_remove (two data sets are neighbours'
+    """
+    return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
 
 
 def _interval(low: float, high: float) -> str:

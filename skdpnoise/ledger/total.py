@@ -11,7 +11,7 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
-from skdpnoise.ledger.report import ADJACENCY, SOURCE, PrivacyReport
+from skdpnoise.ledger.report import SOURCE, PrivacyReport, neighbours
 from skdpnoise.privacy import (
     GaussianLoss,
     PrivacyGuarantee,
@@ -33,6 +33,10 @@ class TotalReport:
     with its whole budget, also where it left some of it unspent after looking at what it released:
     what is spent may then depend on the data, and only the budget is known in advance. A fit that
     released nothing counts nothing. A later fit may use what earlier ones released.
+
+    **Unit.** If all fits protect groups of rows, so does the total, provided that they were given
+    the same groups. A fit that protects the rows of a group, whatever their values, protects each
+    record too: together with fits that protect records the total is stated for a record.
 
     Prints as text, and as a table in notebooks.
 
@@ -63,6 +67,7 @@ class TotalReport:
       basic composition: (epsilon=2, delta=0)
       tight composition: (epsilon=2, delta=0), 2-DP
       adjacency: replace_one (two data sets are neighbours if ...
+      unit: a record (one row)
       randomness: the operating system's cryptographic source
     """
 
@@ -73,7 +78,7 @@ class TotalReport:
     @property
     def basic(self) -> PrivacyGuarantee | None:
         """Sums of ε and of δ; None if nothing was released."""
-        spent = [report.guarantee for _, report in self.steps if report.releases]
+        spent = [report.guarantee for _, report in self._spent]
         if not spent:
             return None
         epsilon, delta = sum(g.epsilon for g in spent), sum(g.delta for g in spent)
@@ -82,7 +87,7 @@ class TotalReport:
     @property
     def loss(self) -> PrivacyLoss:
         """The composition of the losses that the fits were allowed."""
-        spent = [allowed_loss(report) for _, report in self.steps if report.releases]
+        spent = [allowed_loss(report) for _, report in self._spent]
         return reduce(add, spent) if spent else PureLoss(0.0)
 
     @property
@@ -92,6 +97,17 @@ class TotalReport:
             return 0.0
         tight = self.loss.epsilon(self.delta)
         return min(tight, self.basic.epsilon) if self.basic.delta <= self.delta else tight
+
+    @property
+    def unit(self) -> str:
+        """What is protected: "group" if every fit that released something protects groups."""
+        units = {report.unit for _, report in self._spent}
+        return "group" if units == {"group"} else "record"
+
+    @property
+    def _spent(self) -> tuple[tuple[str, PrivacyReport], ...]:
+        """Fits that released something."""
+        return tuple(step for step in self.steps if step[1].releases)
 
     @property
     def secure(self) -> bool:
@@ -162,9 +178,17 @@ class TotalReport:
         adjacency = self.steps[0][1].guarantee.adjacency
         return [
             *facts,
-            ("adjacency", f"{adjacency} ({ADJACENCY[adjacency]})"),
+            ("adjacency", neighbours(adjacency, self.unit)),
+            ("unit", self._unit_in_words()),
             ("randomness", SOURCE[self.secure]),
         ]
+
+    def _unit_in_words(self) -> str:
+        if self.unit == "group":
+            return "a group of rows (if all fits were given the same groups)"
+        if any(report.unit == "group" for _, report in self._spent):
+            return "a record (fits whose unit is a group protect each of its records too)"
+        return "a record (one row)"
 
 
 def total_guarantee(
@@ -200,7 +224,7 @@ def total_guarantee(
     ------
     ValueError
         If there is no private step, a step reads the data unpaid, or steps have different
-        neighbouring relations.
+        neighbouring relations: different adjacencies, or under "add_remove" different units.
 
     Examples
     --------
@@ -246,6 +270,16 @@ def total_guarantee(
             "The 'estimators' parameter of total_guarantee must hold estimators with one "
             f"adjacency, since guarantees for different neighbours do not add. Got {listed}. Set "
             "the same adjacency= everywhere and fit again."
+        )
+    units = {report.unit for _, report in found if report.releases}
+    if len(units) > 1 and "add_remove" in relations:
+        # One record more in a group may take the place of another that was kept of it, which is
+        # not one step of this relation.
+        listed = ", ".join(f"{name}: a {report.unit}" for name, report in found)
+        raise ValueError(
+            "The 'estimators' parameter of total_guarantee must hold estimators with one unit "
+            "under adjacency='add_remove', since a guarantee for groups that come and go as a "
+            f"whole says less about one record. Got {listed}. Pass the same groups= to every fit."
         )
     if delta is None:
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)

@@ -178,6 +178,49 @@ class PureLoss:
         fraction = _fraction("PureLoss", fraction)
         return PureLoss(self.pure_epsilon * _rounded_down(fraction))
 
+    def per_row(self, rows: int) -> PureLoss:
+        """Return the loss with respect to one row that makes this one for groups of rows.
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss
+            ε over the number of rows, rounded down.
+
+        Examples
+        --------
+        >>> print(PureLoss(1.0).per_row(5))
+        0.2-DP
+        """
+        rows = check_count("PureLoss.per_row", "rows", rows)
+        return PureLoss(self.pure_epsilon * _rounded_down(1.0 / rows))
+
+    def for_group(self, rows: int) -> PureLoss:
+        """Return the loss for groups of so many rows, if this one is with respect to one row.
+
+        Neighbours that differ in a group are so many steps apart, and each step multiplies a
+        probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2).
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss
+
+        Examples
+        --------
+        >>> PureLoss(0.5).for_group(4)
+        PureLoss(pure_epsilon=2.0)
+        """
+        return PureLoss(self.pure_epsilon * check_count("PureLoss.for_group", "rows", rows))
+
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose.
 
@@ -325,6 +368,50 @@ class GaussianLoss:
         """
         fraction = _fraction("GaussianLoss", fraction)
         return GaussianLoss(self.mu * _rounded_down(math.sqrt(fraction)))
+
+    def per_row(self, rows: int) -> GaussianLoss:
+        """Return the loss with respect to one row that makes this one for groups of rows.
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        GaussianLoss
+            μ over the number of rows, rounded down.
+
+        Examples
+        --------
+        >>> print(GaussianLoss(1.0).per_row(5))
+        0.2-GDP
+        """
+        rows = check_count("GaussianLoss.per_row", "rows", rows)
+        return GaussianLoss(self.mu * _rounded_down(1.0 / rows))
+
+    def for_group(self, rows: int) -> GaussianLoss:
+        """Return the loss for groups of so many rows, if this one is with respect to one row.
+
+        Neighbours that differ in a group are so many steps apart, and trade-off functions of
+        successive steps compose: those of N(0, 1) against N(μ, 1) to one of N(0, 1) against
+        N(mμ, 1) (Dong, Roth and Su, Theorem 2.14).
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        GaussianLoss
+
+        Examples
+        --------
+        >>> GaussianLoss(0.5).for_group(4)
+        GaussianLoss(mu=2.0)
+        """
+        return GaussianLoss(self.mu * check_count("GaussianLoss.for_group", "rows", rows))
 
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose.

@@ -20,7 +20,8 @@ def test_text_names_guarantee_releases_total_adjacency_and_randomness():
     assert lines[1] == "  counts: 2 x 10, iid_laplace, scale 1 to 2.5, 1-DP"
     assert lines[2] == "  total: 1-DP"
     assert "replaced by another record" in lines[3]
-    assert "cryptographic" in lines[4]
+    assert lines[4] == "  unit: a record (one row)"
+    assert "cryptographic" in lines[5]
 
 
 def test_a_known_seed_is_said_to_void_the_guarantee():
@@ -40,3 +41,18 @@ def test_html_escapes_what_it_shows():
 def test_the_report_cannot_be_changed():
     with pytest.raises(AttributeError):
         _report().secure = True
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_guarantee_for_groups_says_so(adjacency):
+    release = Release("counts", "iid_laplace", 1, 1, (1.0, 1.0), PureLoss(1.0))
+    guarantee = PrivacyGuarantee(1.0, 0.0, adjacency)
+    for rows, words in ((1, "at most 1 row kept"), (7, "at most 7 rows kept")):
+        report = PrivacyReport("Example", guarantee, (release,), PureLoss(1.0), True, rows)
+        assert report.unit == "group"
+        assert f"unit: a group of rows ({words} of each)" in str(report)
+        assert words in report._repr_html_()
+        assert "one group" in str(report)
+    record = PrivacyReport("Example", guarantee, (release,), PureLoss(1.0), True)
+    assert record.unit == "record"
+    assert "group" not in str(record)

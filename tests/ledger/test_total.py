@@ -26,11 +26,11 @@ X = rng.normal(size=(2000, 3))
 Y = X[:, 0] > 0.0
 
 
-def _report(epsilon=1.0, delta=0.0, total=None, adjacency="replace_one", secure=True):
+def _report(epsilon=1.0, delta=0.0, total=None, adjacency="replace_one", secure=True, rows=None):
     total = PureLoss(epsilon) if total is None else total
     release = Release("counts", "iid_laplace", 1, 1, (1.0, 1.0), total)
     guarantee = PrivacyGuarantee(epsilon, delta, adjacency)
-    return PrivacyReport("Test", guarantee, (release,), total, secure)
+    return PrivacyReport("Test", guarantee, (release,), total, secure, rows)
 
 
 class _Fitted:
@@ -178,3 +178,33 @@ def test_different_neighbours_and_nothing_private_are_refused():
         total_guarantee(BoundsClipper())
     with pytest.raises(ValueError, match="must hold a fitted private estimator"):
         total_guarantee()
+
+
+def test_fits_for_groups_make_a_total_for_groups_and_with_others_one_for_records():
+    groups, other = _Fitted(_report(0.3, rows=2)), _Fitted(_report(0.4, rows=5))
+    record = _Fitted(_report(0.5))
+    total = total_guarantee(groups, other)
+    assert total.unit == "group"
+    assert total.epsilon == pytest.approx(0.7)
+    assert "unit: a group of rows (if all fits were given the same groups)" in str(total)
+    assert "rows of one group" in str(total)
+    mixed = total_guarantee(groups, record)
+    assert mixed.unit == "record"
+    assert mixed.epsilon == pytest.approx(0.8)
+    assert "unit: a record (fits whose unit is a group protect each of its records too)" in str(
+        mixed
+    )
+    assert "one group" not in str(mixed)
+    assert "unit: a record (one row)" in str(total_guarantee(record, record))
+
+
+def test_records_and_groups_that_come_and_go_do_not_mix():
+    groups = _Fitted(_report(0.3, adjacency="add_remove", rows=1))
+    record = _Fitted(_report(0.5, adjacency="add_remove"))
+    with pytest.raises(ValueError, match=r"1: a group, 2: a record. Pass the same groups="):
+        total_guarantee(groups, record)
+    assert total_guarantee(groups, groups).unit == "group"
+    # A fit that released nothing has nothing to mix.
+    scaler = DPMinMaxScaler(feature_bounds=(-5.0, 5.0), adjacency="add_remove").fit(X)
+    assert total_guarantee(groups, scaler).unit == "group"
+    assert total_guarantee(scaler).unit == "record"

@@ -110,3 +110,27 @@ def test_losses_refuse_what_makes_no_sense(kind):
 
 def test_losses_print_as_what_they_are():
     assert (str(PureLoss(0.25)), repr(GaussianLoss(0.5))) == ("0.25-DP", "GaussianLoss(mu=0.5)")
+
+
+@pytest.mark.parametrize(
+    "loss", [PureLoss(1.0), PureLoss(0.3), GaussianLoss(1.0), GaussianLoss(2.7)]
+)
+def test_the_share_of_a_row_never_makes_more_than_the_loss_of_a_group(loss):
+    for rows in range(1, 200):
+        group = loss.per_row(rows).for_group(rows)
+        size = "mu" if isinstance(loss, GaussianLoss) else "pure_epsilon"
+        assert getattr(group, size) <= getattr(loss, size)
+        assert getattr(group, size) == pytest.approx(getattr(loss, size), rel=1e-11)
+        assert loss.for_group(rows) == type(loss)(getattr(loss, size) * rows)
+    assert loss.per_row(1) == loss.for_group(1) == loss
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises((ValueError, TypeError), match="rows"):
+            loss.per_row(wrong)
+        with pytest.raises((ValueError, TypeError), match="rows"):
+            loss.for_group(wrong)
+
+
+def test_a_group_costs_what_its_rows_cost_one_after_another():
+    """A pure loss of m steps is the sum; a Gaussian one more than m independent releases."""
+    assert PureLoss(0.25).for_group(4) == PureLoss(0.25).compose(4)
+    assert GaussianLoss(0.25).for_group(4) == GaussianLoss(0.25).compose(16)

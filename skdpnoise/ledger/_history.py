@@ -1,0 +1,69 @@
+"""What had been spent after each charge, and the card of a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from skdpnoise.ledger.charge import Charge, LedgerTotal, bar, card
+from skdpnoise.ledger.composition import Composition
+
+__all__ = ["ledger_card", "spent_after_each"]
+
+_POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
+_SHOWN = 5
+
+
+def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
+    """Return the tight ε after each charge; between computed ones that of the next."""
+    if not charges:
+        return []
+    kinds = len({charge.loss for charge in charges})
+    points = _POINTS if kinds <= _MANY else _POINTS_OF_MANY
+    ends = np.unique(np.linspace(1, len(charges), min(points, len(charges))).round().astype(int))
+    total, spent, last = Composition(), [], 0.0
+    start = 0
+    for end in ends:
+        for charge in charges[start:end]:
+            total.add(charge.loss, charge.guarantee)
+        # A later one may be computed more tightly.
+        last = max(last, total.epsilon(delta, near=max(last, 0.1)))
+        spent += [last] * (int(end) - start)
+        start = int(end)
+    return spent
+
+
+def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]) -> str:
+    """Return the card of a ledger, in HTML."""
+    cell = 'style="text-align:left;padding:2px 10px"'
+    head = ("", "time", "label", "estimator", "mechanism", "cost", "who")
+    rows = "".join(
+        "<tr>"
+        + "".join(
+            f"<td {cell}>{escape(value or '')}</td>"
+            for value in (
+                str(c.number),
+                f"{c.time:%Y-%m-%d %H:%M}",
+                c.label,
+                c.estimator,
+                c.mechanism,
+                c.cost,
+                c.who,
+            )
+        )
+        + "</tr>"
+        for c in last[-_SHOWN:]
+    )
+    table = (
+        '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
+        + "".join(f"<th {cell}>{title}</th>" for title in head)
+        + f"</tr>{rows}</table>"
+    )
+    facts = "".join(
+        f"<div><b>{escape(key)}:</b> {escape(text)}</div>"
+        for key, text in [*total.facts(), ("protected", f"one {unit}")]
+    )
+    share = min(1.0, total.spent / total.guarantee.epsilon)
+    return card(f"Ledger of {name}: {total.headline}", bar(share) + facts + (table if last else ""))

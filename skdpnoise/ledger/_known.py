@@ -1,0 +1,76 @@
+"""What a process has read of a ledger so far, so that a charge reads only what is new."""
+
+from __future__ import annotations
+
+import json
+import threading
+import warnings
+from datetime import datetime, timedelta
+
+from skdpnoise.ledger._storage import Row, Transaction, now
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
+
+__all__ = ["Known"]
+
+_SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
+
+
+class Known:
+    """The composition of the charges up to a number."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.number, self.token, self.time = 0, "", ""
+        self.composition = Composition()
+        self.refused: dict[str, str] = {}  # losses that did not fit, and why, until more is charged
+
+    def read(self, transaction: Transaction, shown: str | None) -> None:
+        """Read the charges since the last time, from within a transaction."""
+        if self.number == 0:
+            summary = transaction.summary()
+            if summary is not None:
+                self.number, self.token, self.time, text = summary
+                self.composition = Composition.from_json(json.loads(text))
+        rows = transaction.rows(max(self.number - 1, 0))
+        if self.number:
+            # The last known charge is read again: whatever came before it is still there then.
+            if not rows or rows[0].token != self.token:
+                raise LedgerStorageError(
+                    f"Charge {self.number}, which the ledger has read before, is no longer in "
+                    f"{shown}: the storage was replaced, perhaps by an older copy of it. Nothing "
+                    "was charged. Open the ledger again to go on with what is there now."
+                )
+            rows = rows[1:]
+        if not rows:
+            return
+        total = self.composition.copy()
+        for row in rows:
+            total.add(decode_loss(row.loss), (row.epsilon, row.delta))
+            total.unsummarised += 1
+        self.extend(total, rows[-1])
+
+    def extend(self, total: Composition, row: Row) -> None:
+        """Go on to a composition that ends with a charge."""
+        self.composition = total
+        self.number, self.token, self.time = row.number, row.token, row.time
+        self.refused.clear()
+
+    def warn_of_the_clock(self) -> None:
+        """Warn if the time is earlier than that of the last charge."""
+        behind = _behind(self.time)
+        if behind > _SKEW:
+            warnings.warn(
+                f"The clock is {behind} behind the last charge of the ledger. The charge is kept "
+                "with the time of that one; what is promised does not depend on the clock. Set "
+                "the clock of this machine.",
+                LedgerWarning,
+                stacklevel=6,
+            )
+
+
+def _behind(last: str) -> timedelta:
+    if not last:
+        return timedelta(0)
+    return datetime.fromisoformat(last) - datetime.fromisoformat(now())

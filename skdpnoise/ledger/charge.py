@@ -1,0 +1,244 @@
+"""What a ledger tells: single charges, and what they make together."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from skdpnoise.ledger._storage import Row
+from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
+
+__all__ = ["Charge", "LedgerTotal"]
+
+_LONG = 64  # entries of an array that are still written down
+_TEXT = 300  # characters of a text
+
+
+@dataclass(frozen=True)
+class Charge:
+    """One entry of a ledger; it holds public facts only.
+
+    Parameters
+    ----------
+    number : int
+        1 for the first charge of the data set.
+    time : datetime
+        When it was charged, in UTC.
+    label : str
+        What was charged for.
+    estimator : str or None
+        Class of the estimator.
+    mechanism : str or None
+        Name of the noise.
+    loss : PrivacyLoss
+        What it costs, as the tight total counts it.
+    guarantee : tuple of float
+        ε and δ as basic composition counts them.
+    who : str or None
+        Who charged, if that was said.
+    parameters : dict
+        Parameters of the estimator; long arrays by their shape.
+    token : str
+        Unlike that of every other charge.
+
+    Examples
+    --------
+    >>> from skdpnoise.ledger import PrivacyLedger
+    >>> from skdpnoise.privacy import PureLoss
+    >>> charge = PrivacyLedger("trips", 1.0, 0.0).charge("counts", PureLoss(0.25))
+    >>> print(charge)
+    1. counts: 0.25-DP
+    """
+
+    number: int
+    time: datetime
+    label: str
+    estimator: str | None
+    mechanism: str | None
+    loss: PrivacyLoss
+    guarantee: tuple[float, float]
+    who: str | None
+    parameters: dict[str, Any] = field(hash=False)
+    token: str
+
+    @property
+    def cost(self) -> str:
+        """The loss in a few words, without computing."""
+        pure = isinstance(self.loss, NumericLoss) and self.loss.pure_epsilon == math.inf
+        return repr(self.loss) if pure else str(self.loss)
+
+    def __str__(self) -> str:
+        by = f" ({self.estimator})" if self.estimator else ""
+        return f"{self.number}. {self.label}{by}: {self.cost}"
+
+    @classmethod
+    def of(cls, row: Row) -> Charge:
+        """Return the charge that a storage holds."""
+        return cls(
+            row.number,
+            datetime.fromisoformat(row.time),
+            row.label,
+            row.estimator,
+            row.mechanism,
+            decode_loss(row.loss),
+            (row.epsilon, row.delta),
+            row.who,
+            json.loads(row.parameters),
+            row.token,
+        )
+
+
+@dataclass(frozen=True)
+class LedgerTotal:
+    r"""What all charges of a ledger promise together.
+
+    Prints as text, and as a card in notebooks.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        The budget.
+    n_charges : int
+        How many charges there are.
+    loss : PrivacyLoss
+        Their composition.
+    epsilon : float
+        By tight composition, at the δ of the budget.
+    basic : tuple of float
+        Sums of ε and of δ of the charges.
+    adaptive_epsilon : float
+        The ε that holds at the δ of the budget also if losses were chosen by looking at results;
+        infinity if no rule says so.
+    adaptive : bool, default=False
+        Whether the ledger counts so.
+
+    Examples
+    --------
+    >>> from skdpnoise.ledger import PrivacyLedger
+    >>> from skdpnoise.privacy import PureLoss
+    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6)
+    >>> for _ in range(100):
+    ...     charge = ledger.charge("counts", PureLoss(0.03))
+    >>> print(ledger.total())
+    100 charges of the budget (epsilon=2, delta=1e-06), replace_one
+      tight composition: epsilon=1.269, left 0.7309
+      losses chosen by looking: epsilon=1.65
+      basic composition: epsilon=3, delta=0
+    """
+
+    guarantee: PrivacyGuarantee
+    n_charges: int
+    loss: PrivacyLoss
+    epsilon: float
+    basic: tuple[float, float]
+    adaptive_epsilon: float
+    adaptive: bool = False
+
+    @property
+    def left(self) -> float:
+        """ε of the budget that is left, at least 0."""
+        return max(0.0, self.guarantee.epsilon - self.spent)
+
+    @property
+    def spent(self) -> float:
+        """ε that counts against the budget: tight, or the one that allows for looking."""
+        return self.adaptive_epsilon if self.adaptive else self.epsilon
+
+    def __str__(self) -> str:
+        lines = [self.headline]
+        lines += [f"  {name}: {text}" for name, text in self.facts()]
+        return "\n".join(lines)
+
+    @property
+    def headline(self) -> str:
+        """How many charges there are, and of what budget."""
+        g = self.guarantee
+        budget = f"the budget (epsilon={g.epsilon:.6g}, delta={g.delta:.6g}), {g.adjacency}"
+        return f"{self.n_charges} charge{'' if self.n_charges == 1 else 's'} of {budget}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the three totals as names and texts."""
+        epsilon, delta = self.basic
+        left = f", left {self.left:.4g}"
+        return [
+            ("tight composition", f"epsilon={self.epsilon:.4g}{'' if self.adaptive else left}"),
+            (
+                "losses chosen by looking",
+                f"epsilon={self.adaptive_epsilon:.4g}{left if self.adaptive else ''}",
+            ),
+            ("basic composition", f"epsilon={epsilon:.4g}, delta={delta:.4g}"),
+        ]
+
+    def _repr_html_(self) -> str:
+        """Return the total as a card, for notebooks."""
+        share = min(1.0, self.spent / self.guarantee.epsilon)
+        facts = "".join(
+            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self.facts()
+        )
+        return card(self.headline, bar(share) + facts)
+
+
+def card(head: str, body: str) -> str:
+    """Return HTML in the frame that all cards have."""
+    return (
+        '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
+        'max-width:60em;font-family:sans-serif;font-size:90%">'
+        f"<div><b>{escape(head)}</b></div>{body}</div>"
+    )
+
+
+def bar(share: float) -> str:
+    """Return a bar in HTML, filled by a share."""
+    return (
+        f'<div role="img" aria-label="{share:.0%} spent" style="background:#ddd;border-radius:4px;'
+        'height:12px;margin:8px 0"><div style="background:#1f77b4;border-radius:4px;height:12px;'
+        f'width:{100.0 * share:.1f}%"></div></div>'
+    )
+
+
+def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
+    """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
+    return json.dumps(
+        {
+            str(name): _stored(value, secret=str(name).endswith("random_state"))
+            for name, value in (parameters or {}).items()
+            if str(name).rpartition("__")[2] != "ledger"
+        }
+    )
+
+
+def _stored(value: Any, *, secret: bool = False) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if secret:
+        return "a seed, which is not written down"
+    if isinstance(value, int | str):
+        return _short(value) if isinstance(value, str) else value
+    if isinstance(value, float):
+        return value if value - value == 0.0 else repr(value)
+    shape = getattr(value, "shape", None)
+    if shape == () and hasattr(value, "item"):
+        return _stored(value.item())
+    if isinstance(shape, tuple):
+        kind = type(value).__name__
+        if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
+            dtype = getattr(value, "dtype", None)
+            return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
+        return _stored(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset | dict):
+        if len(value) > _LONG:
+            return f"{type(value).__name__} of {len(value)}"
+        if isinstance(value, dict):
+            return {str(key): _stored(item) for key, item in value.items()}
+        return [_stored(item) for item in value]
+    return _short(repr(value))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."

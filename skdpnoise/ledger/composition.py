@@ -1,0 +1,331 @@
+r"""What many charges cost together, kept so that one more is judged without looking at the rest.
+
+**Losses fixed in advance.** Every loss here is dominated by a pair of distributions: a noise family
+at a shift, randomised response at ε (Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3), a
+normal shift at μ. Dominating pairs compose (Zhu, Dong and Wang, AISTATS 2022, Theorem 10), also if
+each mechanism is chosen after looking at what earlier ones released, as long as the losses
+themselves are not. So
+
+.. math:: \delta(e) = E\left(1 - e^{e - \sum_i L_i}\right)_+ \le \delta
+
+at the e = ε of the budget is what a charge must leave true. Also if the losses *are* chosen by
+looking, that test is exact where all are pure and δ = 0, or all are Gaussian.
+
+**Losses chosen by looking** (``adaptive=True``). Two rules hold then, and so does their union. Each
+charge must leave one of these true:
+
+A. :math:`\sum_i \varepsilon_i \le \varepsilon` (Rogers, Roth, Ullman and Vadhan, NeurIPS 2016,
+   Theorem 3.6);
+B. :math:`\sum_i \mu_i^2 \le \mu^2` with μ the largest for which μ-Gaussian privacy implies the
+   budget (Smith and Thakurta, arXiv:2210.17520, Theorem 1). An ε-private release is μ-Gaussian
+   private with :math:`\mu = 2 \Phi^{-1}(e^{\varepsilon} / (1 + e^{\varepsilon}))`: its trade-off
+   curve consists of the chords of the Gaussian one to the common fixed point, and that is convex
+   (Dong, Roth and Su, arXiv:1905.02383, Definition 2.6 and Proposition 2.5).
+
+*The union.* Both sums only grow, so a path of releases ends with A true, or with B true from its
+first charge to its last. Where A is true at the end, the privacy loss of the path is at most ε and
+it contributes nothing to :math:`E(1 - e^{\varepsilon - L})_+`. The other paths are paths of the
+same analyst cut off by rule B alone, and that one contributes at most δ in all.
+
+All sums round up, and ε is read as the decimal number it is written as: three charges of 0.1 make
+0.3. Where a curve comes with more than 512 different shifts, they are rounded up to 512 a doubling:
+the total ε rises by less than 0.1 percent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.ledger._terms import SUMS, Groups, arrays, on_grid, parts_of
+from skdpnoise.ledger.encoding import terms_from_json, terms_to_json
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossCurve,
+    NormalShift,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    PureLoss,
+    gdp_delta,
+    gdp_epsilon,
+    gdp_mu,
+)
+from skdpnoise.privacy.numeric import bounds_near, composed_delta
+
+__all__ = ["Composition"]
+
+_MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
+_ROUNDING = 1e-15
+_FORMAT = 1
+_SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
+
+
+class Composition:
+    """The sum of many losses, in a few dozen numbers.
+
+    Examples
+    --------
+    >>> total = Composition()
+    >>> for _ in range(400):
+    ...     total.add(PureLoss(0.05), (0.05, 0.0))
+    >>> total.basic, round(total.epsilon(1e-6), 2)
+    ((20.0, 0.0), 4.86)
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.pure = Decimal(0)  # sum of ε
+        self.normal = Decimal(0)  # sum of μ² of normal shifts
+        self.squares = Decimal(0)  # sum of μ² of Gaussian bounds of everything
+        self.basic_epsilon, self.basic_delta = Decimal(0), Decimal(0)
+        self.terms: dict[LossCurve, dict[float, int]] = {}  # all but normal shifts
+        self.only: PrivacyLoss | None = None  # while there is one: its own curve is the tightest
+        self.anchor: Anchor | None = None
+        self.since = Decimal(0)  # sum of ε of all but normal shifts since the anchor
+        self.unsummarised = 0  # charges since it was last written down
+        self._groups: Groups | None = None
+
+    def copy(self) -> Composition:
+        """Return another one with the same sums."""
+        other = Composition()
+        other.__dict__.update(self.__dict__)
+        other.terms = {curve: dict(shifts) for curve, shifts in self.terms.items()}
+        return other
+
+    def with_one_more(self, loss: PrivacyLoss, guarantee: tuple[float, float]) -> Composition:
+        """Return another one with one more loss."""
+        other = self.copy()
+        other.add(loss, guarantee)
+        other.unsummarised += 1
+        return other
+
+    def add(self, loss: PrivacyLoss, guarantee: tuple[float, float], times: int = 1) -> None:
+        """Add a loss.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+        guarantee : tuple of float
+            ε and δ for the basic sums.
+        times : int, default=1
+        """
+        bounded, normal, squares, terms = parts_of(loss)
+        pure = bounded if normal == 0 else Decimal("Infinity")
+        epsilon, delta = (Decimal(repr(x)) for x in guarantee)
+        for name, value in (
+            ("pure", pure),
+            ("since", bounded),
+            ("normal", normal),
+            ("squares", squares),
+            ("basic_epsilon", epsilon),
+            ("basic_delta", delta),
+        ):
+            if value:
+                added = SUMS.multiply(value, Decimal(times))
+                setattr(self, name, SUMS.add(getattr(self, name), added))
+        for curve, shift, count in terms:
+            self._put(curve, shift, count * times)
+        self.only = loss if self.count == 0 and times == 1 else None
+        self.count += times
+        self._groups = None
+
+    def _put(self, curve: LossCurve, shift: float, count: int) -> None:
+        shifts = self.terms.setdefault(curve, {})
+        if shift not in shifts and len(shifts) >= _MANY:
+            shift = on_grid(shift)
+        if shift not in shifts and len(shifts) == _MANY - 1:
+            merged: dict[float, int] = {}
+            for known, number in [*shifts.items(), (shift, 0)]:
+                up = on_grid(known)
+                merged[up] = merged.get(up, 0) + number
+            shifts, shift = merged, on_grid(shift)
+            self.terms[curve] = shifts
+        shifts[shift] = shifts.get(shift, 0) + count
+
+    @property
+    def mu(self) -> float:
+        """μ of all normal shifts together."""
+        return _root(self.normal)
+
+    @property
+    def basic(self) -> tuple[float, float]:
+        """Sums of ε and of δ of the guarantees, rounded up."""
+        return _up(self.basic_epsilon), min(1.0, _up(self.basic_delta))
+
+    def loss(self, epsilon: float) -> PrivacyLoss:
+        """Return the composed loss, in the form that is smallest around an ε."""
+        if self.only is not None:
+            return self.only
+        if not self.terms:
+            return GaussianLoss(self.mu) if self.normal else PureLoss(0.0)
+        if self.pure <= Decimal(repr(epsilon)):
+            return PureLoss(_up(self.pure))
+        terms = [(c, s, n) for c, shifts in self.terms.items() for s, n in shifts.items()]
+        if self.normal:
+            terms.append((NormalShift(), self.mu, 1))
+        return NumericLoss(tuple(terms))
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound of δ at an ε ≥ 0."""
+        if self.pure <= Decimal(repr(epsilon)):
+            return 0.0
+        if self.only is not None:
+            return self.only.delta(epsilon)
+        if not self.terms:
+            return gdp_delta(self.mu, epsilon)
+        return composed_delta(self.groups(), epsilon)
+
+    def epsilon(self, delta: float, near: float = 1.0) -> float:
+        """Return a tight ε for a δ, rounded up; a guess of it makes that faster."""
+        pure = _up(self.pure)
+        if delta == 0.0 or pure == 0.0:
+            return pure
+        if self.only is not None:
+            return min(pure, self.only.epsilon(delta))
+        if not self.terms:
+            return gdp_epsilon(self.mu, delta)
+        return min(pure, _smallest_epsilon(self.groups(), delta, near))
+
+    def about(self, budget: PrivacyGuarantee, *, adaptive: bool) -> float:
+        """Return what counts against a budget, at once rather than precisely."""
+        if adaptive or budget.delta == 0.0 or not self.terms:
+            rule = self.adaptive_epsilon if adaptive else self.epsilon
+            return rule(budget.delta)
+        bound = bounds_near(self.groups(), budget.delta, budget.epsilon, coarse=True)[1]
+        return min(_up(self.pure), bound)
+
+    def adaptive_epsilon(self, delta: float) -> float:
+        """Return the ε that holds however the losses were chosen; infinity if no rule applies."""
+        pure = _up(self.pure)
+        if delta == 0.0 or not self.squares.is_finite():
+            return pure
+        return min(pure, gdp_epsilon(_root(self.squares), delta))
+
+    def fits(self, budget: PrivacyGuarantee, *, adaptive: bool) -> bool:
+        """Return whether this is within a budget; see the head of this file for the rules."""
+        epsilon, delta = budget.epsilon, budget.delta
+        if self.pure <= Decimal(repr(epsilon)):
+            return True
+        if delta == 0.0:
+            return False
+        if adaptive:
+            return self.squares <= Decimal(gdp_mu(epsilon, delta)) ** 2
+        if self.only is not None or not self.terms:
+            return self.delta(epsilon) <= delta
+        if self.anchor is not None and self.anchor.covers(self):
+            return True
+        return self._fits_by_numbers(epsilon, delta)
+
+    def groups(self) -> Groups:
+        """Return curves, shifts in increasing order and counts."""
+        if self._groups is None:
+            self._groups = self._groups_with(self.normal)
+        return self._groups
+
+    def _groups_with(self, normal: Decimal) -> Groups:
+        groups = arrays(self.terms)
+        if normal:
+            groups.append((NormalShift(), np.array([_root(normal)]), np.ones(1)))
+        return groups
+
+    def _fits_by_numbers(self, epsilon: float, delta: float) -> bool:
+        anchor = None
+        if self.normal:  # room for normal shifts to come, a share of what was left last time
+            share = 0.5 if self.anchor is None else float(self.anchor.slack) / epsilon
+            if share > 4e-3:
+                room = SUMS.multiply(self.normal, Decimal(1.0 + 0.5 * share))
+                anchor = Anchor.found(self._groups_with(room), epsilon, delta, room)
+        if anchor is None:
+            anchor = Anchor.found(self.groups(), epsilon, delta, self.normal)
+        if anchor is None:
+            return composed_delta(self.groups(), epsilon) <= delta
+        self.anchor, self.since = anchor, Decimal(0)
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all sums as JSON, exactly."""
+        terms = [(c, s, n) for c, shifts in self.terms.items() for s, n in shifts.items()]
+        anchor = self.anchor
+        return {
+            "format": _FORMAT,
+            "count": self.count,
+            **{name: str(getattr(self, name)) for name in _SUM_NAMES},
+            "terms": terms_to_json(terms),
+            "anchor": None if anchor is None else [str(anchor.slack), str(anchor.normal)],
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Composition:
+        """Return what :meth:`to_json` wrote."""
+        total = cls()
+        total.count = stored["count"]
+        for name in _SUM_NAMES:
+            setattr(total, name, Decimal(stored[name]))
+        for curve, shift, count in terms_from_json(stored["terms"]):
+            total.terms.setdefault(curve, {})[shift] = count
+        if stored["anchor"] is not None:
+            total.anchor = Anchor(*map(Decimal, stored["anchor"]))
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A bound that was computed once and covers what comes after it, for a while.
+
+    What had been spent, with normal shifts of `normal` in all, stays within the δ of the budget at
+    its ε less `slack`. So whatever adds at most `slack` of pure loss, and normal shifts that stay
+    below `normal`, fits.
+    """
+
+    slack: Decimal
+    normal: Decimal
+
+    def covers(self, total: Composition) -> bool:
+        return total.since <= self.slack and total.normal <= self.normal
+
+    @classmethod
+    def found(cls, groups: Groups, epsilon: float, delta: float, normal: Decimal) -> Anchor | None:
+        """Return the bound for a composition, or None if it is not seen to fit."""
+        at, smallest = bounds_near(groups, delta, epsilon, coarse=True)
+        if at > delta:
+            return None
+        slack = max(Decimal(0), Decimal(repr(epsilon)) - Decimal(repr(smallest)))
+        return cls(slack, normal)
+
+
+def _up(value: Decimal) -> float:
+    """Return the float that is written as the value, or else the next one above it."""
+    number = float(value)
+    return number if Decimal(repr(number)) >= value else math.nextafter(number, math.inf)
+
+
+def _root(square: Decimal) -> float:
+    return math.sqrt(square) * (1.0 + _ROUNDING)
+
+
+def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
+    """Return the ε of a δ, rounded up; infinity if there is none below a million."""
+    best = math.inf
+    for _ in range(100):
+        found = bounds_near(groups, delta, near, coarse=True)[1]
+        best = min(best, found)
+        close = abs(found - near) <= 0.2 * near < math.inf
+        if (close and found != near) or best <= 1e-6 or near > 1e6:
+            break
+        if found == math.inf:
+            near *= 2.0
+        else:  # where the loss ends before, it is all below
+            near = 0.8 * near if found == near else max(found, 0.1 * near)
+    if best == math.inf:
+        return best
+    if best <= 1e-6 and composed_delta(groups, 0.0) <= delta:
+        return 0.0
+    best = min(best, bounds_near(groups, delta, best)[1])
+    while composed_delta(groups, best) > delta:  # two bounds: what is said holds by both
+        best *= 1.0 + 1e-6
+    return best

@@ -1,0 +1,187 @@
+"""Losses as text and back, exactly: what a ledger writes down must compose as tightly later."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.noises import get_noise, noise_names
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossCurve,
+    NormalShift,
+    NumericLoss,
+    PrivacyLoss,
+    PureLoss,
+    RandomisedResponse,
+)
+
+__all__ = ["decode_loss", "encode_loss"]
+
+# Curves that are no noise family, by the name they are stored under: a name never changes.
+CURVES: dict[str, type] = {
+    "randomised_response": RandomisedResponse,
+    "normal_shift": NormalShift,
+}
+
+
+def encode_loss(loss: PrivacyLoss) -> str:
+    """Return a loss as JSON text, to the last bit.
+
+    Parameters
+    ----------
+    loss : PureLoss, GaussianLoss or NumericLoss
+        Its curves must be noise families, or others that this module knows.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    TypeError
+        If the loss, or one of its curves, is of an unknown kind.
+
+    Examples
+    --------
+    >>> encode_loss(PureLoss(0.1))
+    '{"kind": "pure", "epsilon": 0.1}'
+    """
+    return json.dumps(_loss_to_json(loss))
+
+
+@lru_cache(maxsize=4096)
+def decode_loss(text: str) -> PrivacyLoss:
+    """Return the loss that a text stands for.
+
+    Parameters
+    ----------
+    text : str
+        Of :func:`encode_loss`.
+
+    Returns
+    -------
+    PrivacyLoss
+
+    Raises
+    ------
+    ValueError
+        If the text is no loss, or one of a kind that this version does not know.
+
+    Examples
+    --------
+    >>> decode_loss(encode_loss(GaussianLoss(0.1) + PureLoss(0.3))).terms
+    ((RandomisedResponse(), 0.3, 1), (NormalShift(), 0.1..., 1))
+    """
+    return _loss_from_json(json.loads(text))
+
+
+def _loss_to_json(loss: object) -> dict[str, Any]:
+    if isinstance(loss, PureLoss):
+        return {"kind": "pure", "epsilon": loss.pure_epsilon}
+    if isinstance(loss, GaussianLoss):
+        return {"kind": "gaussian", "mu": loss.mu}
+    if isinstance(loss, NumericLoss):
+        return {"kind": "numeric", "terms": terms_to_json(loss.terms)}
+    raise TypeError(
+        "The 'loss' parameter of encode_loss must be a PureLoss, a GaussianLoss or a NumericLoss. "
+        f"Got {type(loss).__name__} instead; loss.numeric() may be one."
+    )
+
+
+def _loss_from_json(stored: dict[str, Any]) -> PrivacyLoss:
+    kind = stored.get("kind")
+    if kind == "pure":
+        return PureLoss(stored["epsilon"])
+    if kind == "gaussian":
+        return GaussianLoss(stored["mu"])
+    if kind == "numeric":
+        terms = tuple(terms_from_json(stored["terms"]))
+        loss = NumericLoss(terms)
+        object.__setattr__(loss, "terms", terms)  # as they were: merged, and rounded up once
+        return loss
+    raise ValueError(
+        f"The stored loss is of the kind {kind!r}, which this version of skdpnoise does not know. "
+        "Install the version that wrote it, or a newer one."
+    )
+
+
+def terms_to_json(terms: Any) -> list[list[Any]]:
+    """Return terms grouped by curve: ``[curve, shifts, counts]``."""
+    grouped: dict[LossCurve, tuple[list[float], list[int]]] = {}
+    for curve, shift, count in terms:
+        shifts, counts = grouped.setdefault(curve, ([], []))
+        shifts.append(shift)
+        counts.append(count)
+    return [[_to_json(curve), *columns] for curve, columns in grouped.items()]
+
+
+def terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int]]:
+    """Return the terms of :func:`terms_to_json`."""
+    return [
+        (curve, shift, count)
+        for curve, shifts, counts in ((_from_json(c), s, n) for c, s, n in stored)
+        for shift, count in zip(shifts, counts, strict=True)
+    ]
+
+
+def _to_json(value: object) -> Any:
+    """Return a field of a curve, or a curve: its name and what differs from the defaults."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    if isinstance(value, PureLoss | GaussianLoss | NumericLoss):
+        return _loss_to_json(value)
+    kind: Any = type(value)
+    name = _curve_name(kind)
+    fields = {
+        field.name: _to_json(getattr(value, field.name))
+        for field in dataclasses.fields(value)  # type: ignore[arg-type]
+        if field.init
+    }
+    return {"curve": name, **fields}
+
+
+def _from_json(stored: Any) -> Any:
+    if isinstance(stored, list):
+        return tuple(_from_json(item) for item in stored)
+    if not isinstance(stored, dict):
+        return stored
+    if "kind" in stored:
+        return _loss_from_json(stored)
+    fields = {name: _from_json(value) for name, value in stored.items() if name != "curve"}
+    return _curve_class(stored["curve"])(**fields)
+
+
+@lru_cache(maxsize=256)
+def _curve_name(kind: Any) -> str:
+    named = {known: name for name, known in CURVES.items()}
+    if kind in named:
+        return named[kind]
+    for name in noise_names():
+        if type(get_noise(name)) is kind and dataclasses.is_dataclass(kind):
+            return f"noise:{name}"
+    raise TypeError(
+        f"A ledger cannot write down a loss with the curve {kind.__name__}: it knows the noise "
+        f"families ({', '.join(noise_names())}) and {', '.join(CURVES)}. Register the curve's "
+        "class as a noise family, or charge a bound such as PureLoss or GaussianLoss."
+    )
+
+
+def _curve_class(name: str) -> type:
+    if name in CURVES:
+        return CURVES[name]
+    prefix, _, family = name.partition(":")
+    if prefix == "noise" and family in noise_names():
+        return type(get_noise(family))
+    raise ValueError(
+        f"The stored loss has the curve {name!r}, which this version of skdpnoise does not know. "
+        "Install the version that wrote it or a newer one, or register the family."
+    )

@@ -1,0 +1,74 @@
+"""What can go wrong with a ledger that is kept, each with its own name."""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetChangedError",
+    "LedgerError",
+    "LedgerSchemaError",
+    "LedgerStorageError",
+    "LedgerWarning",
+    "UnknownDatasetError",
+]
+
+
+class LedgerError(ValueError):
+    """Base of what a ledger refuses; :class:`BudgetExceededError` stands beside it.
+
+    Examples
+    --------
+    >>> issubclass(LedgerError, ValueError)
+    True
+    """
+
+
+class UnknownDatasetError(LedgerError):
+    """Raised where a ledger is opened for a data set that its storage does not know.
+
+    Examples
+    --------
+    >>> issubclass(UnknownDatasetError, LedgerError)
+    True
+    """
+
+
+class BudgetChangedError(LedgerError):
+    """Raised where a ledger is opened with another budget than the one that was set.
+
+    Examples
+    --------
+    >>> issubclass(BudgetChangedError, LedgerError)
+    True
+    """
+
+
+class LedgerSchemaError(LedgerError):
+    """Raised where a storage was written by a newer version of this package.
+
+    Examples
+    --------
+    >>> issubclass(LedgerSchemaError, LedgerError)
+    True
+    """
+
+
+class LedgerStorageError(LedgerError):
+    """Raised where the storage cannot be read or written; the cause is chained.
+
+    Nothing is written then: a charge is one transaction.
+
+    Examples
+    --------
+    >>> issubclass(LedgerStorageError, LedgerError)
+    True
+    """
+
+
+class LedgerWarning(UserWarning):
+    """Warns of what does not touch privacy, such as a clock that went backwards.
+
+    Examples
+    --------
+    >>> issubclass(LedgerWarning, UserWarning)
+    True
+    """

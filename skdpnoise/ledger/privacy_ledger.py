@@ -1,0 +1,407 @@
+"""A budget that lasts: what a data set may disclose, and every charge against it."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from skdpnoise.ledger._database import DatabaseStorage
+from skdpnoise.ledger._history import ledger_card, spent_after_each
+from skdpnoise.ledger._known import Known
+from skdpnoise.ledger._requests import (
+    check_kind,
+    checked,
+    checked_name,
+    loss_of,
+    refusal,
+    stated,
+)
+from skdpnoise.ledger._storage import (
+    DetachedStorage,
+    Facts,
+    MemoryStorage,
+    Row,
+    Storage,
+    Summary,
+    Transaction,
+    now,
+)
+from skdpnoise.ledger._terms import compact
+from skdpnoise.ledger.account import BudgetExceededError
+from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.encoding import decode_loss, encode_loss
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["PrivacyLedger"]
+
+_SUMMARISE = 64  # charges that a newcomer must read one by one, at most
+
+
+class PrivacyLedger:
+    """The budget of a data set, kept for as long as its storage is.
+
+    Every charge is one transaction: what is new is read, the composed total is checked, and the
+    charge is written, or :class:`BudgetExceededError` is raised and nothing is. Processes that
+    charge at the same time wait for one another.
+
+    A ledger is a reference: copies and clones are the same object, and a pickle opens the same
+    data set again, also in another process.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data: the people whose privacy this budget protects.
+    epsilon, delta : float, default=None
+        The budget. Needed to create a data set; to open one they may be left out, and must agree
+        with what was set if given.
+    storage : str, default=None
+        None keeps the ledger in memory. ``"sqlite:///budget.db"`` keeps it in a file, and other
+        URLs of SQLAlchemy in a database, such as ``"postgresql+psycopg://user@host/database"``;
+        both need ``pip install skdpnoise[ledger]``.
+    adjacency : {"replace_one", "add_remove"}, default=None
+        Which data sets are neighbours; None is ``"replace_one"`` for a new data set.
+    unit : {"record", "group"}, default=None
+        Whether a record or all records of a group are protected; None is ``"record"`` for a new
+        data set.
+    adaptive : bool, default=None
+        Whether budgets of fits may be chosen by looking at what earlier fits released. The rules
+        are then stricter: see :mod:`skdpnoise.ledger.composition`. None is False for a new data
+        set.
+    who : str, default=None
+        Who charges; written beside each charge.
+
+    References
+    ----------
+    See :mod:`skdpnoise.ledger.composition`.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import PureLoss
+    >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6)
+    >>> print(ledger.charge("a first look", PureLoss(0.75)))
+    1. a first look: 0.75-DP
+    >>> ledger.charge("a second look", PureLoss(0.75))
+    Traceback (most recent call last):
+    ...
+    skdpnoise.ledger.account.BudgetExceededError: 'a second look' asks for 0.75-DP, with which ...
+    """
+
+    _facts: Facts | None
+
+    def __init__(
+        self,
+        dataset: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        storage: str | None = None,
+        *,
+        adjacency: Adjacency | None = None,
+        unit: str | None = None,
+        adaptive: bool | None = None,
+        who: str | None = None,
+    ) -> None:
+        wanted = checked(dataset, epsilon, delta, adjacency, unit, adaptive, who)
+        self._start(dataset, storage, who)
+        self._facts = self._storage.open(dataset, wanted, create=True)
+
+    @classmethod
+    def open(cls, dataset: str, storage: str, who: str | None = None) -> PrivacyLedger:
+        """Open a data set that exists; never create one.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+        storage : str
+            URL of the storage.
+        who : str, default=None
+            Who charges.
+
+        Returns
+        -------
+        PrivacyLedger
+
+        Raises
+        ------
+        UnknownDatasetError
+            If there is no such data set.
+        """
+        checked(dataset, None, None, None, None, None, who)
+        ledger = cls.__new__(cls)
+        ledger._start(dataset, storage, who)
+        ledger._facts = ledger._storage.open(dataset, {}, create=False)
+        return ledger
+
+    def _start(self, dataset: str, storage: str | None, who: str | None) -> None:
+        self.dataset, self.who = dataset, who
+        self._storage: Storage = MemoryStorage() if storage is None else DatabaseStorage(storage)
+        self._facts = None
+        self._known: dict[int, Known] = {}
+
+    def _opened(self) -> Facts:
+        if self._facts is None:
+            self._facts = self._storage.open(self.dataset, {}, create=False)
+        return self._facts
+
+    @property
+    def guarantee(self) -> PrivacyGuarantee:
+        """The budget."""
+        facts = self._opened()
+        return PrivacyGuarantee(facts.epsilon, facts.delta, cast(Adjacency, facts.adjacency))
+
+    @property
+    def unit(self) -> str:
+        """What is protected: ``"record"`` or ``"group"``."""
+        return self._opened().unit
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether losses may be chosen by looking at results."""
+        return self._opened().adaptive
+
+    @property
+    def storage(self) -> str | None:
+        """URL of the storage without its password; None in memory."""
+        return getattr(self._storage, "shown", None)
+
+    def charge(
+        self,
+        label: str,
+        cost: Any,
+        *,
+        guarantee: PrivacyGuarantee | tuple[float, float] | None = None,
+        adjacency: Adjacency | None = None,
+        unit: str | None = None,
+        mechanism: str | None = None,
+        estimator: str | None = None,
+        parameters: dict[str, Any] | None = None,
+    ) -> Charge:
+        """Charge for a release, before it is made.
+
+        Parameters
+        ----------
+        label : str
+            What is charged for.
+        cost : PrivacyLoss or mechanism
+            A loss, or a mechanism: what its noise discloses then.
+        guarantee : PrivacyGuarantee or tuple of float, default=None
+            What the release states, for the basic sums; None is what the loss implies.
+        adjacency : {"replace_one", "add_remove"}, default=None
+            That of the cost; None vouches that it is the ledger's.
+        unit : {"record", "group"}, default=None
+            That of the cost; None vouches that it is the ledger's.
+        mechanism, estimator : str, default=None
+            Names to write down.
+        parameters : dict, default=None
+            Parameters to write down: never data. Seeds are left out, long arrays too.
+
+        Returns
+        -------
+        Charge
+
+        Raises
+        ------
+        BudgetExceededError
+            If the budget does not cover it; nothing is charged then.
+        """
+        check_kind(self._opened(), self.dataset, adjacency, unit)
+        loss, noise = loss_of(cost)
+        row = Row(
+            0,
+            uuid.uuid4().hex,
+            "",
+            checked_name("label", label),
+            mechanism or noise,
+            estimator,
+            encode_loss(compact(loss)),
+            *stated(loss, guarantee, self._opened().delta),
+            self.who,
+            stored_parameters(parameters),
+        )
+        with self._mine() as known:
+            return self._storage.attempt(lambda k: self._charge(known, row, loss, retry=k > 0))
+
+    def _charge(self, known: Known, row: Row, loss: PrivacyLoss, *, retry: bool) -> Charge:
+        with self._storage.transaction(self.dataset, write=True) as transaction:
+            # The answer of a commit may be lost on the way, and not the charge.
+            written = transaction.find(row.token) if retry else None
+            known.read(transaction, self.storage)
+            if written is not None:
+                return Charge.of(written)
+            total, reason = None, known.refused.get(row.loss)
+            if reason is None:
+                row, total = self._fitting(known.composition, row, loss)
+                if total is not None:
+                    row = row._replace(number=known.number + 1, time=max(now(), known.time))
+                    transaction.write(row)
+                    _summarise(transaction, row, total, known.composition)
+        if total is None:
+            if reason is None:  # the lock is free already: this takes a while
+                reason = known.refused[row.loss] = refusal(loss, known.composition, self._opened())
+            raise BudgetExceededError(f"{row.label!r} {reason}")
+        known.warn_of_the_clock()
+        known.extend(total, row)
+        return Charge.of(row)
+
+    def _fitting(
+        self, spent: Composition, row: Row, loss: PrivacyLoss
+    ) -> tuple[Row, Composition | None]:
+        """Return the row with what its loss makes of the total, None if that is too much."""
+        budget, adaptive = self.guarantee, self.adaptive
+        total = spent.with_one_more(decode_loss(row.loss), (row.epsilon, row.delta))
+        if total.fits(budget, adaptive=adaptive):
+            return row, total
+        exact = encode_loss(loss)
+        if exact != row.loss:  # what it was rounded up by may be what is missing
+            total = spent.with_one_more(loss, (row.epsilon, row.delta))
+            if total.fits(budget, adaptive=adaptive):
+                return row._replace(loss=exact), total
+        return row, None
+
+    def total(self) -> LedgerTotal:
+        """Return what all charges promise together.
+
+        Returns
+        -------
+        LedgerTotal
+        """
+        budget = self.guarantee
+        total = self._read().composition
+        epsilon = total.epsilon(budget.delta)
+        return LedgerTotal(
+            budget,
+            total.count,
+            total.loss(epsilon),
+            epsilon,
+            total.basic,
+            total.adaptive_epsilon(budget.delta),
+            self.adaptive,
+        )
+
+    def charges(self) -> tuple[Charge, ...]:
+        """Return all charges in their order.
+
+        Returns
+        -------
+        tuple of Charge
+        """
+        self._opened()
+
+        def read(_: int) -> list[Row]:
+            with self._storage.transaction(self.dataset, write=False) as transaction:
+                return transaction.rows(0)
+
+        return tuple(map(Charge.of, self._storage.attempt(read)))
+
+    def history(self) -> pd.DataFrame:
+        """Return all charges as a frame, with what had been spent after each.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``spent`` is the ε of tight composition. With more than 200 charges it is computed
+            after 200 of them, and each row states the next computed value.
+        """
+        import pandas as pd
+
+        charges, delta = self.charges(), self.guarantee.delta
+        spent = spent_after_each(charges, delta)
+        return pd.DataFrame(
+            {
+                "number": [c.number for c in charges],
+                "time": pd.Series([c.time for c in charges], dtype="datetime64[us, UTC]"),
+                "label": [c.label for c in charges],
+                "estimator": [c.estimator for c in charges],
+                "mechanism": [c.mechanism for c in charges],
+                "epsilon": [c.guarantee[0] for c in charges],
+                "delta": [c.guarantee[1] for c in charges],
+                "loss": [c.cost for c in charges],
+                "spent": spent,
+                "who": [c.who for c in charges],
+                "parameters": [c.parameters for c in charges],
+            }
+        )
+
+    def _read(self) -> Known:
+        self._opened()
+
+        def read(_: int) -> None:
+            with self._storage.transaction(self.dataset, write=False) as transaction:
+                known.read(transaction, self.storage)
+
+        with self._mine() as known:
+            self._storage.attempt(read)
+            return known
+
+    @contextmanager
+    def _mine(self) -> Iterator[Known]:
+        """Hold what this process has read: after a fork, the lock of the parent may be held."""
+        known = self._known.setdefault(os.getpid(), Known())
+        with known.lock:
+            yield known
+
+    def __repr__(self) -> str:
+        facts, where = self._facts, self.storage or "memory"
+        budget = "" if facts is None else f", epsilon={facts.epsilon:g}, delta={facts.delta:g}"
+        return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
+
+    def __str__(self) -> str:
+        return f"Ledger of {self.dataset}: {self.total()}"
+
+    def _repr_html_(self) -> str:
+        """Return the ledger as a card, for notebooks."""
+        return ledger_card(self.dataset, self.total(), self.unit, self.charges())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PrivacyLedger):
+            return NotImplemented
+        return self is other or (self._url is not None and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return object.__hash__(self) if self._url is None else hash(self._key())
+
+    def _key(self) -> tuple[str, str | None]:
+        return self.dataset, self._url
+
+    @property
+    def _url(self) -> str | None:
+        url = getattr(self._storage, "url", None)
+        return None if url is None else url.render_as_string(hide_password=False)
+
+    # A copy that counted for itself would overspend.
+    def __copy__(self) -> PrivacyLedger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
+        return self
+
+    def __sklearn_clone__(self) -> PrivacyLedger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self.dataset, self._url, self.who)
+
+
+def _summarise(transaction: Transaction, row: Row, total: Composition, before: Composition) -> None:
+    """Write down the composition now and then, and soon where computing it took long."""
+    if total.unsummarised >= (_SUMMARISE if total.anchor is before.anchor else _SUMMARISE // 8):
+        total.unsummarised = 0
+        text = json.dumps(total.to_json())
+        transaction.write_summary(Summary(row.number, row.token, row.time, text))
+
+
+def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:
+    """Return the ledger of a pickle; it is opened when it is used."""
+    ledger = PrivacyLedger.__new__(PrivacyLedger)
+    ledger._start(dataset, url, who)
+    if url is None:
+        ledger._storage = DetachedStorage()
+    return ledger

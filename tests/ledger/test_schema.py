@@ -1,0 +1,148 @@
+"""Ledgers of older versions are kept, and those of newer ones left alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from skdpnoise.ledger import LedgerSchemaError, PrivacyLedger, _schema, encode_loss
+from skdpnoise.privacy import GaussianLoss, PureLoss
+
+sqlalchemy = pytest.importorskip("sqlalchemy")
+
+# As version 1 wrote them: a migration is tested against what is out there, not against itself.
+VERSION_1 = """
+CREATE TABLE skdpnoise_schema (version INTEGER NOT NULL);
+INSERT INTO skdpnoise_schema VALUES (1);
+CREATE TABLE skdpnoise_datasets (
+    id INTEGER NOT NULL, name VARCHAR(255) NOT NULL, epsilon DOUBLE PRECISION NOT NULL,
+    delta DOUBLE PRECISION NOT NULL, adjacency VARCHAR(32) NOT NULL, created VARCHAR(32) NOT NULL,
+    PRIMARY KEY (id), UNIQUE (name));
+INSERT INTO skdpnoise_datasets VALUES
+    (7, 'trips', 1.0, 1e-6, 'add_remove', '2026-01-01T00:00:00.000000+00:00');
+CREATE TABLE skdpnoise_charges (
+    dataset INTEGER NOT NULL, number INTEGER NOT NULL, token VARCHAR(32) NOT NULL,
+    time VARCHAR(32) NOT NULL, label TEXT NOT NULL, mechanism TEXT, estimator TEXT,
+    loss TEXT NOT NULL, epsilon DOUBLE PRECISION NOT NULL, delta DOUBLE PRECISION NOT NULL,
+    who TEXT, parameters TEXT NOT NULL, PRIMARY KEY (dataset, number), UNIQUE (token),
+    FOREIGN KEY(dataset) REFERENCES skdpnoise_datasets (id));
+INSERT INTO skdpnoise_charges VALUES
+    (7, 1, 'aa', '2026-01-02T00:00:00.000000+00:00', 'first', 'iid_laplace', 'DPLogisticCD',
+     '{"kind": "pure", "epsilon": 0.25}', 0.25, 0.0, 'someone', '{"alpha": 0.5}'),
+    (7, 2, 'bb', '2026-01-03T00:00:00.000000+00:00', 'second', NULL, NULL,
+     '{"kind": "gaussian", "mu": 0.1}', 0.4, 1e-7, NULL, '{}');
+"""
+
+
+def make_version_1(url: str) -> None:
+    """Write such tables into an empty database."""
+    engine = sqlalchemy.create_engine(url)
+    script = VERSION_1
+    if engine.dialect.name == "postgresql":
+        script = script.replace("id INTEGER", "id SERIAL")
+    with engine.begin() as connection:
+        for statement in script.split(";\n"):
+            if statement.strip():
+                connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def holds_what_version_1_held(ledger: PrivacyLedger) -> None:
+    first, second = ledger.charges()
+    assert (first.token, first.label, first.loss) == ("aa", "first", PureLoss(0.25))
+    assert (first.estimator, first.parameters) == ("DPLogisticCD", {"alpha": 0.5})
+    assert (second.loss, second.guarantee) == (GaussianLoss(0.1), (0.4, 1e-7))
+    assert (ledger.unit, ledger.adaptive) == ("record", False)
+    assert ledger.guarantee.adjacency == "add_remove"
+
+
+@pytest.fixture
+def empty(request) -> str:
+    """URL of an empty database of each kind."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("sqlite")
+        return
+    # A schema of its own: other tests share the server.
+    url = request.getfixturevalue("postgresql")
+    engine = sqlalchemy.create_engine(url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA old")
+    yield f"{url}?options=-csearch_path%3Dold"
+    with engine.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA old CASCADE")
+    engine.dispose()
+
+
+@pytest.mark.parametrize("empty", ["sqlite", "postgresql"], indirect=True)
+def test_a_ledger_of_version_1_keeps_its_charges(empty):
+    make_version_1(empty)
+    ledger = PrivacyLedger("trips", storage=empty)
+    holds_what_version_1_held(ledger)
+    assert ledger.charge("third", PureLoss(0.1)).number == 3
+    again = PrivacyLedger.open("trips", empty)
+    assert again.total().basic == (0.75, 1e-7)
+    group = PrivacyLedger("people", 1.0, 0.0, empty, unit="group", adaptive=True)
+    assert (group.unit, group.adaptive) == ("group", True)
+
+
+def columns(url: str) -> dict[str, set[tuple[str, bool]]]:
+    engine = sqlalchemy.create_engine(url)
+    inspector = sqlalchemy.inspect(engine)
+    found = {
+        table: {(column["name"], column["nullable"]) for column in inspector.get_columns(table)}
+        for table in inspector.get_table_names()
+    }
+    engine.dispose()
+    return found
+
+
+def test_a_migrated_ledger_has_the_tables_of_a_new_one(tmp_path):
+    old, new = (f"sqlite:///{tmp_path / name}.db" for name in ("old", "new"))
+    make_version_1(old)
+    for url in (old, new):
+        PrivacyLedger("others", 1.0, 0.0, url)
+    assert columns(old) == columns(new)
+    assert len(columns(new)) == 3
+
+
+def test_there_is_a_migration_from_every_version():
+    assert len(_schema.MIGRATIONS) == _schema.VERSION - 1
+
+
+def test_a_migration_that_fails_changes_nothing(sqlite, monkeypatch):
+    make_version_1(sqlite)
+
+    def fails(connection):
+        _schema._to_2(connection)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_schema, "MIGRATIONS", (fails,))
+    with pytest.raises(KeyboardInterrupt):
+        PrivacyLedger("trips", storage=sqlite)
+    monkeypatch.undo()
+    assert ("unit", False) not in columns(sqlite)["skdpnoise_datasets"]
+    holds_what_version_1_held(PrivacyLedger.open("trips", sqlite))
+
+
+def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
+    PrivacyLedger("trips", 1.0, 1e-6, sqlite).charge("fit", PureLoss(0.1))
+    path = Path(sqlite.removeprefix("sqlite:///"))
+    connection = sqlite3.connect(path)
+    with connection:
+        connection.execute("UPDATE skdpnoise_schema SET version = 99")
+    connection.close()
+    before = path.read_bytes()
+    for given in ((), (1.0, 1e-6)):
+        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 2.*Upgrade skdpnoise"):
+            PrivacyLedger("trips", *given, storage=sqlite)
+    with pytest.raises(LedgerSchemaError):
+        PrivacyLedger("others", 1.0, 1e-6, storage=sqlite)
+    assert path.read_bytes() == before
+
+
+def test_stored_losses_are_read_as_they_were_written():
+    # The text of version 1 above is what is written today.
+    assert encode_loss(PureLoss(0.25)) in VERSION_1
+    assert encode_loss(GaussianLoss(0.1)) in VERSION_1
