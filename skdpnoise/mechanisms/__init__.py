@@ -20,6 +20,14 @@ from skdpnoise.mechanisms.location_scale import LocationScale, private_location_
 from skdpnoise.mechanisms.moments import Moments, private_moments
 from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism, private_norm_quantile
 from skdpnoise.mechanisms.quantiles import Quantiles, private_quantiles
+from skdpnoise.mechanisms.repetition import (
+    PoissonRepetitions,
+    Repetition,
+    TruncatedNegativeBinomial,
+    base_budget,
+    choose_repetitions,
+    repeated_loss,
+)
 from skdpnoise.mechanisms.second_moments import (
     SECOND_MOMENT_NOISES,
     SymmetricMatrixMechanism,
@@ -45,15 +53,20 @@ __all__ = [
     "Moments",
     "NormQuantileMechanism",
     "PermuteAndFlip",
+    "PoissonRepetitions",
     "PrivateEstimate",
     "Quantiles",
+    "Repetition",
     "ReportNoisyMax",
     "SymmetricMatrixMechanism",
+    "TruncatedNegativeBinomial",
     "allocate",
+    "base_budget",
     "bounded_counts",
     "calibrate",
     "calibrate_second_moments",
     "capped_profile",
+    "choose_repetitions",
     "correlated_sum",
     "k_norm",
     "l1_staircase",
@@ -68,6 +81,7 @@ __all__ = [
     "private_norm_quantile",
     "private_quantiles",
     "private_sum",
+    "repeated_loss",
     "shared_budget",
     "worst_case_norm",
 ]

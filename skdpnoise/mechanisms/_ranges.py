@@ -17,7 +17,7 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adj
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["STEPS", "Choice", "Ranges", "find_ranges"]
+__all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
 
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
@@ -26,6 +26,22 @@ _COUNT = 0.02  # for the number of records, where that is private
 
 Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
 """From columns, neighbouring relation and releases to the noise and the loss of all releases."""
+
+
+def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
+    """Return what each stage may cost, whatever the stages before it release.
+
+    `counts` and `searches` say whether the number of records and the ranges of some columns are
+    bought. Together the stages cost no more than the budget.
+    """
+    rest, stages = 1.0, []
+    if counts:
+        stages.append(budget.share(_COUNT))
+        rest -= _COUNT
+    if searches:
+        stages += [budget.share(rest * part) for part in _SEARCH]
+        rest *= 1.0 - sum(_SEARCH)
+    return [*stages, budget if rest == 1.0 else budget.share(rest)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ def shared_budget(
     sensitivity: SensitivityProfile,
     guarantee: PrivacyGuarantee | LossBudget,
     n_releases: int,
+    rows_per_group: int = 1,
 ) -> tuple[str, LossBudget]:
     """Choose the noise of a series of stages, if that is "auto", and the loss they share.
 
@@ -33,13 +34,16 @@ def shared_budget(
         What all stages together may cost.
     n_releases : int
         Releases of the typical stage.
+    rows_per_group : int, default=1
+        If the guarantee is for groups of at most so many rows; the sensitivity and the budget are
+        with respect to one row all the same.
 
     Returns
     -------
     noise : str
         ``"<rule>_<family>"``.
     budget : PureLoss or GaussianLoss
-        A loss that meets the guarantee.
+        A loss, with respect to one row, that meets the guarantee.
 
     Raises
     ------
@@ -67,7 +71,7 @@ def shared_budget(
             options = {exact: guarantee}
     else:
         names = ("inid_gaussian", "inid_laplace") if noise == "auto" else (noise,)
-        options = {name: _budget(name, guarantee) for name in names}
+        options = {name: _budget(name, guarantee).per_row(rows_per_group) for name in names}
     errors: dict[str, float] = {}
     refusals = []
     for name, budget in options.items():

@@ -19,7 +19,7 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
-__all__ = ["Moments", "private_moments"]
+__all__ = ["Moments", "moments_budget", "private_moments"]
 
 _DIGIT = 2.0**17  # values are rounded to 2**-34 of the reach: two digits, whose products are exact
 _STEPS = _DIGIT**2
@@ -156,9 +156,7 @@ def private_moments(
     """
 
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        return shared_budget(
-            noise, clipped_sum(-np.ones(n_columns), 1.0, relation), guarantee, steps
-        )
+        return moments_budget(noise, guarantee, n_columns, relation, steps)
 
     ranges = find_ranges(
         "private_moments",
@@ -200,6 +198,19 @@ def private_moments(
         floor = np.where(bounded, np.minimum(hidden, 1.0 / 3.0), (_FLOOR / reach) ** 2)
         spread[kept] = half * np.sqrt(np.clip(v, floor, 1.0))
     return Moments(mean, spread, ranges.found, clear, n)
+
+
+def moments_budget(
+    noise: str,
+    guarantee: PrivacyGuarantee | LossBudget,
+    n_columns: int,
+    adjacency: Adjacency,
+    n_releases: int,
+    rows_per_group: int = 1,
+) -> tuple[str, LossBudget]:
+    """Return the noise and the loss that :func:`private_moments` shares out, from public facts."""
+    sums = clipped_sum(-np.ones(n_columns), 1.0, adjacency)
+    return shared_budget(noise, sums, guarantee, n_releases, rows_per_group)
 
 
 @dataclass(frozen=True, slots=True)

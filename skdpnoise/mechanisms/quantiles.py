@@ -25,7 +25,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
-__all__ = ["Quantiles", "private_quantiles"]
+__all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
 
 _BINS = 128  # of a column without bounds
 _PURE_BINS = 64  # the same where cumulative sums cost more
@@ -160,17 +160,7 @@ def private_quantiles(
         )
 
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        counts = histogram_counts(_PURE_BINS, relation, n_columns)
-        if noise != "auto" or steps > 1 or not isinstance(guarantee, PrivacyGuarantee):
-            return shared_budget(noise, counts, guarantee, steps)
-        # One release: its own predicted error decides.
-        options = []
-        for name in ("inid_gaussian", "inid_laplace"):
-            if guarantee.delta > 0.0 or name == "inid_laplace":
-                _, budget = shared_budget(name, counts, guarantee, steps)
-                plan = _plan(name, budget, [_BOUNDED_BINS] * n_columns, relation)
-                options.append((plan.variance, name, budget))
-        return min(options, key=lambda option: option[0])[1:]
+        return quantiles_budget(noise, guarantee, n_columns, relation, steps)
 
     ranges = find_ranges(
         owner,
@@ -210,6 +200,28 @@ def private_quantiles(
             quantiles[:, j] = _invert(sums, ends, wanted * ranges.n_samples, ranges.n_samples)
             resolution[j] = np.diff(ends).min()
     return Quantiles(quantiles, resolution, found, ranges.n_samples)
+
+
+def quantiles_budget(
+    noise: str,
+    guarantee: PrivacyGuarantee | LossBudget,
+    n_columns: int,
+    adjacency: Adjacency,
+    n_releases: int,
+    rows_per_group: int = 1,
+) -> tuple[str, LossBudget]:
+    """Return the noise and the loss that :func:`private_quantiles` shares out."""
+    counts = histogram_counts(_PURE_BINS, adjacency, n_columns)
+    if noise != "auto" or n_releases > 1 or not isinstance(guarantee, PrivacyGuarantee):
+        return shared_budget(noise, counts, guarantee, n_releases, rows_per_group)
+    # One release: its own predicted error decides.
+    options = []
+    for name in ("inid_gaussian", "inid_laplace"):
+        if guarantee.delta > 0.0 or name == "inid_laplace":
+            _, budget = shared_budget(name, counts, guarantee, n_releases, rows_per_group)
+            plan = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
+            options.append((plan.variance, name, budget))
+    return min(options, key=lambda option: option[0])[1:]
 
 
 def _edges(center: float, unit: float, n_open: int | None) -> NDArray[np.float64]:

@@ -1,0 +1,217 @@
+r"""A person with many rows: how many rows of each group a release may see, and which.
+
+**Guarantee.** Let a mechanism be private with respect to one row, and let it see at most m rows of
+each group: all rows of small groups, and of larger ones m that are chosen uniformly without
+replacement, with coins that are independent between groups. Then it is private for groups, at
+m-fold loss:
+
+- *Replace one.* Neighbours have the same groups, which are public, and differ in the values of the
+  rows of one of them. For every outcome of the coins the same rows are kept, so that the kept data
+  differ in at most m rows: they are m replacements apart.
+- *Add or remove.* Neighbours differ in one group with all its rows. The coins of the other groups
+  are independent of it, so that they can be given the same outcome: then the kept data differ in
+  the at most m kept rows of that group, and are m additions apart.
+
+For every such outcome a pure loss ε per row becomes mε (Dwork and Roth, Theorem 2.2), and a
+μ-Gaussian one mμ (Dong, Roth and Su, Theorem 2.14). The coins are secret, and mixtures of outputs
+that are (e, δ(e))-close are (e, δ(e))-close, since the hockey-stick divergence is jointly convex.
+
+Whether coins are drawn at all, and how many, does not enter: fresh words are independent of those
+that were read before. So none are drawn where no group is too large.
+
+References
+----------
+Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 2.2. Dong, Roth
+and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.sampling import RandomWords
+
+__all__ = ["GroupedRows", "group_codes", "sample_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedRows:
+    """Which rows belong together, and how many of each group may be used.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_rows,) or None
+        Number of each row's group; None where each row stands for itself.
+    most : int
+        The most rows of a group that are kept.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> GroupedRows(np.array([0, 0, 1]), 1, 3).n_kept
+    2
+    """
+
+    codes: NDArray[np.intp] | None
+    most: int
+    n_rows: int
+
+    @property
+    def n_kept(self) -> int:
+        """Number of rows that will be kept: known before any coin is tossed."""
+        if self.codes is None:
+            return self.n_rows
+        return int(np.minimum(np.bincount(self.codes), self.most).sum())
+
+    def keep(self, words: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Return the kept rows of each table, in their order; the tables themselves if all are.
+
+        Parameters
+        ----------
+        words : RandomWords
+            Source of the coins.
+        *tables : ndarray of shape (n_rows, ...)
+            Arrays whose rows belong together.
+
+        Returns
+        -------
+        tuple of ndarray
+            Matrices in the memory layout in which they came.
+        """
+        if self.codes is None or self.n_kept == self.n_rows:
+            return tables
+        rows = sample_rows(self.codes, self.most, words)
+        return tuple(
+            np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
+            for table in tables
+        )
+
+
+def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArray[np.intp]:
+    """Choose at most so many rows of each group, uniformly and independently between groups.
+
+    Each row of a group that is too large gets a random word, and those with the smallest words are
+    kept. Distinct words are in every order with the same probability, so that the choice is exactly
+    uniform; a group in which two words are equal draws all of them again.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_rows,)
+        Number of each row's group, from 0 on.
+    most : int
+        The most rows of a group.
+    words : RandomWords
+        Source of the coins.
+
+    Returns
+    -------
+    ndarray of int
+        The kept rows, increasing.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> rows = sample_rows(np.array([0, 0, 0, 1, 2]), 1, SeededWords(0))
+    >>> len(rows), rows[-2:].tolist()
+    (3, [3, 4])
+    """
+    crowded = np.bincount(codes) > most
+    rows = np.flatnonzero(crowded[codes])
+    kept = np.flatnonzero(~crowded[codes])
+    if rows.size == 0:
+        return kept
+    group, drawn = codes[rows], words.take(rows.size).copy()
+    while True:
+        order = np.lexsort((drawn, group))
+        ordered, keys = group[order], drawn[order]
+        ties = ordered[1:][(ordered[1:] == ordered[:-1]) & (keys[1:] == keys[:-1])]
+        if ties.size == 0:
+            break
+        again = np.isin(group, ties)
+        drawn[again] = words.take(int(np.count_nonzero(again)))
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    place = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
+    return np.sort(np.concatenate([kept, rows[order[place < most]]]))
+
+
+def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the number of each row's group, or say what is wrong with the labels.
+
+    Parameters
+    ----------
+    owner : str
+        Class or function to name in a message.
+    groups : array-like of shape (n_rows,)
+        Labels that can be hashed: numbers, strings, dates, categories, tuples.
+    n_rows : int
+        How many there must be.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+        In the order in which the groups first occur.
+
+    Examples
+    --------
+    >>> group_codes("DPLogisticCD.fit", ["Ann", "Bob", "Ann"], 3)
+    array([0, 1, 0])
+    """
+    import pandas as pd
+
+    expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
+    labels = _as_array(groups)
+    shape = np.shape(labels) if labels is not None else None
+    if labels is None or shape is None or len(shape) != 1:
+        given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
+        raise ValueError(
+            f"{expected}, one label for each row of X. Got {_of(given)} instead. Of a frame, give "
+            "one column, such as frame['person']."
+        )
+    if shape[0] != n_rows:
+        raise ValueError(
+            f"{expected}, one label for each row of X. Got shape {shape} instead: give the labels "
+            "of the rows that are fitted, in their order."
+        )
+    masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
+    labels = np.asarray(labels) if isinstance(labels, np.ndarray) else labels
+    if masked or bool(np.asarray(pd.isna(labels)).any()):
+        raise ValueError(
+            f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
+            "these rows out, or give each of them a group of its own."
+        )
+    try:
+        codes = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
+    except TypeError:
+        raise TypeError(
+            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
+            "labels that cannot."
+        ) from None
+    return codes
+
+
+def _of(given: Any) -> str:
+    return given if isinstance(given, str) else f"shape {given}"
+
+
+def _as_array(groups: Any) -> Any:
+    """Return labels as they are in frames and arrays, and a list without mixing its types."""
+    if hasattr(groups, "iloc") or isinstance(groups, np.ndarray):
+        return groups
+    if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
+        return None
+    if hasattr(groups, "to_numpy"):
+        return groups.to_numpy()
+    if hasattr(groups, "__array__"):
+        return np.asarray(groups)
+    if not isinstance(groups, list | tuple):
+        return None
+    # One by one: numpy would make strings of 1 and "a", and a matrix of tuples.
+    labels = np.empty(len(groups), dtype=object)
+    for row, label in enumerate(groups):
+        labels[row] = label
+    return labels
