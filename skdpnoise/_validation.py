@@ -1,13 +1,34 @@
-"""Checks of data and bounds that all estimators share; messages never show a value of the data."""
+"""What all estimators share: checks of data and bounds, and how a fit is paid for.
+
+Messages never show a value of the data.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from numbers import Integral
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import validate_data
 
-__all__ = ["as_bounds", "check_range", "check_unpaid_arguments", "validated"]
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms.groups import GroupedRows, group_codes
+from skdpnoise.privacy import PrivacyGuarantee
+
+__all__ = [
+    "PrivacyWarning",
+    "PrivateFitMixin",
+    "as_bounds",
+    "check_range",
+    "check_unpaid_arguments",
+    "validated",
+]
 
 _LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 _SMALLEST = np.finfo(np.float64).tiny
@@ -25,6 +46,118 @@ _QUOTING = {
         "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
     ),
 }
+
+
+class PrivacyWarning(UserWarning):
+    """Warns that the noise hides what the model would need, or that a score is not private.
+
+    Examples
+    --------
+    >>> issubclass(PrivacyWarning, UserWarning)
+    True
+    """
+
+
+class PrivateFitMixin:
+    """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
+
+    epsilon: float
+    delta: float
+    adjacency: Any
+    rows_per_group: int
+    ledger: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
+        "ledger": [None, HasMethods("charge")],
+    }
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy with the same ledger, not with a copy of it."""
+        _warn_if_searched(self)
+        copy = super().__sklearn_clone__()  # type: ignore[misc]
+        copy.ledger = self.ledger
+        return copy
+
+    @contextmanager
+    def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
+        """Check the parameters; give the account of the fit.
+
+        Whatever is raised within leaves the estimator as it was, with an earlier fit intact, and
+        says what stays spent.
+        """
+        check_unpaid_arguments(self, unpaid)
+        self._validate_params()  # type: ignore[attr-defined]
+        if groups is None and self.rows_per_group != 1:
+            raise ValueError(
+                f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "
+                f"no 'groups'. Got {self.rows_per_group!r} instead. Pass groups= to fit; in a "
+                "pipeline or a search, request them by set_fit_request(groups=True)."
+            )
+        account = Account(
+            PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
+            rows_per_group=None if groups is None else int(self.rows_per_group),
+            ledger=self.ledger,
+            estimator=self,
+        )
+        before = dict(vars(self))
+        try:
+            with account.noted():
+                yield account
+        except BaseException:
+            _restore(self, before)
+            raise
+
+    def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
+        """Check the groups; return which rows belong together."""
+        if groups is None:
+            return GroupedRows(None, 1, n_rows)
+        name = type(self).__name__
+        codes = group_codes(f"{name}.fit", groups, n_rows)
+        rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
+        if rows.n_kept < 2:
+            raise ValueError(
+                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
+                f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
+            )
+        return rows
+
+
+def _restore(estimator: Any, before: dict[str, Any]) -> None:
+    """Undo what a fit that failed has set, but for what callbacks need to end."""
+    now = vars(estimator)
+    for name in [name for name in now if "callback" not in name]:
+        del now[name]
+    now.update({name: value for name, value in before.items() if "callback" not in name})
+
+
+_warned: WeakSet[Any] = WeakSet()  # ledgers whose user has been told, once
+
+
+def _warn_if_searched(estimator: Any) -> None:
+    """Warn where scikit-learn's model selection makes a copy whose scores nobody pays for."""
+    ledger = estimator.ledger
+    if ledger is None or ledger in _warned:
+        return
+    # The copy is made within the search or validation that will score it: there is no other hint.
+    frames, frame = [], sys._getframe(1)
+    while frame is not None:
+        frames.append(frame.f_globals.get("__name__", ""))
+        frame = frame.f_back  # type: ignore[assignment]
+    searching = [name.startswith("sklearn.model_selection") for name in frames]
+    if not any(searching) or any(name.startswith("skdpnoise.model_selection") for name in frames):
+        return
+    with suppress(TypeError):  # a ledger of one's own that cannot be remembered
+        _warned.add(ledger)
+    inside = ("sklearn.", "joblib.", "skdpnoise.")
+    users = [level for level, name in enumerate(frames) if not name.startswith(inside)]
+    outermost = len(searching) - 1 - searching[::-1].index(True)
+    warnings.warn(
+        f"{type(estimator).__name__} charges every fit of this search or validation to its ledger, "
+        "but the scores are computed from private data without noise, and so is what is chosen by "
+        "them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay for both.",
+        PrivacyWarning,
+        stacklevel=2 + min([level for level in users if level > outermost], default=outermost),
+    )
 
 
 def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance
 
-from skdpnoise._validation import check_unpaid_arguments
+from skdpnoise._validation import PrivateFitMixin
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     check_rows,
@@ -22,7 +22,7 @@ __all__ = ["DPCovariance"]
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
-class DPCovariance(EmpiricalCovariance):
+class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
     .. math:: \hat C = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
@@ -55,6 +55,13 @@ class DPCovariance(EmpiricalCovariance):
         Public bound on the norm of a centred row; None finds one privately.
     feature_bounds : tuple (low, high) or None, default=None
         Public bounds on the features, each a number or of shape (n_features,).
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : None, int, RandomState, Generator or RandomWords, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
@@ -112,6 +119,8 @@ class DPCovariance(EmpiricalCovariance):
         assume_centered=False,
         row_norm=None,
         feature_bounds=None,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -122,10 +131,12 @@ class DPCovariance(EmpiricalCovariance):
         self.adjacency = adjacency
         self.row_norm = row_norm
         self.feature_bounds = feature_bounds
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> DPCovariance:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPCovariance:
         """Fit the matrix to private data, spending the whole guarantee.
 
         Parameters
@@ -134,6 +145,10 @@ class DPCovariance(EmpiricalCovariance):
             The private rows; finite. Float32 and float64 arrays are read without a copy.
         y : Ignored
             For pipelines.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -145,24 +160,28 @@ class DPCovariance(EmpiricalCovariance):
         ------
         ValueError
             If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        X = check_rows(self, X)
-        moments = private_moments_of_rows(
-            self,
-            X,
-            center=not self.assume_centered,
-            divisor_loss=0.0,
-            keeps_rows=True,
-        )
-        self.location_ = moments.mean
-        self._set_covariance(_positive(moments.covariance, moments.noise))
-        self.n_samples_ = moments.n_samples
-        self.row_norm_ = moments.row_norm
-        self.privacy_ = moments.report
+        with self._private_fit(groups, unpaid) as account:
+            X = check_rows(self, X)
+            rows = self._grouped(groups, len(X))
+            moments = private_moments_of_rows(
+                self,
+                X,
+                rows,
+                account,
+                center=not self.assume_centered,
+                divisor_loss=0.0,
+                keeps_rows=True,
+            )
+            self.location_ = moments.mean
+            self._set_covariance(_positive(moments.covariance, moments.noise))
+            self.n_samples_ = moments.n_samples
+            self.row_norm_ = moments.row_norm
+            self.privacy_ = moments.report
         return self
 
 

@@ -69,9 +69,11 @@ class Shares:
 
 
 def choose_budget(
-    noise: str, n_columns: int, guarantee: PrivacyGuarantee
+    noise: str, n_columns: int, guarantee: PrivacyGuarantee, rows_per_group: int | None = None
 ) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget.
+
+    If the guarantee is for groups of so many rows, the budget is what one row may cost.
 
     The kinds are compared by what is usually left of them for the second moments.
     """
@@ -81,7 +83,8 @@ def choose_budget(
     if guarantee.delta > 0.0:
         kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_REST))
     found: list[tuple[float, str, LossBudget]] = []
-    for total, rest in kinds:
+    for whole, rest in kinds:
+        total = whole.per_row(rows_per_group or 1)
         try:
             mechanism = calibrate_second_moments(noise, bounds, total.share(rest))
         except ValueError:  # of the other kind

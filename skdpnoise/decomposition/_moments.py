@@ -11,12 +11,13 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise._validation import as_bounds, validated
+from skdpnoise._validation import PrivateFitMixin, as_bounds, validated
 from skdpnoise.decomposition._budget import COUNT_SHARE, choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.ledger import Account, PrivacyReport
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate, calibrate_second_moments
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.mechanisms.groups import GroupedRows
+from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile
 from skdpnoise.solvers.second_moments import second_moments
@@ -28,6 +29,7 @@ _L1_BALL = 0.73
 _MOST_EXPONENT = 100.0
 
 PARAMETERS: dict[str, list[Any]] = {
+    **PrivateFitMixin._parameter_constraints,
     "epsilon": [Interval(Real, 0, None, closed="neither")],
     "delta": [Interval(Real, 0, 1, closed="left")],
     "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
@@ -70,7 +72,14 @@ class PrivateMoments:
 
 
 def private_moments_of_rows(
-    estimator: Any, X: NDArray[Any], *, center: bool, divisor_loss: float, keeps_rows: bool = False
+    estimator: Any,
+    X: NDArray[Any],
+    rows: GroupedRows,
+    account: Account,
+    *,
+    center: bool,
+    divisor_loss: float,
+    keeps_rows: bool = False,
 ) -> PrivateMoments:
     r"""Release mean and covariance of the rows of X for an estimator with the usual parameters.
 
@@ -85,24 +94,27 @@ def private_moments_of_rows(
     with all that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares
     depend on public facts and released numbers, and sum to at most one; each step depends on the
     data only through its own release and earlier ones. Costs add up, of adaptive steps too, in ε or
-    in μ².
+    in μ². With groups, all of this is with respect to one of the rows that are kept of them
+    (``skdpnoise.mechanisms.groups``).
     """
-    guarantee = PrivacyGuarantee(estimator.epsilon, estimator.delta, estimator.adjacency)
-    n_columns = X.shape[1]
+    n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = as_bounds(estimator.feature_bounds, n_columns, "feature_bounds", estimator)
-    noise, total = choose_budget(estimator.noise, n_columns, guarantee)
-    account, words = Account(guarantee), random_words(estimator.random_state)
-    n_threads = effective_n_jobs(estimator.n_jobs)
+    noise, total = choose_budget(
+        estimator.noise, n_columns, account.guarantee, account.rows_per_group
+    )
+    whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
+    account.pay(_stages(total, adjacency), noise)
+    words, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
+    (X,) = rows.keep(words, X)
     n_samples, used = _count(X, total, account, words)
-    whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, guarantee.adjacency)
     locator = Locator(X, total, n_samples, account, words, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
     location = locator.find(bounds, estimator.row_norm, level, center=center)
     used += location.used
     unit = _unit(location.radius)
-    rows = _row_bounds(bounds, location.center, location.radius, noise, unit)
+    ball = _row_bounds(bounds, location.center, location.radius, noise, unit)
     mechanism = calibrate_second_moments(
-        noise, rows, total.share(1.0 - used) if used else total, guarantee.adjacency
+        noise, ball, total.share(1.0 - used) if used else total, adjacency
     )
     account.charge("second moments", mechanism)
     counts = second_moments(
@@ -110,9 +122,9 @@ def private_moments_of_rows(
         center=location.center,
         scale=unit,
         row_quantum=mechanism.row_quantum,
-        norm=rows.norm,
-        columns=rows.columns,
-        l1_norm=rows.l1_norm,
+        norm=ball.norm,
+        columns=ball.columns,
+        l1_norm=ball.l1_norm,
         n_threads=n_threads,
     )
     divisor = n_samples - divisor_loss
@@ -134,6 +146,16 @@ def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
     value is missing or infinite. See "sharp edges" in the documentation.
     """
     return validated(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+
+
+def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
+    """Return what each stage may cost, fixed before the first one: for a ledger.
+
+    How often rows are looked for depends on what was found, and so does what the later steps get.
+    """
+    if adjacency == "replace_one" or not isinstance(total, PureLoss):
+        return [total]
+    return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
 
 
 def _count(

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import check_unpaid_arguments, validated
+from skdpnoise._validation import PrivateFitMixin, validated
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     PrivateMoments,
@@ -27,7 +27,7 @@ __all__ = ["DPPCA"]
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
-class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 
     Noise is added once, to the second moments of the rows about a private mean,
@@ -79,6 +79,13 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         they are narrow in some columns, those get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : None, int, RandomState, Generator or RandomWords, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
@@ -171,6 +178,8 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         row_norm=None,
         feature_bounds=None,
         whiten=False,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -183,10 +192,12 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.row_norm = row_norm
         self.feature_bounds = feature_bounds
         self.whiten = whiten
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> DPPCA:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPCA:
         """Fit the components to private data, spending the whole guarantee.
 
         Parameters
@@ -195,6 +206,10 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             The private rows; finite. Float32 and float64 arrays are read without a copy.
         y : Ignored
             For pipelines.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -206,19 +221,21 @@ class DPPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ------
         ValueError
             If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        X = check_rows(self, X)
-        self._check_components(X.shape[1])
-        moments = private_moments_of_rows(
-            self, X, center=self.center, divisor_loss=1.0 if self.center else 0.0
-        )
-        wanted = self.n_components
-        count = int(wanted) if isinstance(wanted, Integral) else X.shape[1]
-        self._store(moments, *_axes(moments.covariance, count))
+        with self._private_fit(groups, unpaid) as account:
+            X = check_rows(self, X)
+            rows = self._grouped(groups, len(X))
+            self._check_components(X.shape[1])
+            moments = private_moments_of_rows(
+                self, X, rows, account, center=self.center, divisor_loss=float(self.center)
+            )
+            wanted = self.n_components
+            count = int(wanted) if isinstance(wanted, Integral) else X.shape[1]
+            self._store(moments, *_axes(moments.covariance, count))
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:

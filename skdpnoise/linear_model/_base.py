@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise._validation import PrivateFitMixin
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import collect_passes
 from skdpnoise.linear_model._checks import as_bounds, validated
@@ -23,12 +24,12 @@ from skdpnoise.sampling import RandomWords
 __all__ = ["PrivateLinearModel", "average_tail", "in_user_units", "units_of"]
 
 
-class PrivateLinearModel(BaseEstimator):
+class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     """What the private linear models have in common: parameters and the linear function."""
 
-    epsilon: float
     feature_bounds: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],

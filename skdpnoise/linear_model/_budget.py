@@ -9,7 +9,7 @@ import numpy as np
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._defaults import COUNT_SHARE, REFERENCE_PASSES, scaling_share
 from skdpnoise.mechanisms import calibrate, shared_budget
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
@@ -58,6 +58,20 @@ class Budget:
         """What the gradients or second moments may cost."""
         return self.total.share((1.0 - self.counting) * (1.0 - self.scaling))
 
+    def stages(self, n_samples: float) -> list[LossBudget]:
+        """Return what each stage may cost, fixed before the first one: for a ledger.
+
+        Gaussian losses add in squares, so that stages would say no more than the total does. Where
+        the number of records is bought, what is left is shared by that number.
+        """
+        if isinstance(self.total, GaussianLoss):
+            return [self.total]
+        if self.counting:
+            return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
+        known = self.for_records(n_samples)
+        scaling = [known.features] if not known.needs[1] else [known.features, known.target]
+        return [*scaling, known.model]
+
     def for_records(self, n_samples: float) -> Budget:
         """Return the budget once the number of records, public or paid for, is known."""
         if not self.n_open:
@@ -77,8 +91,12 @@ def split_budget(
     n_outputs: int,
     feature_bounds: np.ndarray,
     target_bounds: np.ndarray | None = None,
+    *,
+    rows_per_group: int | None = None,
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
+
+    If the guarantee is for groups of so many rows, the budget is what one row may cost.
 
     A target gets as much for its scaling as several features, since without its
     scale there is no model at all.
@@ -86,7 +104,7 @@ def split_budget(
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES)
+    noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
     target_need, n_open = 0.0, _count_open(feature_bounds)
     if target_bounds is not None:
         target_need = _need(target_bounds) * float(np.sqrt(n_features))

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise._validation import as_bounds, check_range, check_unpaid_arguments, validated
+from skdpnoise._validation import as_bounds, check_range, validated
 
-__all__ = ["as_bounds", "check_training_data", "check_unpaid_arguments", "validated"]
+__all__ = ["as_bounds", "check_training_data", "validated"]
 
 
 def check_training_data(

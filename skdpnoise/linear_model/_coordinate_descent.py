@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.linear_model._checks import as_bounds, check_training_data, check_unpaid_arguments
+from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import DescentPlan, check_plan, plan_descent
 from skdpnoise.linear_model._gram import (
@@ -24,7 +23,6 @@ from skdpnoise.linear_model._gram import (
     release_pseudo_data,
 )
 from skdpnoise.linear_model._scaling import Standardisation, standardise
-from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
@@ -92,6 +90,13 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
         intercept. Standardised columns share one curvature, so that the first two agree. For
         "gradient".
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -199,6 +204,8 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         feature_bounds=None,
         target_bounds=None,
         error_weights="curvature",
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -217,11 +224,15 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
         self.error_weights = error_weights
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, **unpaid: Any) -> DPCoordinateDescentRegressor:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, **unpaid: Any
+    ) -> DPCoordinateDescentRegressor:
         """Fit the model to private data, spending the whole guarantee.
 
         Parameters
@@ -230,6 +241,10 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
             Target; finite.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -241,30 +256,36 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         ------
         ValueError
             If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        # check
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
-        X, y = check_training_data(self, X, y, y_numeric=True)
-        bounds, y_bounds = self._bounds(X.shape[1]), self._target_bounds()
-        budget = split_budget(self.noise, account.guarantee, 1, bounds, y_bounds)
-        self._check_plans(X.shape[1], budget)
-        # bound
-        words = random_words(self.random_state)
-        n_samples, budget = count_records(len(y), budget, account, words)
-        common = (budget, account, words, n_samples)
-        features = standardise(self, X.T, bounds, *common)
-        target = standardise(self, [y], y_bounds, *common, target=True)
-        # calibrate, charge, draw
-        plan = self._plan(features, target, n_samples, budget)
-        plan.charge(account)
-        noise = plan.draw(words)
-        # solve, store
-        model = self._solved(X, y, features, target, plan, noise, n_samples, words)
-        self._store(model, account.report(type(self).__name__, secure=words.secure))
+        with self._private_fit(groups, unpaid) as account:
+            # check
+            X, y = check_training_data(self, X, y, y_numeric=True)
+            rows = self._grouped(groups, len(y))
+            bounds, y_bounds = self._bounds(X.shape[1]), self._target_bounds()
+            most = account.rows_per_group
+            budget = split_budget(
+                self.noise, account.guarantee, 1, bounds, y_bounds, rows_per_group=most
+            )
+            self._check_plans(X.shape[1], budget)
+            account.pay(budget.stages(rows.n_kept), budget.noise)
+            # bound
+            words = random_words(self.random_state)
+            X, y = rows.keep(words, X, y)
+            n_samples, budget = count_records(len(y), budget, account, words)
+            common = (budget, account, words, n_samples)
+            features = standardise(self, X.T, bounds, *common)
+            target = standardise(self, [y], y_bounds, *common, target=True)
+            # calibrate, charge, draw
+            plan = self._plan(features, target, n_samples, budget)
+            plan.charge(account)
+            noise = plan.draw(words)
+            # solve, store
+            model = self._solved(X, y, features, target, plan, noise, n_samples, words)
+            self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
     def predict(self, X: Any) -> np.ndarray:

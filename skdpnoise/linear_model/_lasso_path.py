@@ -10,21 +10,20 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import count_records, split_budget
-from skdpnoise.linear_model._checks import as_bounds, check_training_data, check_unpaid_arguments
+from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._defaults import path_alpha
 from skdpnoise.linear_model._gram import GRAM_NOISES, check_gram, plan_gram, release_pseudo_data
 from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._scaling import standardise
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.linear_model._scaling import Standardisation, standardise
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLassoPath"]
 
 _SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "random_state")
+_SPENDING = ("rows_per_group", "ledger")
 
 
 class DPLassoPath(RegressorMixin, PrivateLinearModel):
@@ -69,6 +68,13 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         from the same budget.
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds of the target; None as for the features.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -128,7 +134,7 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
+        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED + _SPENDING},
         "noise": [StrOptions(set(GRAM_NOISES))],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
@@ -152,6 +158,8 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         row_norm="auto",
         feature_bounds=None,
         target_bounds=None,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -166,10 +174,12 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         self.row_norm = row_norm
         self.feature_bounds = feature_bounds
         self.target_bounds = target_bounds
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, **unpaid: Any) -> DPLassoPath:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> DPLassoPath:
         """Release the second moments of private data, spending the whole guarantee; solve the path.
 
         Parameters
@@ -178,6 +188,10 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
             Features; finite.
         y : array-like of shape (n_samples,)
             Target; finite.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -189,47 +203,41 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         ------
         ValueError
             If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        # check
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        given = self._given_alphas()
-        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
-        X, y = check_training_data(self, X, y, y_numeric=True)
-        bounds = self._bounds(X.shape[1])
-        y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
-        budget = split_budget(self.noise, account.guarantee, 1, bounds, y_bounds)
-        check_gram(self, X.shape[1], budget)
-        # bound
-        words = random_words(self.random_state)
-        n_samples, budget = count_records(len(y), budget, account, words)
-        common = (budget, account, words, n_samples)
-        features = standardise(self, X.T, bounds, *common).capped()
-        target = standardise(self, [y], y_bounds, *common, target=True).capped()
-        # calibrate, charge, draw
-        plan = plan_gram(self, features.beside(target), n_samples, budget)
-        plan.charge(account)
-        noise = plan.draw(words)
-        # solve, store
-        pseudo = release_pseudo_data(self, X, y, plan, noise)
-        alphas = self._grid(pseudo) if given is None else given
-        alpha = path_alpha(plan.noise_level, int(features.used.sum()))
-        models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
-        coefs, intercepts = in_user_units(models, features, *units_of(target))
-        model = {
-            "alphas_": alphas,
-            "coefs_": coefs[:-1].T,
-            "intercepts_": intercepts[:-1],
-            "alpha_": alpha,
-            "coef_": coefs[-1],
-            "intercept_": intercepts[-1],
-            "clip_range_": features.range,
-            "_standardised": (features, models[-1:], *units_of(target)),
-            "_pseudo_data": pseudo,
-        }
-        self._store(model, account.report(type(self).__name__, secure=words.secure))
+        with self._private_fit(groups, unpaid) as account:
+            # check
+            given = self._given_alphas()
+            X, y = check_training_data(self, X, y, y_numeric=True)
+            rows = self._grouped(groups, len(y))
+            bounds = self._bounds(X.shape[1])
+            y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
+            most = account.rows_per_group
+            budget = split_budget(
+                self.noise, account.guarantee, 1, bounds, y_bounds, rows_per_group=most
+            )
+            check_gram(self, X.shape[1], budget)
+            account.pay(budget.stages(rows.n_kept), budget.noise)
+            # bound
+            words = random_words(self.random_state)
+            X, y = rows.keep(words, X, y)
+            n_samples, budget = count_records(len(y), budget, account, words)
+            common = (budget, account, words, n_samples)
+            features = standardise(self, X.T, bounds, *common).capped()
+            target = standardise(self, [y], y_bounds, *common, target=True).capped()
+            # calibrate, charge, draw
+            plan = plan_gram(self, features.beside(target), n_samples, budget)
+            plan.charge(account)
+            noise = plan.draw(words)
+            # solve, store
+            pseudo = release_pseudo_data(self, X, y, plan, noise)
+            alpha = path_alpha(plan.noise_level, int(features.used.sum()))
+            model = self._solved(pseudo, given, alpha, features, target)
+            model["_noise_level"] = plan.noise_level
+            self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
@@ -251,20 +259,23 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
             return self.model(alpha).predict(X)
         return self._linear(X)[:, 0]
 
-    def model(self, alpha: float, l1_ratio: float | None = None) -> DPCoordinateDescentRegressor:
+    def model(
+        self, alpha: float | str, l1_ratio: float | None = None
+    ) -> DPCoordinateDescentRegressor:
         """Return the fitted regressor of any penalty: post-processing, which costs nothing.
 
         Parameters
         ----------
-        alpha : float
-            Strength of the penalty, at least 0.
+        alpha : float or "auto"
+            Strength of the penalty, at least 0; "auto" is the ridge of the regressor's default.
         l1_ratio : float or None, default=None
             Mix of the penalty; None is that of the path.
 
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares.
+            Fitted; its ``privacy_`` is that of the path, whose release it shares. It has no ledger:
+            the path has paid.
 
         Raises
         ------
@@ -278,14 +289,17 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
         regressor._validate_params()
         features, _, center, scale = self._standardised
-        standard = self._pseudo_data.solve([alpha], l1_ratio)
+        strength = alpha
+        if alpha == "auto":
+            strength, l1_ratio = 0.5 * self._noise_level, 0.0
+        standard = self._pseudo_data.solve([strength], l1_ratio)
         coefs, intercepts = in_user_units(standard, features, center, scale)
         fitted = {
             "coef_": coefs[0],
             "intercept_": intercepts[0],
             "clip_range_": self.clip_range_,
             "solver_": "gram",
-            "alpha_": float(alpha),
+            "alpha_": float(strength),
             "_standardised": (features, standard, center, scale),
         }
         for name in ("n_features_in_", "feature_names_in_"):
@@ -301,6 +315,31 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         return tags
 
     _pseudo_data: PseudoData
+    _noise_level: float
+
+    def _solved(
+        self,
+        pseudo: PseudoData,
+        given: np.ndarray | None,
+        alpha: float,
+        features: Standardisation,
+        target: Standardisation,
+    ) -> dict[str, Any]:
+        """Return the fitted attributes."""
+        alphas = self._grid(pseudo) if given is None else given
+        models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
+        coefs, intercepts = in_user_units(models, features, *units_of(target))
+        return {
+            "alphas_": alphas,
+            "coefs_": coefs[:-1].T,
+            "intercepts_": intercepts[:-1],
+            "alpha_": alpha,
+            "coef_": coefs[-1],
+            "intercept_": intercepts[-1],
+            "clip_range_": features.range,
+            "_standardised": (features, models[-1:], *units_of(target)),
+            "_pseudo_data": pseudo,
+        }
 
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):

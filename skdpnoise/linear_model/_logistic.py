@@ -10,14 +10,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from skdpnoise.ledger import Account
 from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.linear_model._checks import check_training_data, check_unpaid_arguments
+from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
 from skdpnoise.linear_model._scaling import standardise
-from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLogisticCD"]
@@ -72,6 +70,13 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
         intercept. Standardised columns share one curvature, so that the first two agree.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -159,6 +164,8 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         feature_bounds=None,
         classes=None,
         error_weights="curvature",
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
         n_jobs=None,
     ):
@@ -175,11 +182,13 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         self.feature_bounds = feature_bounds
         self.classes = classes
         self.error_weights = error_weights
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
         self.n_jobs = n_jobs
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, **unpaid: Any) -> DPLogisticCD:
+    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> DPLogisticCD:
         """Fit the model to private data, spending the whole guarantee.
 
         Parameters
@@ -188,6 +197,10 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
             Labels of any type.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -200,32 +213,38 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         ValueError
             If a parameter or the data are not as described, there is only one class, or the noise
             cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        # check
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
-        X, y = check_training_data(self, X, y, y_numeric=False)
-        bounds = self._bounds(X.shape[1])
-        classes, outputs = self._one_against_rest(y)
-        budget = split_budget(self.noise, account.guarantee, len(outputs), bounds)
-        check_plan(self, "logistic", X.shape[1], len(outputs), budget)
-        # bound
-        words = random_words(self.random_state)
-        n_samples, budget = count_records(len(y), budget, account, words)
-        features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
-        # calibrate, charge, draw
-        plan = plan_descent(self, "logistic", features.used, len(outputs), n_samples, budget)
-        plan.charge(account)
-        noise = plan.draw(words)
-        # solve, store
-        labels = {"classes_": classes}
-        model = self._solve(
-            "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
-        )
-        self._store(model, account.report(type(self).__name__, secure=words.secure))
+        with self._private_fit(groups, unpaid) as account:
+            # check
+            X, y = check_training_data(self, X, y, y_numeric=False)
+            rows = self._grouped(groups, len(y))
+            bounds = self._bounds(X.shape[1])
+            classes, outputs = self._one_against_rest(y)
+            most, n_outputs = account.rows_per_group, len(outputs)
+            budget = split_budget(
+                self.noise, account.guarantee, n_outputs, bounds, rows_per_group=most
+            )
+            check_plan(self, "logistic", X.shape[1], n_outputs, budget)
+            account.pay(budget.stages(rows.n_kept), budget.noise)
+            # bound
+            words = random_words(self.random_state)
+            X, y, *outputs = rows.keep(words, X, y, *outputs)
+            n_samples, budget = count_records(len(y), budget, account, words)
+            features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
+            # calibrate, charge, draw
+            plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
+            plan.charge(account)
+            noise = plan.draw(words)
+            # solve, store
+            labels = {"classes_": classes}
+            model = self._solve(
+                "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
+            )
+            self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -9,27 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise._validation import PrivacyWarning
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.mechanisms import private_location_scale
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["LIMIT", "PrivacyWarning", "Standardisation", "standardise"]
+__all__ = ["LIMIT", "Standardisation", "standardise"]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
 # moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
 FARTHEST = 20.0
-
-
-class PrivacyWarning(UserWarning):
-    """Warns that the noise hides what the model would need.
-
-    Examples
-    --------
-    >>> issubclass(PrivacyWarning, UserWarning)
-    True
-    """
 
 
 @dataclass(frozen=True, slots=True, eq=False)

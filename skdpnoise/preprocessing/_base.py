@@ -12,11 +12,16 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import as_bounds, check_range, check_unpaid_arguments, validated
-from skdpnoise.ledger import Account
-from skdpnoise.linear_model import PrivacyWarning
+from skdpnoise._validation import (
+    PrivacyWarning,
+    PrivateFitMixin,
+    as_bounds,
+    check_range,
+    validated,
+)
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.mechanisms._ranges import STEPS, stage_losses
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import random_words
 
 __all__ = ["FLOATS", "PrivateScaler", "check_quantile_range"]
@@ -24,18 +29,16 @@ __all__ = ["FLOATS", "PrivateScaler", "check_quantile_range"]
 FLOATS = [np.float64, np.float32]
 
 
-class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
-    epsilon: float
-    delta: float
     noise: str
-    adjacency: Any
     feature_bounds: Any
     copy: bool
     random_state: Any
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
@@ -45,7 +48,7 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         "random_state": ["random_state", np.random.Generator],
     }
 
-    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
 
         Parameters
@@ -55,6 +58,10 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
             copy.
         y : None
             Ignored.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
         **unpaid : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
@@ -66,32 +73,66 @@ class PrivateScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
         ------
         ValueError
             If a parameter or the data are not as described, or the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
         TypeError
-            If anything but X and y is passed.
+            If anything but X, y and groups is passed.
         """
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
-        self._check_own_params()
-        account = Account(PrivacyGuarantee(self.epsilon, self.delta, self.adjacency))
-        # Columns are read one at a time, several times faster if each lies in one piece.
-        X = validated(self, X, dtype=FLOATS, order="F", ensure_min_samples=2)
-        check_range(X, "X", self)
-        bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
-        words = random_words(self.random_state)
-        release = {
-            "guarantee": account.guarantee,
-            "noise": self.noise,
-            "random_state": words,
-            "charge": account.charge,
-        }
-        fitted = self._statistics(X, bounds, release)
-        report = account.report(type(self).__name__, secure=words.secure, empty=True)
-        for name, value in {**fitted, "privacy_": report}.items():
-            setattr(self, name, value)
+        with self._private_fit(groups, unpaid) as account:
+            self._check_own_params()
+            # Columns are read one at a time, several times faster if each lies in one piece.
+            X = validated(self, X, dtype=FLOATS, order="F", ensure_min_samples=2)
+            check_range(X, "X", self)
+            rows = self._grouped(groups, len(X))
+            bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+            release: dict[str, Any] = {"adjacency": self.adjacency, "charge": account.charge}
+            released = self._released(bounds)
+            if released.any():
+                searches = not np.isfinite(bounds[:, released]).all()
+                noise, budget = self._budget(
+                    self.noise,
+                    account.guarantee,
+                    int(released.sum()),
+                    self.adjacency,
+                    STEPS if searches else 1,
+                    account.rows_per_group or 1,
+                )
+                release |= {"noise": noise, "guarantee": budget}
+                if searches or self.adjacency == "add_remove":
+                    account.pay(self._stages(budget, searches), noise)
+                # else there is one mechanism, which says best what it costs
+            words = release["random_state"] = random_words(self.random_state)
+            (X,) = rows.keep(words, X)
+            fitted = self._statistics(X, bounds, release)
+            report = account.report(type(self).__name__, secure=words.secure, empty=True)
+            for name, value in {**fitted, "privacy_": report}.items():
+                setattr(self, name, value)
         return self
 
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        """Return of which columns something is released."""
+        return np.ones(bounds.shape[1], dtype=bool)
+
+    @staticmethod
+    @abstractmethod
+    def _budget(
+        noise: str,
+        guarantee: PrivacyGuarantee | LossBudget,
+        n_columns: int,
+        adjacency: Adjacency,
+        n_releases: int,
+        rows_per_group: int = 1,
+    ) -> tuple[str, LossBudget]:
+        """Return the noise and the loss that the mechanism of the statistics shares out."""
+
+    def _stages(self, budget: LossBudget, searches: bool) -> list[LossBudget]:
+        """Return what each stage may cost, fixed before the first one: for a ledger."""
+        if not isinstance(budget, PureLoss):
+            return [budget]  # squares add, so that stages would say no more
+        return stage_losses(budget, counts=self.adjacency == "add_remove", searches=searches)
 
     @abstractmethod
     def _statistics(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.mechanisms import private_quantiles
+from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 
 __all__ = ["DPMinMaxScaler"]
@@ -50,6 +51,13 @@ class DPMinMaxScaler(PrivateScaler):
         (n_features,); infinite where a column has none. They must not be read from the data.
     copy : bool, default=True
         Whether to leave X as it is; otherwise it is transformed in place where possible.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -112,6 +120,8 @@ class DPMinMaxScaler(PrivateScaler):
         adjacency="replace_one",
         feature_bounds=None,
         copy=True,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
     ):
         self.feature_range = feature_range
@@ -123,6 +133,8 @@ class DPMinMaxScaler(PrivateScaler):
         self.adjacency = adjacency
         self.feature_bounds = feature_bounds
         self.copy = copy
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
 
     def _check_own_params(self) -> None:
@@ -134,11 +146,16 @@ class DPMinMaxScaler(PrivateScaler):
                 f"(low, high) with low < high. Got {self.feature_range!r} instead."
             )
 
+    _budget = staticmethod(quantiles_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return ~np.isfinite(bounds).all(axis=0)
+
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
     ) -> dict[str, Any]:
         low, high = bounds.copy()
-        searched = np.flatnonzero(~np.isfinite(bounds).all(axis=0))
+        searched = np.flatnonzero(self._released(bounds))
         fitted: dict[str, Any] = {}
         if searched.size:
             found = private_quantiles(X[:, searched], check_quantile_range(self), **release)

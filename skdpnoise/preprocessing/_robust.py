@@ -9,6 +9,7 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.mechanisms import private_quantiles
+from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 
 __all__ = ["DPRobustScaler"]
@@ -51,6 +52,13 @@ class DPRobustScaler(PrivateScaler):
         finds ranges privately, with 70 % of the budget.
     copy : bool, default=True
         Whether to leave X as it is; otherwise it is transformed in place where possible.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -123,6 +131,8 @@ class DPRobustScaler(PrivateScaler):
         adjacency="replace_one",
         feature_bounds=None,
         copy=True,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -135,6 +145,8 @@ class DPRobustScaler(PrivateScaler):
         self.adjacency = adjacency
         self.feature_bounds = feature_bounds
         self.copy = copy
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
 
     def _check_own_params(self) -> None:
@@ -144,6 +156,11 @@ class DPRobustScaler(PrivateScaler):
                 "The 'quantile_range' parameter of DPRobustScaler must lie strictly between 0 and "
                 f"100 with unit_variance=True. Got {self.quantile_range!r} instead."
             )
+
+    _budget = staticmethod(quantiles_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
@@ -155,7 +172,9 @@ class DPRobustScaler(PrivateScaler):
         found = private_quantiles(X, wanted, bounds=(bounds[0], bounds[1]), **release)
         self._warn(~found.found, "leaves as they are")
         low, middle, high = found.values
-        scale = np.where(found.found, np.maximum(high - low, found.resolution), 1.0)
+        # A bin of a column far from zero may be too narrow for its digits.
+        least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
+        scale = np.where(found.found, np.maximum(high - low, least), 1.0)
         if self.unit_variance:
             scale = np.where(found.found, scale / (ndtri(ends[1]) - ndtri(ends[0])), 1.0)
         return {

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.mechanisms import private_moments
+from skdpnoise.mechanisms.moments import moments_budget
 from skdpnoise.preprocessing._base import PrivateScaler
 
 __all__ = ["DPStandardScaler"]
@@ -47,6 +48,13 @@ class DPStandardScaler(PrivateScaler):
         finds ranges privately, with 70 % of the budget.
     copy : bool, default=True
         Whether to leave X as it is; otherwise it is transformed in place where possible.
+    rows_per_group : int, default=1
+        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+        has more. **Public**; the noise grows with it. See "who counts as one person" in the
+        documentation.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
+        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
     random_state : int, RandomState, Generator or None, default=None
         None draws noise from the operating system's cryptographic source. Anything else is
         reproducible and protects nobody from those who know it: for tests only.
@@ -113,6 +121,8 @@ class DPStandardScaler(PrivateScaler):
         adjacency="replace_one",
         feature_bounds=None,
         copy=True,
+        rows_per_group=1,
+        ledger=None,
         random_state=None,
     ):
         self.epsilon = epsilon
@@ -123,7 +133,14 @@ class DPStandardScaler(PrivateScaler):
         self.adjacency = adjacency
         self.feature_bounds = feature_bounds
         self.copy = copy
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
         self.random_state = random_state
+
+    _budget = staticmethod(moments_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]

@@ -12,14 +12,16 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.linear_model import _gram
-from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import calibrate_second_moments
+from skdpnoise.mechanisms.groups import GroupedRows
 from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
 from skdpnoise.privacy import gdp_mu
-from tests._audit import Transcript, _Draws, audit, calibrations_remembered, resource
+from tests._audit import Transcript, audit, calibrations_remembered, resource
+from tests._replay import exact, norm_order, paid_for, recording, used_by_matrix
 
 RUNS = 800  # on each of the two data sets
 BOUNDS = {"feature_bounds": (-2.0, 2.0), "target_bounds": (-2.0, 2.0)}
@@ -113,52 +115,63 @@ def test_a_third_of_the_noise_on_the_second_moments_is_caught(monkeypatch):
     assert audit(*runs(model), model.delta) > 1.5 * model.epsilon
 
 
+# Groups: a person owns six rows, of which three are kept
+
+
+def owners(model, side):
+    """Other people's rows, one each, and the six rows of the person in whom neighbours differ.
+
+    There are so many that no noisy matrix needs repair, which would hide some of the change.
+    """
+    (X, y), (X_other, y_other) = neighbours(model, 800)
+    if model.adjacency == "add_remove":
+        first, rows = (X, y), 6 * side
+        last = X_other[-1:], y_other[-1:]
+    else:
+        first, rows = (X[:-1], y[:-1]), 6
+        last = ((X, y), (X_other, y_other))[side]
+        last = last[0][-1:], last[1][-1:]
+    data = [
+        np.concatenate([a, np.repeat(b, rows, axis=0)]) for a, b in zip(first, last, strict=True)
+    ]
+    return (*data, np.append(np.arange(len(first[0])), np.full(rows, -1)))
+
+
+def grouped_runs(model, n_runs=RUNS):
+    """All that is released by many fits on each of two data sets that differ in one person."""
+    found = []
+    with remembered():
+        for side in (0, 1):
+            X, y, people = owners(model, side)
+            fits = (
+                model.set_params(random_state=2 * run + side).fit(X, y, groups=people)
+                for run in range(n_runs)
+            )
+            found.append(np.array([released(fit) for fit in fits]))
+    return found
+
+
+GROUPED = {
+    "gaussian, replace one": DPLassoPath(**GAUSSIAN, **CHEAP),
+    "gaussian, add or remove": DPLassoPath(**GAUSSIAN, **CHEAP, adjacency="add_remove"),
+    "pure laplace, add or remove": DPLassoPath(**LAPLACE, **CHEAP, adjacency="add_remove"),
+}
+
+
+@pytest.mark.parametrize("name", GROUPED)
+def test_thousands_of_fits_on_neighbouring_groups_do_not_refute_the_guarantee(name):
+    model = clone(GROUPED[name]).set_params(rows_per_group=3)
+    assert audit(*grouped_runs(model), model.delta) <= model.epsilon
+
+
+@pytest.mark.parametrize("name", [name for name in GROUPED if "gaussian" in name])
+def test_rows_of_a_group_that_are_not_bounded_are_caught(monkeypatch, name):
+    monkeypatch.setattr(GroupedRows, "keep", lambda self, words, *tables: tables)
+    model = clone(GROUPED[name]).set_params(rows_per_group=2)
+    assert audit(*grouped_runs(model), model.delta) > 1.2 * model.epsilon
+
+
 # The replay
-
-
-@contextmanager
-def recording(transcript):
-    """Note the integers of matrices too."""
-    sample = SymmetricMatrixMechanism.sample
-
-    def hooked(mechanism, words):
-        draws = sample(mechanism, words).view(_Draws)
-        draws.meet = lambda integers: transcript.meet(mechanism, integers)
-        return draws
-
-    with transcript.recording(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SymmetricMatrixMechanism, "sample", hooked)
-        yield
-
-
-def used_by_matrix(here, there):
-    """Return what the change of the integers used, in the currency of the mechanism's loss."""
-    mechanism, size = here.mechanism, here.mechanism.row_bounds.n_columns
-    upper = np.triu_indices(size)
-    change = ((here.integers - there.integers).reshape(size, size) * mechanism.quantum)[upper]
-    return float(np.linalg.norm(change / mechanism.scale[upper], norm_order(mechanism)))
-
-
-def norm_order(mechanism):
-    return 1 if mechanism.noise.endswith("laplace") else 2
-
-
-def paid_for(mechanism):
-    loss = mechanism.privacy_loss()
-    return loss.pure_epsilon if hasattr(loss, "pure_epsilon") else loss.mu
-
-
-def exact(value):
-    """What is compared bit for bit."""
-    if isinstance(value, np.ndarray):
-        return value.tobytes()
-    if isinstance(value, tuple):
-        return tuple(map(exact, value))
-    if isinstance(value, Standardisation):
-        return exact((value.center, value.scale, value.used, value.limit))
-    if isinstance(value, _gram.PseudoData):
-        return exact((value.X, value.y, value.feature_mean, value.target_mean))
-    return repr(value)
 
 
 FITS = {

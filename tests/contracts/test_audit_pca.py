@@ -15,12 +15,9 @@ import pytest
 
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA, _location, _moments
-from skdpnoise.ledger import Account
-from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
-from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism
-from skdpnoise.privacy import PureLoss
-from skdpnoise.sampling import SeededWords
+from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit, calibrations_remembered
+from tests._replay import Replay, charged_noted, cost, exact
 
 RUNS = 800  # on each of the two data sets
 
@@ -128,81 +125,6 @@ def test_a_mean_without_noise_is_caught(monkeypatch):
 # One fit, replayed
 
 
-class Replay:
-    """Notes what meets noise in one fit, and lets another fit release what the first one did."""
-
-    def __init__(self, first=None):
-        self.notes, self._first = [], first
-
-    def meet(self, kind, mechanism, value, outcome=None):
-        """Note a private value; return the outcome to use, that of the first fit in a replay."""
-        place = len(self.notes)
-        kept = outcome if outcome is not None else value
-        if self._first is not None:
-            kept = self._first.notes[place][3]
-            assert self._first.notes[place][0] == kind
-        self.notes.append((kind, mechanism, np.array(value), kept))
-        return kept
-
-    @contextmanager
-    def recording(self):
-        select, release = NormQuantileMechanism.select, AdditiveMechanism.release
-        last = []
-
-        def hooked_select(mechanism, utilities, words):
-            # of its own: how many words a choice takes depends on the utilities
-            index = select(mechanism, utilities, SeededWords(len(self.notes)))
-            return self.meet("radius", mechanism, utilities, index)
-
-        def hooked_count(mechanism, value, words=None):
-            return release(mechanism, self.meet("count", mechanism, value), words)
-
-        def hooked_row_sum(*arguments):
-            last[:] = [row_sum(*arguments)]
-            return last[0]
-
-        def hooked_sums(X, **settings):
-            sums = clipped_row_sums(X, **settings)
-            return self.meet("sum", last[0], sums)
-
-        def hooked_moments(X, **settings):
-            counts = second_moments(X, **settings)
-            return self.meet("moments", settings["row_quantum"], counts)
-
-        row_sum, clipped_row_sums = _location.row_sum, _location.clipped_row_sums
-        second_moments = _moments.second_moments
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(NormQuantileMechanism, "select", hooked_select)
-            patch.setattr(AdditiveMechanism, "release", hooked_count)
-            patch.setattr(_location, "row_sum", hooked_row_sum)
-            patch.setattr(_location, "clipped_row_sums", hooked_sums)
-            patch.setattr(_moments, "second_moments", hooked_moments)
-            yield self
-
-
-def cost(kind, mechanism, change, drawn):
-    """Return what a change used, in units of what it is charged for."""
-    if kind == "radius":
-        return np.abs(change).max() / mechanism.selection.sensitivity
-    if kind == "count":
-        return np.abs(change).max()
-    if kind == "sum":
-        return np.linalg.norm(change * mechanism.quantum) / mechanism.sensitivity.l2
-    scaled = change * drawn.quantum / np.outer(drawn.row_scale, drawn.row_scale)
-    loss = drawn.privacy_loss()
-    if isinstance(loss, PureLoss):
-        assert drawn.noise == "wishart"
-        return 0.5 * np.linalg.norm(scaled, "nuc") / loss.pure_epsilon
-    upper = np.triu_indices(len(scaled))
-    shares = np.where(np.equal(*upper), 1.0, drawn.off_diagonal)
-    return np.linalg.norm(scaled[upper] / shares) / loss.mu
-
-
-def exact(value):
-    """What is compared bit for bit."""
-    return value.tobytes() if isinstance(value, np.ndarray) else repr(value)
-
-
 SETTINGS = {
     "gaussian": {"noise": "inid_gaussian"},
     "pure": {"delta": 0.0, "noise": "wishart"},
@@ -247,23 +169,3 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
     assert largest["moments"] > 0.9
     if "sum" in largest:
         assert largest["sum"] > 0.9
-
-
-@contextmanager
-def charged_noted(drawn):
-    """Keep the mechanisms that are charged for, and see that nothing draws before."""
-    charge, sample = Account.charge, SymmetricMatrixMechanism.sample
-
-    def noted_charge(self, label, mechanism):
-        charge(self, label, mechanism)
-        if isinstance(mechanism, SymmetricMatrixMechanism):
-            drawn.append(mechanism)
-
-    def noted_sample(self, words):
-        assert any(self is mechanism for mechanism in drawn)
-        return sample(self, words)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Account, "charge", noted_charge)
-        patch.setattr(SymmetricMatrixMechanism, "sample", noted_sample)
-        yield

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from contextlib import contextmanager
 from fractions import Fraction
 from itertools import permutations
 
@@ -13,7 +11,6 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.ledger import Account, BudgetExceededError
-from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import (
     AdditiveMechanism,
     SymmetricMatrixMechanism,
@@ -23,10 +20,9 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import coordinate_descent
 from tests._audit import Transcript, resource
+from tests._replay import coupled, exact, matched_by, two_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
-
-MECHANISMS = "skdpnoise.mechanisms."
 
 EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 ADJACENCIES = ["replace_one", "add_remove"]
@@ -77,31 +73,6 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
 # The random matching
 
 
-def coupled(order):
-    """Return the matching of all records but the last that goes with a matching of all of them.
-
-    This is the joint draw in the proof of `paired_histogram`.
-    """
-    order, last, half = list(order), len(order) - 1, len(order) // 2
-    if len(order) % 2:
-        *order, left_out = order
-        return [left_out if record == last else record for record in order]
-    place = order.index(last)
-    partner = place + half if place < half else place - half
-    paired = [record for i, record in enumerate(order) if i not in (place, partner)]
-    return [*paired, order[partner]]
-
-
-@contextmanager
-def matched_by(order):
-    """Let the library match the records by this order."""
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (m for name, m in sys.modules.items() if name.startswith(MECHANISMS)):
-            if hasattr(module, "permutation"):
-                patch.setattr(module, "permutation", lambda words, n: np.array(order))
-        yield
-
-
 def pairs(order):
     """Return the pairs of records that an order of them stands for, as in `find_magnitudes`."""
     half = len(order) // 2
@@ -141,32 +112,6 @@ def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
 
 
 # A whole fit: with the released numbers held fixed, what must the noise make up for?
-
-
-def two_runs(run, data, other, seed):
-    """Run on a data set, and on its neighbour with the released numbers of the first.
-
-    `run` must take its randomness from a seed; the secret matchings are drawn here, together.
-    """
-    order = np.random.default_rng(seed).permutation(len(data[0]))
-    results = []
-    for columns in (data, other):
-        matching = order if len(columns[0]) == len(order) else coupled(order)
-        transcript = Transcript(replay=results[0][1] if results else None)
-        with transcript.recording(), matched_by(matching):
-            results.append((run(*columns), transcript))
-    return results[0][0], results[1][0], results[1][1]
-
-
-def exact(value):
-    """What is compared bit for bit."""
-    if isinstance(value, np.ndarray):
-        return value.tobytes()
-    if isinstance(value, tuple):
-        return tuple(map(exact, value))
-    if isinstance(value, Standardisation):
-        return exact((value.center, value.scale, value.used, value.limit))
-    return repr(value)
 
 
 X_BOUNDS, Y_BOUNDS = {"feature_bounds": (-1.0, 1.0)}, {"target_bounds": (-1.0, 1.0)}

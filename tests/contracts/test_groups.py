@@ -1,0 +1,378 @@
+"""A person with many rows: neighbours by force, for groups of rows and every family of estimators.
+
+A fit is replayed on a neighbour with the same released numbers and the same coins for each group.
+What the noise then has to make up for is at most what is paid for: as many steps as rows of a
+group are kept, and all of them if these rows pull the same way.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import config_context
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from skdpnoise import (
+    DPPCA,
+    DPCoordinateDescentRegressor,
+    DPCovariance,
+    DPLassoPath,
+    DPLogisticCD,
+    DPMinMaxScaler,
+    DPRobustScaler,
+    DPStandardScaler,
+    total_guarantee,
+)
+from skdpnoise.decomposition import _budget as budget_rules
+from skdpnoise.decomposition import _moments
+from skdpnoise.ledger import BudgetExceededError
+from skdpnoise.mechanisms import SymmetricMatrixMechanism, groups
+from skdpnoise.mechanisms.groups import GroupedRows, group_codes, sample_rows
+from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from skdpnoise.sampling import SeededWords
+from tests._audit import resource
+from tests._replay import (
+    Replay,
+    charged_noted,
+    cost,
+    exact,
+    paid_for,
+    two_runs,
+    used_by_matrix,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+ADJACENCIES = ["replace_one", "add_remove"]
+LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath]
+MATRICES = [DPPCA, DPCovariance]
+SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
+ESTIMATORS = LINEAR + MATRICES + SCALERS
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
+every_adjacency = pytest.mark.parametrize("adjacency", ADJACENCIES)
+MOST = 3  # rows that are kept of a group
+OWNED = 5  # rows of the person in whom neighbours differ
+
+
+@contextmanager
+def coins_by_group(seed):
+    """Give each group coins of its own, that are the same whatever other groups there are."""
+
+    def keyed(codes, most, words):
+        kept = []
+        for code in range(codes.max() + 1):
+            rows = np.flatnonzero(codes == code)
+            coins = SeededWords([seed, code])
+            kept.append(rows[sample_rows(np.zeros(rows.size, dtype=int), most, coins)])
+        return np.sort(np.concatenate(kept))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups, "sample_rows", keyed)
+        yield
+
+
+def people(rng, n):
+    """Labels of rows in groups of one to four, and of the person in whom neighbours differ."""
+    labels = np.sort(rng.integers(0, n // 2, n - OWNED))
+    return [*(f"person {label}" for label in rng.permuted(labels)), *["Ann"] * OWNED]
+
+
+def kept_rows(labels):
+    """Return how many rows will be kept of the first so many."""
+    return lambda table: (
+        GroupedRows(group_codes("Test", labels[: len(table)], len(table)), MOST, len(table)).n_kept
+    )
+
+
+def uses(transcript, first):
+    """Return for each mechanism what was used, and of what one row may use."""
+    changes, found = {}, []
+    for here, there in zip(transcript.meetings, first, strict=True):
+        if isinstance(here.mechanism, SymmetricMatrixMechanism):
+            found.append((used_by_matrix(here, there), paid_for(here.mechanism)))
+        else:
+            change = (here.integers - there.integers) * 2.0**-here.mechanism.bits
+            changes.setdefault(here.mechanism, []).append(change)
+    for mechanism, parts in changes.items():
+        size = np.linalg.norm(np.concatenate(parts), mechanism.family.norm_order)
+        found.append((float(size), resource(mechanism)))
+    return found
+
+
+def check_uses(model, used, order):
+    """Check that no stage uses more than is paid for; return the largest share of a stage."""
+    for size, of_one_row in used:
+        assert size <= MOST * of_one_row * (1.0 + 1e-9)
+    guarantee = model.privacy_.guarantee
+    epsilon, delta = guarantee.epsilon, guarantee.delta
+    total = np.linalg.norm([size for size, _ in used], order)
+    assert total <= (gdp_mu(epsilon, delta) if order == 2 else epsilon)
+    assert model.privacy_.total.delta(epsilon) <= delta
+    return max(size / of_one_row for size, of_one_row in used)
+
+
+def check_same(first, second):
+    """The same released numbers give the same fit and the same report, to the last bit."""
+    assert vars(first).keys() == vars(second).keys()
+    for attribute, value in vars(first).items():
+        assert exact(value) == exact(getattr(second, attribute)), attribute
+
+
+BOUNDS = {"feature_bounds": (-1.0, 1.0)}
+DESCENT = {"solver": "gradient", "clip": 0.05}
+GRAM = {"solver": "gram", "row_norm": 0.5, "fit_intercept": False}
+CASES = {
+    "descent": (DPCoordinateDescentRegressor, {**DESCENT, "target_bounds": (-1.0, 1.0), **BOUNDS}),
+    "descent, nothing public": (DPCoordinateDescentRegressor, DESCENT),
+    "logistic": (DPLogisticCD, {"clip": 0.05, **BOUNDS}),
+    "logistic, nothing public": (DPLogisticCD, {"clip": 0.05, "n_passes": 3}),
+    "gram": (DPCoordinateDescentRegressor, {**GRAM, "target_bounds": (-1.0, 1.0), **BOUNDS}),
+    "path": (DPLassoPath, {"row_norm": 0.5, "target_bounds": (-1.0, 1.0), "alphas": 2, **BOUNDS}),
+    "standard": (DPStandardScaler, BOUNDS),
+    "standard, nothing public": (DPStandardScaler, {}),
+    "robust": (DPRobustScaler, BOUNDS),
+    "robust, nothing public": (DPRobustScaler, {}),
+    "quantiles": (DPMinMaxScaler, {}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@every_adjacency
+@pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])
+def test_the_rows_of_a_group_move_a_fit_by_no_more_than_is_paid_for(case, adjacency, noise):
+    estimator, settings = CASES[case]
+    delta, order = (1e-3, 2) if noise == "inid_gaussian" else (0.0, 1)
+    rng, largest = np.random.default_rng(1), 0.0
+    for seed in range(6):
+        n = 160 + seed
+        labels = people(rng, n)
+        X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+        X_other, y_other = X.copy(), y.copy()
+        X[-OWNED:], X_other[-OWNED:] = 1e90, (1e90 if seed % 2 else -1e90)
+        y[-OWNED:], y_other[-OWNED:] = -1e90, 1e90
+        if case == "gram":  # along other axes
+            X[-OWNED:, 1], X_other[-OWNED:, 0] = 0.0, 0.0
+        if estimator is DPLogisticCD:
+            y, y_other = (np.where(values > 0, "yes", "no") for values in (y, y_other))
+        if adjacency == "add_remove":
+            X_other, y_other = X_other[:-OWNED], y_other[:-OWNED]
+
+        def fit(X, y, seed=seed, labels=labels):
+            model = estimator(
+                epsilon=40.0, delta=delta, noise=noise, adjacency=adjacency, rows_per_group=MOST
+            )
+            model.set_params(random_state=seed, **settings)
+            return model.fit(X, y, groups=labels[: len(X)])
+
+        with coins_by_group(seed):
+            runs = two_runs(fit, (X, y), (X_other, y_other), seed, rows=kept_rows(labels))
+        first, second, transcript = runs
+        used = uses(transcript, transcript._replay.meetings)
+        largest = max(largest, check_uses(first, used, order))
+        check_same(first, second)
+    # Of quantiles the ends of a range are not the two bins that are farthest apart.
+    quantiles = estimator in (DPRobustScaler, DPMinMaxScaler)
+    assert largest >= (0.9 if quantiles else 0.99) * MOST
+
+
+SETTINGS = {
+    "gaussian": {"noise": "inid_gaussian"},
+    "pure": {"delta": 0.0, "noise": "wishart"},
+    "not centred": {"row_norm": 1.0, "noise": "iid_gaussian"},
+    "a subset": {"noise": "inid_gaussian"},
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@every_adjacency
+@pytest.mark.parametrize("estimator", MATRICES)
+def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
+    monkeypatch, estimator, adjacency, name
+):
+    settings = {"epsilon": 15.0, "adjacency": adjacency, **SETTINGS[name]}
+    if name == "not centred":
+        settings["center" if estimator is DPPCA else "assume_centered"] = estimator is not DPPCA
+    if name == "a subset":
+        monkeypatch.setattr(budget_rules, "_FEWEST_ROWS", 20)
+        monkeypatch.setattr(budget_rules, "_PRECISION", 1e9)
+    rng, largest = np.random.default_rng(0), {}
+    for seed in range(6):
+        labels = people(rng, 70)
+        # Coins of subsets come eight to a word: neighbours must read as many words.
+        while (kept_rows(labels)(labels) - 1) // 8 > (kept_rows(labels)(labels) - MOST - 1) // 8:
+            labels = people(rng, 70)
+        X = rng.normal([0.0, 0.3, 0.1], [1.0, 0.3, 0.2], size=(70, 3))
+        other = X.copy()
+        # The other way moves the mean the most, and another axis the second moments.
+        X[-OWNED:] = [1e50, 0.0, 0.0]
+        other[-OWNED:] = [-1e50, 0.0, 0.0] if seed % 2 else [0.0, 1e50, 0.0]
+        if adjacency == "add_remove":
+            other = other[:-OWNED]
+        drawn, first = [], None
+        for rows in (X, other):
+            with Replay(first and first[1]).recording() as replay, charged_noted(drawn):
+                model = estimator(**settings, rows_per_group=MOST, random_state=seed)
+                with coins_by_group(seed):
+                    model.fit(rows, groups=labels[: len(rows)])
+            first = first or (model, replay)
+        for (kind, mechanism, here, _), (_, _, there, _) in zip(
+            first[1].notes, replay.notes, strict=True
+        ):
+            used = cost(kind, mechanism, here - there, drawn[-1])
+            assert used <= MOST * (1.0 + 1e-9)
+            largest[kind] = max(largest.get(kind, 0.0), used)
+        check_same(first[0], model)
+        assert model.privacy_.total.delta(15.0) <= model.delta
+    assert largest["moments"] > 0.99 * MOST
+    if "sum" in largest and name != "a subset":
+        assert largest["sum"] > 0.99 * MOST
+
+
+# The budget
+
+
+@every_estimator
+@every_adjacency
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_with_a_group_for_each_row_a_fit_is_that_without_groups(estimator, adjacency, delta):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 3))
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, random_state=3)
+    attributes = []
+    for labels in (None, [f"person {i}" for i in range(500)]):
+        fitted = vars(model.fit(X, y, groups=labels)).copy()
+        report = fitted.pop("privacy_")
+        attributes.append({name: exact(value) for name, value in fitted.items()})
+        assert report.unit == ("record" if labels is None else "group")
+    assert attributes[0] == attributes[1]
+
+
+@every_estimator
+@every_adjacency
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_report_states_the_guarantee_for_groups(estimator, adjacency, delta):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, rows_per_group=2)
+    report = model.fit(X, y, groups=np.arange(600) // 3).privacy_
+    assert report.rows_per_group == 2
+    assert "unit: a group of rows (at most 2 rows kept of each)" in str(report)
+    assert "at most 2 rows" in report._repr_html_()
+    assert ("rows of one group" if adjacency == "replace_one" else "one group more") in str(report)
+    assert report.total.delta(2.0) <= delta
+    if isinstance(report.total, GaussianLoss):
+        assert report.total.mu <= gdp_mu(2.0, delta)
+    else:
+        assert isinstance(report.total, PureLoss)
+        assert report.total.pure_epsilon <= 2.0
+
+
+@every_estimator
+def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monkeypatch, estimator):
+    for loss in (PureLoss, GaussianLoss):
+        monkeypatch.setattr(loss, "per_row", lambda self, rows: self)
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    model = estimator(epsilon=2.0, rows_per_group=3)
+    with pytest.raises(BudgetExceededError):
+        model.fit(X, y, groups=np.arange(600) // 3)
+
+
+def test_more_rows_of_a_group_take_more_noise():
+    X = np.random.default_rng(0).normal(size=(600, 2))
+    scales = []
+    for most in (1, 2, 4):
+        scaler = DPStandardScaler(feature_bounds=(-3.0, 3.0), rows_per_group=most)
+        release = scaler.fit(X, groups=np.arange(600) // 4).privacy_.releases[0]
+        scales.append(release.scale[0])
+        assert scaler.n_samples_seen_ == 150 * most
+    assert np.array(scales) / scales[0] == pytest.approx([1.0, 2.0, 4.0], rel=1e-6)
+
+
+def test_classes_are_those_of_all_rows_also_where_none_of_a_class_is_kept():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.where(np.arange(60) == 59, "rare", "common")
+    labels = np.append(np.arange(30), np.full(30, 99))
+    for seed in range(5):
+        model = DPLogisticCD(random_state=seed).fit(X, y, groups=labels)
+        assert model.classes_.tolist() == ["common", "rare"]
+
+
+def test_the_number_of_kept_rows_is_what_counts():
+    X = np.random.default_rng(0).normal(size=(6000, 2))
+    labels = np.arange(6000) // 3
+    assert DPPCA(rows_per_group=2, row_norm=3.0).fit(X, groups=labels).n_samples_ == 4000.0
+    noisy = DPPCA(rows_per_group=2, row_norm=3.0, adjacency="add_remove", random_state=0)
+    assert abs(noisy.fit(X, groups=labels).n_samples_ - 4000.0) < 500.0
+    assert _moments.COUNT_SHARE == 0.02
+
+
+# scikit-learn's routing
+
+
+FRAME = pd.DataFrame(np.random.default_rng(0).normal(size=(400, 2)), columns=["a", "b"])
+LABELS = (FRAME["a"] > 0.0).to_numpy()
+PERSON = pd.Series(np.arange(400) // 4, name="person").astype("category")
+
+
+@every_estimator
+def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(estimator):
+    with config_context(enable_metadata_routing=True):
+        step = estimator(rows_per_group=2).set_fit_request(groups=True)
+        if estimator in (*LINEAR, DPCovariance):
+            first = DPStandardScaler(rows_per_group=2).set_fit_request(groups=True)
+            pipeline = make_pipeline(first, step)
+        else:
+            last = DPLogisticCD(rows_per_group=2).set_fit_request(groups=True)
+            pipeline = make_pipeline(step, last)
+        y = FRAME["b"] if estimator in LINEAR and estimator is not DPLogisticCD else LABELS
+        pipeline.fit(FRAME, y, groups=PERSON)
+        assert [step.privacy_.rows_per_group for _, step in pipeline.steps] == [2, 2]
+        assert total_guarantee(pipeline).unit == "group"
+
+
+def test_groups_reach_a_step_by_its_name_without_routing():
+    pipeline = make_pipeline(DPStandardScaler(), DPLogisticCD())
+    pipeline.fit(FRAME, LABELS, dpstandardscaler__groups=PERSON, dplogisticcd__groups=PERSON)
+    assert [step.privacy_.unit for _, step in pipeline.steps] == ["group", "group"]
+
+
+def test_groups_reach_every_fit_of_a_search_and_its_splitter():
+    with config_context(enable_metadata_routing=True):
+        model = DPLogisticCD(rows_per_group=2).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"alpha": [0.0, 1.0]}, cv=GroupKFold(2), error_score="raise")
+        search.fit(FRAME, LABELS, groups=PERSON)
+        assert search.best_estimator_.privacy_.rows_per_group == 2
+        scores = cross_val_score(
+            model, FRAME, LABELS, cv=GroupKFold(2), params={"groups": PERSON}, error_score="raise"
+        )
+        assert len(scores) == 2
+
+
+@every_estimator
+def test_fit_transform_and_positional_groups_work(estimator):
+    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
+    assert estimator().fit(FRAME, y, PERSON).privacy_.unit == "group"
+    if hasattr(estimator, "fit_transform"):
+        model = estimator(rows_per_group=3)
+        assert len(model.fit_transform(FRAME, y, groups=PERSON)) == len(FRAME)
+        assert model.privacy_.rows_per_group == 3
+
+
+@every_estimator
+def test_a_number_of_rows_without_groups_is_refused(estimator):
+    with pytest.raises(ValueError, match=r"'rows_per_group' .* must be 1 .* no 'groups'.*set_fit"):
+        estimator(rows_per_group=2).fit(FRAME, FRAME["a"])
+
+
+@every_estimator
+def test_too_few_kept_rows_are_refused(estimator):
+    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
+    with pytest.raises(ValueError, match=r"needs 2 rows at least.*keeps 1 of these 'groups'"):
+        estimator().fit(FRAME, y, groups=np.zeros(400))
