@@ -2,13 +2,14 @@
 
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA
-from skdpnoise.ledger import total_guarantee
+from skdpnoise.ledger import PrivacyLedger, total_guarantee
 from skdpnoise.linear_model import (
     DPCoordinateDescentRegressor,
     DPLassoPath,
     DPLogisticCD,
     PrivacyWarning,
 )
+from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdpnoise.preprocessing import (
     BoundsClipper,
     DPMinMaxScaler,
@@ -24,12 +25,15 @@ __all__ = [
     "BoundsClipper",
     "DPCoordinateDescentRegressor",
     "DPCovariance",
+    "DPGridSearchCV",
     "DPLassoPath",
     "DPLogisticCD",
     "DPMinMaxScaler",
+    "DPRandomizedSearchCV",
     "DPRobustScaler",
     "DPStandardScaler",
     "PrivacyGuarantee",
+    "PrivacyLedger",
     "PrivacyWarning",
     "__version__",
     "total_guarantee",

@@ -1,0 +1,5 @@
+"""Hyper-parameter search under one guarantee."""
+
+from skdpnoise.model_selection._estimators import DPGridSearchCV, DPRandomizedSearchCV
+
+__all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]

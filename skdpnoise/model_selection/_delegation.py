@@ -1,0 +1,153 @@
+"""What a fitted search hands on to its winner, as scikit-learn's searches do."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+from sklearn.metrics import get_scorer
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.total import _parts as innermost
+
+__all__ = ["Delegation", "settled"]
+
+
+def _offers(method: str) -> Any:
+    def check(search: Any) -> bool:
+        fitted = hasattr(search, "best_estimator_")
+        getattr(search.best_estimator_ if fitted else search.estimator, method)
+        return True
+
+    return available_if(check)
+
+
+class Delegation:
+    """Methods of the winner; each exists where the estimator has it."""
+
+    best_estimator_: Any
+    estimator: Any
+    scoring: str | None
+
+    @_offers("predict")
+    def predict(self, X: Any) -> Any:
+        """Predict with the winner.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._winner.predict(X)
+
+    @_offers("predict_proba")
+    def predict_proba(self, X: Any) -> Any:
+        """Predict probabilities with the winner.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._winner.predict_proba(X)
+
+    @_offers("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Any:
+        """Predict logarithms of probabilities with the winner.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return self._winner.predict_log_proba(X)
+
+    @_offers("decision_function")
+    def decision_function(self, X: Any) -> Any:
+        """Return the decision function of the winner.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
+        return self._winner.decision_function(X)
+
+    @_offers("score")
+    def score(self, X: Any, y: Any) -> float:
+        """Return the score of the winner on other records, without noise.
+
+        On private records that is a new statistic of them, and not paid for.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        float
+            By `scoring`, or the winner's own score.
+        """
+        model = self._winner
+        if self.scoring is None:
+            return float(model.score(X, y))
+        return float(get_scorer(self.scoring)(model, X, y))
+
+    @property
+    def classes_(self) -> Any:
+        """Labels of the winner, for classifiers."""
+        _offers("classes_")
+        return self._winner.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the winner."""
+        if not hasattr(self, "best_estimator_"):
+            raise AttributeError(f"{type(self).__name__} object has no attribute n_features_in_")
+        return int(self.best_estimator_.n_features_in_)
+
+    @property
+    def _winner(self) -> Any:
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        inner = get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = deepcopy(inner.classifier_tags)
+        tags.regressor_tags = deepcopy(inner.regressor_tags)
+        tags.target_tags = deepcopy(inner.target_tags)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        return tags
+
+
+def settled(model: Any, report: PrivacyReport) -> Any:
+    """Return the winner with the guarantee of the search, which is what holds for it.
+
+    What its own fit cost says too little: that it was chosen tells something as well.
+    """
+    for _, part in innermost(model, type(model).__name__):
+        if isinstance(getattr(part, "privacy_", None), PrivacyReport):
+            part.privacy_ = report
+            part.ledger = None
+    return model

@@ -1,0 +1,110 @@
+"""Dividing the records by chance, and the units of a target, bought from a part of its own."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise._validation import PrivacyWarning
+from skdpnoise.mechanisms import private_location_scale
+from skdpnoise.model_selection._runs import Parts, Target, noisy_count, noisy_mean
+from skdpnoise.model_selection._scoring import BITS, Scoring
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.sampling import RandomWords, permutation
+
+__all__ = ["REFERENCE", "divide", "public_units", "release_units"]
+
+REFERENCE = 0.1  # of the records, where the units of a target must be bought
+_UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
+_COUNT = 0.05  # and of that, for the number of its records where that is private
+_FLOOR = 0.05  # a variance below it would be noise
+
+
+def divide(
+    n_samples: int,
+    validation: float,
+    reference: float,
+    adjacency: Adjacency,
+    words: RandomWords,
+    groups: NDArray[np.intp] | None = None,
+) -> Parts:
+    """Divide rows into training, validation and reference part, by coins that see no data.
+
+    If the number of rows is public (replace one, no groups), parts have exact sizes. Else each row,
+    or each group of rows, falls into a part by a coin of its own: neighbouring data sets, with the
+    same coins, differ in one part only.
+
+    Parameters
+    ----------
+    n_samples : int
+    validation, reference : float
+        Fractions.
+    adjacency : str
+    words : RandomWords
+    groups : ndarray of int of shape (n_samples,) or None
+        Codes from 0 of the groups; those of one group stay together.
+    """
+    if groups is None and adjacency == "replace_one":
+        first = max(1, round(validation * n_samples))
+        second = first + (max(1, round(reference * n_samples)) if reference else 0)
+        place = np.zeros(n_samples, dtype=np.intp)
+        order = permutation(words, n_samples)
+        place[order[:first]], place[order[first:second]] = 1, 2
+    else:
+        codes = np.arange(n_samples) if groups is None else groups
+        coins = np.ldexp(words.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
+        place = 1 + np.searchsorted(np.cumsum([validation, reference]), coins, side="right")
+        place[place == 3] = 0
+    return Parts(*(np.flatnonzero(place == k) for k in range(3)))
+
+
+def public_units(bounds: NDArray[np.float64]) -> Target | None:
+    """Return the units of a target whose public bounds are finite: half of them is two scales."""
+    low, high = bounds[:, 0]
+    if not np.isfinite(bounds).all():
+        return None
+    return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
+
+
+def release_units(
+    y: NDArray[np.float64],
+    known: Target | None,
+    scoring: Scoring,
+    budget: LossBudget,
+    adjacency: Adjacency,
+    words: RandomWords,
+) -> Target:
+    """Buy location and scale of the target, unless they are public, and its variance, for R².
+
+    The records are those of the reference part, which has the whole budget to itself.
+    """
+    rest = budget
+    if known is None:
+        rest = budget.share(1.0 - _UNITS)
+        n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, words)
+        found = private_location_scale(
+            [y],
+            budget.share(_UNITS - _COUNT),
+            noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
+            adjacency=adjacency,
+            n_samples=n_samples,
+            random_state=words,
+        )
+        if not found.found[0]:
+            warnings.warn(
+                "The noise hides the scale of the target, so that candidates are compared in units "
+                "of 1, which may tell them apart badly. Public 'target_bounds', more records or a "
+                "larger epsilon would help.",
+                PrivacyWarning,
+                stacklevel=5,
+            )
+        used = bool(found.found[0])
+        units = (float(found.location[0]), float(found.scale[0])) if used else (0.0, 1.0)
+        known = Target(*units)
+    squares = ((np.asarray(y, dtype=np.float64) - known.location) / known.scale) ** 2
+    share = np.minimum(squares / scoring.limit, 1.0)
+    losses = np.floor(np.ldexp(share, BITS)).astype(np.int64)
+    variance = noisy_mean(losses, rest, adjacency, words) * scoring.limit
+    return Target(known.location, known.scale, max(variance, _FLOOR))

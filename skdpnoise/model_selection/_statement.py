@@ -1,0 +1,76 @@
+"""What a search states and charges: the report of the whole, and the ledger's entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.model_selection._runs import score_noise
+from skdpnoise.model_selection._scoring import BITS
+from skdpnoise.model_selection._strategies import Strategy
+from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+
+__all__ = ["charge", "state"]
+
+_RELEASED = {
+    "release": "one release, the choice among its candidates, the score",
+    "repeated": "the best of a random number of runs, each within {budget}, and its score",
+    "noisy_max": "fits of all candidates, the choice among them, the score",
+}
+
+
+def state(
+    search: Any,
+    guarantee: PrivacyGuarantee,
+    strategy: Strategy,
+    n_candidates: int,
+    *,
+    secure: bool,
+    rows_per_group: int | None,
+) -> PrivacyReport:
+    """Return the report of a search, known before it begins.
+
+    Parameters
+    ----------
+    search : estimator
+    guarantee : PrivacyGuarantee
+    strategy : Strategy
+    n_candidates : int
+    secure : bool
+        Whether the noise comes from the operating system.
+    rows_per_group : int or None
+        None if the guarantee is for records.
+    """
+    budget = strategy.fit_budget
+    loss = strategy.loss(rows_per_group or 1)
+    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
+    scale = score_noise(budget, guarantee.adjacency).scale / float(1 << BITS)
+    line = Release(
+        _RELEASED[strategy.name].format(budget=budget),
+        noise,
+        1,
+        n_candidates,
+        (float(scale.min()), float(scale.max())),
+        loss,
+    )
+    name = type(search).__name__
+    return PrivacyReport(name, guarantee, (line,), loss, secure, rows_per_group=rows_per_group)
+
+
+def charge(search: Any, report: PrivacyReport) -> None:
+    """Charge the ledger of a search, if it has one, for all of it."""
+    if search.ledger is None:
+        return
+    parameters = search.get_params(deep=False)
+    parameters = {k: v for k, v in parameters.items() if k not in ("ledger", "random_state")}
+    line = report.releases[0]
+    search.ledger.charge(
+        "search",
+        report.total,
+        guarantee=(report.guarantee.epsilon, report.guarantee.delta),
+        adjacency=report.guarantee.adjacency,
+        unit=report.unit,
+        mechanism=line.noise,
+        estimator=report.estimator,
+        parameters=parameters,
+    )
