@@ -21,6 +21,7 @@ LINE = (
     ("ledger",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
+    ("cli",),
 )
 RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
 # Beside the line: it may be imported by estimators and what is right of them, and imports none.
@@ -29,6 +30,9 @@ RANK[BESIDE] = RANK["linear_model"]
 # Checks of data that all estimators share: one file, on their level.
 SHARED = "_validation"
 RANK[SHARED] = RANK["linear_model"]
+# `python -m skdpnoise` is the command line; only what stands right of the front door, which imports
+# all other rooms, may ask it for the version.
+RANK["__main__"] = RANK["__version__"] = RANK["cli"]
 SOLVERS_MAY_IMPORT = {"numpy", "scipy", "numba"}
 # Everything else that is installed is imported inside the function that needs it. (scikit-learn
 # requires joblib.)
@@ -41,6 +45,7 @@ HEAVY = {
     "pyarrow",
     "openml",
     "sqlalchemy",
+    "psycopg",
     "dask",
     "torch",
     "dp_accounting",
@@ -117,9 +122,9 @@ def test_there_are_files_to_walk():
     assert {"privacy", "noises", "mechanisms", BESIDE, "linear_model", "preprocessing"} <= rooms
 
 
-def test_only_the_front_door_and_shared_checks_stand_outside_the_rooms():
+def test_only_the_doors_and_shared_checks_stand_outside_the_rooms():
     outside = sorted(path.name for path in (ROOT / PACKAGE).glob("*.py"))
-    assert outside == ["__init__.py", f"{SHARED}.py"]
+    assert outside == ["__init__.py", "__main__.py", f"{SHARED}.py"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=_module_name)
@@ -144,6 +149,8 @@ def test_imports_point_one_way(path):
         ),
         ("skdpnoise.linear_model.a", "from skdpnoise import plotting", "right of linear_model"),
         ("skdpnoise.mechanisms.a", "from skdpnoise.solvers import f", "right of mechanisms"),
+        ("skdpnoise.plotting.a", "from skdpnoise.cli import main", "right of plotting"),
+        ("skdpnoise.plotting.a", "from skdpnoise import __version__", "right of plotting"),
         ("skdpnoise.linear_model.a", "import skdpnoise", "name the room"),
         ("skdpnoise.linear_model.a", "from skdpnoise import DPLogisticCD", "name the room"),
         ("skdpnoise.noises.laplace", "from skdpnoise.noises.gaussian import G", "no other"),
@@ -167,6 +174,8 @@ def test_the_walker_sees_a_wrong_import(module, source, complaint):
     ("module", "source"),
     [
         ("skdpnoise.linear_model.a", "from skdpnoise.solvers import coordinate_descent"),
+        ("skdpnoise.model_selection.a", "from skdpnoise.linear_model import DPLogisticCD"),
+        ("skdpnoise.cli.a", "from skdpnoise import __version__, ledger"),
         ("skdpnoise.linear_model.a", "from skdpnoise.privacy.loss import GaussianLoss"),
         ("skdpnoise.linear_model.a", "from skdpnoise.preprocessing import Scaler"),
         ("skdpnoise.linear_model.a", "from skdpnoise._validation import validated"),

@@ -17,6 +17,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.mechanisms.quantiles import Quantiles
 
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 GUARANTEES = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 0.0}, {"adjacency": "add_remove"}]
@@ -298,3 +299,16 @@ def test_an_unclear_scale_with_public_bounds_is_said():
     with pytest.warns(PrivacyWarning, match="only an upper limit of the scale of 1 of 1 columns"):
         for seed in range(5):
             DPStandardScaler(feature_bounds=(0.0, 1.0), random_state=seed).fit(X)
+
+
+def test_a_bin_too_narrow_for_its_digits_still_makes_a_positive_scale(monkeypatch):
+    # What noise alone may find: a magnitude of 2**-100 far from zero.
+    def found_by_noise(values, probabilities, **settings):
+        return Quantiles(np.full((3, 1), -7.0), np.zeros(1), np.ones(1, dtype=bool), 500.0)
+
+    monkeypatch.setattr("skdpnoise.preprocessing._robust.private_quantiles", found_by_noise)
+    X = table(500)[:, :1]
+    monkeypatch.setattr("skdpnoise.ledger.Account.report", lambda *args, **kwargs: None)
+    scaler = DPRobustScaler().fit(X)
+    assert (scaler.scale_ > 0.0).all()
+    assert np.isfinite(scaler.transform(X)).all()

@@ -1,0 +1,202 @@
+"""The commands about ledgers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from skdpnoise.cli._output import jsonable, print_json, print_table
+from skdpnoise.ledger import PrivacyLedger, UnknownDatasetError, encode_loss
+from skdpnoise.ledger._database import DatabaseStorage
+from skdpnoise.ledger._schema import check_version, version_of
+
+__all__ = ["FORMATS", "create", "export", "history", "show"]
+
+FORMATS = ("csv", "json")
+_COST = ("epsilon", "delta", "loss", "spent")
+_TABLE = ("number", "time", "label", "estimator", "mechanism", *_COST, "who")
+
+
+def create(args: Namespace) -> None:
+    """Set the budget of a data set; the same budget may be set twice."""
+    try:
+        PrivacyLedger.open(args.dataset, args.storage)
+        new = False
+    except UnknownDatasetError:
+        new = True
+    # Of a data set that exists nothing may differ, or this raises.
+    ledger = PrivacyLedger(
+        args.dataset,
+        args.epsilon,
+        args.delta,
+        args.storage,
+        adjacency=args.adjacency,
+        unit=args.unit,
+        adaptive=args.adaptive,
+    )
+    if args.json:
+        print_json({**_facts(ledger), "created": new})
+        return
+    budget = ledger.guarantee
+    adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
+    print(
+        f"{'created' if new else 'there already:'} {ledger.dataset!r}: epsilon={budget.epsilon:g}, "
+        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}"
+    )
+
+
+def show(args: Namespace) -> None:
+    """Print the budget and the totals of a data set, or of all."""
+    names = known_datasets(args.storage) if args.dataset is None else [args.dataset]
+    found = [_facts(PrivacyLedger.open(name, args.storage)) for name in names]
+    if args.json:
+        print_json(found if args.dataset is None else found[0])
+    elif args.dataset is None:
+        _print_all(found, args.storage)
+    else:
+        _print_one(found[0])
+
+
+def history(args: Namespace) -> None:
+    """Print every charge."""
+    ledger = PrivacyLedger.open(args.dataset, args.storage)
+    records = _records(ledger)
+    if args.last is not None:
+        records = records[-args.last :]
+    if args.json:
+        print_json(records)
+        return
+    for record in records:
+        record["time"] = record["time"][:19].replace("T", " ")
+    rows = [[record[name] for name in _TABLE] for record in records]
+    headers = [{"time": "time (UTC)", "loss": "cost"}.get(name, name) for name in _TABLE]
+    print_table(headers, rows, title=f"Charges of {ledger.dataset}")
+
+
+def export(args: Namespace) -> None:
+    """Write every charge with all that is known of it, losses to the last bit included."""
+    printed_json = args.json and args.out is None
+    kind = args.format or _kind(args.out, "json" if printed_json else "csv")
+    if printed_json and kind != "json":
+        args.parser.error("argument --json: not allowed with --format csv unless --out is given")
+    ledger = PrivacyLedger.open(args.dataset, args.storage)
+    records = _records(ledger)
+    # What is appended while this runs is left for the next export.
+    for record, charge in zip(records, ledger.charges(), strict=False):
+        record["token"] = charge.token
+        record["exact_loss"] = json.loads(encode_loss(charge.loss))
+    if kind == "json":
+        text = json.dumps(jsonable({**_facts(ledger), "history": records}), indent=2) + "\n"
+    else:
+        text = _csv(records)
+    if args.out is None:
+        print(text, end="")
+        return
+    args.out.write_text(text, encoding="utf-8", newline="")
+    if args.json:
+        print_json({"file": str(args.out), "format": kind, "charges": len(records)})
+    else:
+        print(f"wrote {len(records)} charges to {args.out}")
+
+
+def known_datasets(storage: str) -> list[str]:
+    """Return the names of all data sets in a storage, sorted."""
+    place = DatabaseStorage(storage)
+    file = place.url.database or ""
+    plain = place.url.get_backend_name() == "sqlite" and not file.startswith("file:")
+    if plain and not Path(file).exists():  # opening it would make it
+        raise UnknownDatasetError(
+            f"There is no file {file} yet. To create it: skdpnoise ledger create --storage ... "
+            "--dataset ... --epsilon ... --delta ..."
+        )
+
+    def read(_: int) -> list[str]:
+        with place._connected(write=False) as connection:
+            version = version_of(connection)
+            check_version(version, place.shown)
+            return sorted(place._names(connection)) if version else []
+
+    return place.attempt(read)
+
+
+def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
+    """Return what is promised and what is spent, for machines."""
+    total, budget = ledger.total(), ledger.guarantee
+    # What decides about the next charge is what counts as left.
+    decisive = total.adaptive_epsilon if ledger.adaptive else total.epsilon
+    return {
+        "dataset": ledger.dataset,
+        "storage": ledger.storage,
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "adjacency": budget.adjacency,
+        "unit": ledger.unit,
+        "adaptive": ledger.adaptive,
+        "charges": total.n_charges,
+        "spent": {
+            "tight": total.epsilon,
+            "adaptive": total.adaptive_epsilon,
+            "basic": {"epsilon": total.basic[0], "delta": total.basic[1]},
+        },
+        "left": max(0.0, budget.epsilon - decisive),
+    }
+
+
+def _print_one(facts: dict[str, Any]) -> None:
+    spent, left = facts["spent"], facts["left"]
+    share, basic = 1.0 - left / facts["epsilon"], spent["basic"]
+    losses = "may be chosen by looking at results" if facts["adaptive"] else "are fixed in advance"
+    rows = [
+        ("budget", f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"),
+        ("protected", f"one {facts['unit']}"),
+        ("losses", losses),
+        ("charges", str(facts["charges"])),
+        ("tight composition", f"epsilon={spent['tight']:.4g}"),
+        ("losses chosen by looking", f"epsilon={spent['adaptive']:.4g}"),
+        ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
+        ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
+    ]
+    print_table(None, rows, title=f"Ledger of {facts['dataset']}")
+
+
+def _print_all(found: list[dict[str, Any]], storage: str) -> None:
+    if not found:
+        print(f"no data sets in {DatabaseStorage(storage).shown}")
+        return
+    headers = ("data set", "epsilon", "delta", "adjacency", "protected", "charges", "tight", "left")
+    names = ("dataset", "epsilon", "delta", "adjacency", "unit", "charges")
+    rows = [
+        [*(facts[name] for name in names), facts["spent"]["tight"], facts["left"]]
+        for facts in found
+    ]
+    print_table(headers, rows, title=f"Ledgers in {found[0]['storage']}")
+
+
+def _records(ledger: PrivacyLedger) -> list[dict[str, Any]]:
+    """Return the history as plain values; a frame has its own for what is missing."""
+    records = jsonable(ledger.history().to_dict("records"))
+    assert isinstance(records, list)
+    return records
+
+
+def _kind(out: Path | None, default: str) -> str:
+    ending = "" if out is None else out.suffix.removeprefix(".").lower()
+    return ending if ending in FORMATS else default
+
+
+def _csv(records: list[dict[str, Any]]) -> str:
+    """Return a table in which what is not a plain value is JSON."""
+    names = (*_TABLE, "parameters", "token", "exact_loss")
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    for record in records:
+        writer.writerow(
+            json.dumps(value) if isinstance(value, dict | list) else value
+            for value in (record[name] for name in names)
+        )
+    return out.getvalue()

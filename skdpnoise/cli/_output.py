@@ -1,0 +1,97 @@
+"""Tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+__all__ = ["jsonable", "print_json", "print_table", "printable"]
+
+
+def print_json(value: Any) -> None:
+    """Print JSON on the standard output."""
+    print(json.dumps(jsonable(value), indent=2, allow_nan=False))
+
+
+def jsonable(value: Any) -> Any:
+    """Return plain values: times as text in ISO 8601, null for what is missing or not finite."""
+    if isinstance(value, Mapping):
+        return {str(key): jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(item) for item in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "item"):  # a scalar of numpy
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_table(
+    headers: Sequence[str] | None, rows: Sequence[Sequence[object]], *, title: str
+) -> None:
+    """Print a table: by rich where it is installed, else in plain aligned text."""
+    texts = [[_cell(value) for value in row] for row in rows]
+    right = [bool(rows) and all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    right = right or [False] * len(headers or ())
+    title = printable(title)
+    try:
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.table import Table
+    except ImportError:
+        print(_plain(headers, texts, right, title))
+        return
+    table = Table(
+        title=title, title_justify="left", box=SIMPLE_HEAD, show_header=headers is not None
+    )
+    for header, numeric in zip(headers or [""] * len(right), right, strict=True):
+        table.add_column(header, justify="right" if numeric else "left")
+    for row in texts:
+        table.add_row(*row)
+    # A pipe or a file has no width of its own: let no cell be folded there. What people wrote is
+    # shown as it is, not as markup.
+    console = Console(
+        markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else 200
+    )
+    console.print(table)
+
+
+def printable(text: str) -> str:
+    """Return a text in which nothing can move the cursor or change colours of a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
+
+
+def _plain(
+    headers: Sequence[str] | None,
+    texts: Sequence[Sequence[str]],
+    right: Sequence[bool],
+    title: str,
+) -> str:
+    lines = [*([] if headers is None else [headers]), *texts]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    if headers is not None:
+        lines.insert(1, ["-" * width for width in widths])
+    aligned = (
+        "  ".join(
+            cell.rjust(width) if numeric else cell.ljust(width)
+            for cell, width, numeric in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+    return "\n".join([title, *aligned])
