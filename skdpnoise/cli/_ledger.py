@@ -12,7 +12,6 @@ from typing import Any
 from skdpnoise.cli._output import jsonable, print_json, print_table
 from skdpnoise.ledger import PrivacyLedger, UnknownDatasetError, encode_loss
 from skdpnoise.ledger._database import DatabaseStorage
-from skdpnoise.ledger._schema import check_version, version_of
 
 __all__ = ["FORMATS", "create", "export", "history", "show"]
 
@@ -51,7 +50,7 @@ def create(args: Namespace) -> None:
 
 def show(args: Namespace) -> None:
     """Print the budget and the totals of a data set, or of all."""
-    names = known_datasets(args.storage) if args.dataset is None else [args.dataset]
+    names = DatabaseStorage(args.storage).names() if args.dataset is None else [args.dataset]
     found = [_facts(PrivacyLedger.open(name, args.storage)) for name in names]
     if args.json:
         print_json(found if args.dataset is None else found[0])
@@ -101,26 +100,6 @@ def export(args: Namespace) -> None:
         print_json({"file": str(args.out), "format": kind, "charges": len(records)})
     else:
         print(f"wrote {len(records)} charges to {args.out}")
-
-
-def known_datasets(storage: str) -> list[str]:
-    """Return the names of all data sets in a storage, sorted."""
-    place = DatabaseStorage(storage)
-    file = place.url.database or ""
-    plain = place.url.get_backend_name() == "sqlite" and not file.startswith("file:")
-    if plain and not Path(file).exists():  # opening it would make it
-        raise UnknownDatasetError(
-            f"There is no file {file} yet. To create it: skdpnoise ledger create --storage ... "
-            "--dataset ... --epsilon ... --delta ..."
-        )
-
-    def read(_: int) -> list[str]:
-        with place._connected(write=False) as connection:
-            version = version_of(connection)
-            check_version(version, place.shown)
-            return sorted(place._names(connection)) if version else []
-
-    return place.attempt(read)
 
 
 def _facts(ledger: PrivacyLedger) -> dict[str, Any]:

@@ -112,6 +112,22 @@ class DatabaseStorage:
             )
             return facts
 
+    def names(self) -> list[str]:
+        """Return the names of all data sets, sorted."""
+        if self._has_no_file():  # opening it would make it
+            raise UnknownDatasetError(
+                f"There is no file {self.url.database} yet. To create it: "
+                "PrivacyLedger(dataset, epsilon=..., delta=..., storage=...)."
+            )
+
+        def read(_: int) -> list[str]:
+            with self._connected(write=False) as connection:
+                version = version_of(connection)
+                check_version(version, self.shown)
+                return sorted(self._names(connection)) if version else []
+
+        return self.attempt(read)
+
     @contextmanager
     def transaction(self, dataset: str, *, write: bool) -> Iterator[_Transaction]:
         """Begin; commit at the end of the block, or undo everything if it raises."""
@@ -229,12 +245,15 @@ class DatabaseStorage:
         return int(key)
 
     def _must_exist(self, dataset: str) -> None:
-        database = self.url.database
-        if self._sqlite and not database.startswith("file:") and not Path(database).exists():
+        if self._has_no_file():
             raise UnknownDatasetError(
-                f"The data set {dataset!r} is unknown: there is no file {database} yet. To create "
-                f"both: PrivacyLedger({dataset!r}, epsilon=..., delta=..., storage=...)."
+                f"The data set {dataset!r} is unknown: there is no file {self.url.database} yet. "
+                f"To create both: PrivacyLedger({dataset!r}, epsilon=..., delta=..., storage=...)."
             )
+
+    def _has_no_file(self) -> bool:
+        file = self.url.database or ""
+        return self._sqlite and not file.startswith("file:") and not Path(file).exists()
 
     def _passes(self, error: Any) -> bool:
         """Return whether trying again may help."""
@@ -249,10 +268,10 @@ class DatabaseStorage:
 
     def _explained(self, error: Any) -> LedgerError:
         text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        remedy = "Nothing was charged."
+        remedy = "Nothing was changed."
         for sign, help_text in _REMEDIES.items():
             if sign in text:
-                remedy = f"{help_text} Nothing was charged."
+                remedy = f"{help_text} Nothing was changed."
         return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
 
 

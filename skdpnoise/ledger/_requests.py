@@ -116,6 +116,13 @@ def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: st
             "The 'unit' parameter of PrivacyLedger.charge must be a str among "
             f"{list(UNITS)}. Got {unit!r} instead."
         )
+    if unit == "group" and facts.unit == "record" and facts.adjacency == "add_remove":
+        raise ValueError(
+            "The 'unit' parameter of PrivacyLedger.charge must be 'record', since the data set "
+            f"{dataset!r} protects single records that come and go: one more in a group may push "
+            "another out of those that are used. Got 'group' instead. Fit without groups=, or "
+            "create the ledger with unit='group'."
+        )
     if unit == "record" and facts.unit == "group":
         raise ValueError(
             "The 'unit' parameter of PrivacyLedger.charge must be 'group', since the data set "

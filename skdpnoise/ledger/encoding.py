@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.mechanisms import PoissonRepetitions, Repetition, TruncatedNegativeBinomial
+from skdpnoise.mechanisms._repetition_curve import Composed
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -26,6 +28,10 @@ __all__ = ["decode_loss", "encode_loss"]
 CURVES: dict[str, type] = {
     "randomised_response": RandomisedResponse,
     "normal_shift": NormalShift,
+    "repetition": Repetition,
+    "composed_runs": Composed,
+    "truncated_negative_binomial": TruncatedNegativeBinomial,
+    "poisson_repetitions": PoissonRepetitions,
 }
 
 

@@ -170,7 +170,7 @@ def test_a_server_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr(_database.time, "sleep", lambda seconds: None)
     pytest.importorskip("psycopg")
     url = "postgresql://me:secret@127.0.0.1:1/x"
-    with pytest.raises(LedgerStorageError, match=r"127.0.0.1.*cannot be used.*Nothing was charged"):
+    with pytest.raises(LedgerStorageError, match=r"127.0.0.1.*cannot be used.*Nothing was changed"):
         PrivacyLedger("trips", 1.0, DELTA, url)
 
 
@@ -220,7 +220,7 @@ def test_a_full_disk_loses_nothing(spent):
     limit[0] = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.close()
     large = {"filler": ["x" * 300] * 60}  # more than the pages there are have room for
-    with pytest.raises(LedgerStorageError, match=r"full.*Free some space.*Nothing was charged"):
+    with pytest.raises(LedgerStorageError, match=r"full.*Free some space.*Nothing was changed"):
         ledger.charge("fit", LOSS, parameters=large)
     assert half_is_spent(spent)
     limit[0] = 0
@@ -260,7 +260,7 @@ def test_a_file_that_another_program_holds_is_waited_for_and_then_named(spent, m
     other = sqlite3.connect(path_of(spent), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert ledger.total().n_charges == 2  # reading is not held up
-    with pytest.raises(LedgerStorageError, match=r"locked.*Another program.*Nothing was charged"):
+    with pytest.raises(LedgerStorageError, match=r"locked.*Another program.*Nothing was changed"):
         ledger.charge("fit", LOSS)
     other.execute("ROLLBACK")
     other.close()

@@ -10,6 +10,7 @@ import pytest
 
 from skdpnoise.ledger import decode_loss, encode_loss
 from skdpnoise.ledger.encoding import CURVES
+from skdpnoise.mechanisms import PoissonRepetitions, TruncatedNegativeBinomial, repeated_loss
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NormalShift, NumericLoss, PureLoss, RandomisedResponse
 
@@ -95,3 +96,12 @@ def test_a_loss_of_another_kind_is_refused():
 def test_what_a_newer_version_wrote_is_not_misread(stored, unknown):
     with pytest.raises(ValueError, match=f"{unknown}, which this version.*does not know"):
         decode_loss(json.dumps(stored))
+
+
+@pytest.mark.parametrize("law", [TruncatedNegativeBinomial(2.0, 0.05), PoissonRepetitions(10.0)])
+def test_the_loss_of_a_search_comes_back_exactly(law):
+    for base in (GaussianLoss(0.1), PureLoss(0.2), PureLoss(0.1) + GaussianLoss(0.1)):
+        loss = repeated_loss(base, law)
+        again = decode_loss(encode_loss(loss))
+        assert again == loss
+        assert again.delta(0.7) == loss.delta(0.7)

@@ -175,6 +175,13 @@ def test_a_cost_for_other_neighbours_is_refused(ledger):
     assert ledger.total().n_charges == 2
 
 
+def test_a_cost_for_groups_that_come_and_go_says_nothing_of_single_records():
+    ledger = PrivacyLedger("trips", 1.0, DELTA, adjacency="add_remove")
+    with pytest.raises(ValueError, match=r"push another out.*unit='group'"):
+        ledger.charge("fit", PureLoss(0.1), unit="group")
+    assert ledger.total().n_charges == 0
+
+
 def test_a_ledger_of_groups_refuses_a_cost_for_records(storage, dataset):
     ledger = PrivacyLedger(dataset, 1.0, DELTA, storage, unit="group", adjacency="add_remove")
     assert (ledger.unit, ledger.guarantee.adjacency) == ("group", "add_remove")
