@@ -37,8 +37,8 @@ def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
 
 def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]) -> str:
     """Return the card of a ledger, in HTML."""
-    cell = 'style="text-align:left;padding:2px 10px"'
-    head = ("", "time", "label", "estimator", "mechanism", "cost", "who")
+    cell = 'style="text-align:left;padding:2px 10px;white-space:nowrap"'
+    head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
     rows = "".join(
         "<tr>"
         + "".join(
@@ -47,7 +47,6 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]
                 str(c.number),
                 f"{c.time:%Y-%m-%d %H:%M}",
                 c.label,
-                c.estimator,
                 c.mechanism,
                 c.cost,
                 c.who,
@@ -56,7 +55,9 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]
         + "</tr>"
         for c in last[-_SHOWN:]
     )
+    few = f"the last {_SHOWN} charges:" if len(last) > _SHOWN else ""
     table = (
+        f"<div>{few}</div>"
         '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
         + "".join(f"<th {cell}>{title}</th>" for title in head)
         + f"</tr>{rows}</table>"

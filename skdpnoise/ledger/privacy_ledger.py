@@ -391,8 +391,8 @@ class PrivacyLedger:
 
 
 def _summarise(transaction: Transaction, row: Row, total: Composition, before: Composition) -> None:
-    """Write down the composition now and then, and soon where computing it took long."""
-    if total.unsummarised >= (_SUMMARISE if total.anchor is before.anchor else _SUMMARISE // 8):
+    """Write down the composition now and then, and at once where computing it took long."""
+    if total.unsummarised >= _SUMMARISE or total.anchor is not before.anchor:
         total.unsummarised = 0
         text = json.dumps(total.to_json())
         transaction.write_summary(Summary(row.number, row.token, row.time, text))

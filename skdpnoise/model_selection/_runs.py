@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.linear_model import PrivacyWarning
+from skdpnoise._validation import PrivacyWarning
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.model_selection._budget import Cap, with_budget
 from skdpnoise.model_selection._scoring import BITS, Scoring

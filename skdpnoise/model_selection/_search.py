@@ -114,52 +114,28 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         check_candidate(owner, self.estimator, self.adjacency, self.public)
         scoring = choose_scoring(owner, self.scoring, self.estimator)
+        known = self._public_units(scoring)
         X, y, classes = self._checked(X, y)
-        codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
+        codes = self._codes(groups, len(y))
         # bound
         words = random_words(self.random_state)
         candidates = self._candidates(words)
         check_names(owner, candidates)
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, words)
         # calibrate
-        strategy = self._strategy(guarantee, candidates, grouped=groups is not None)
-        known = self._public_units(scoring)
+        strategy = self._strategy(guarantee, candidates, grouped=codes is not None)
         buys = scoring.needs_target and strategy.name != "release"
         parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, words)
-        problem = Problem(
-            self.estimator,
-            candidates,
-            scoring,
-            X,
-            y,
-            parts,
-            self.adjacency,
-            self.delta,
-            classes,
-            words,
-        )
+        shared = (scoring, X, y, parts, self.adjacency, self.delta, classes, words)
+        problem = Problem(self.estimator, candidates, *shared)
         self._rehearse(problem, strategy)
         # charge
-        grouped = None if codes is None else self._most
-        report = state(
-            self,
-            guarantee,
-            strategy,
-            len(candidates),
-            secure=words.secure,
-            rows_per_group=grouped,
-        )
+        most = None if codes is None else self._most
+        report = state(self, guarantee, strategy, len(candidates), words.secure, most)
         charge(self, report)
-        # choose, store
-        n_tasks = None if strategy.name == "repeated" else len(candidates)
+        # draw, choose, store
         try:
-            with progress(self, n_tasks, X, y) as tell:
-                target = Target() if known is None else known
-                if buys:
-                    reference, budget = y[parts.reference], strategy.part_budget
-                    options = (scoring, budget, self.adjacency, words)
-                    target = release_units(reference, known, *options)
-                outcome = strategy.run(problem, target, self.n_jobs, tell)
+            outcome = self._chosen(problem, strategy, known)
         except BaseException as error:
             if self.ledger is not None:
                 error.add_note(f"The ledger was charged {report.total}, which stays spent.")
@@ -167,9 +143,32 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         self._store(outcome, candidates, strategy, report, scoring)
         return self
 
+    def _chosen(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
+        """Run the search; the number of tasks is told where it is public."""
+        n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
+        with progress(self, n_tasks, problem.X, problem.y) as tell:
+            target = Target() if known is None else known
+            reference = problem.parts.reference
+            if reference.size:
+                options = (strategy.part_budget, self.adjacency, problem.words)
+                target = release_units(problem.y[reference], known, problem.scoring, *options)
+            return strategy.run(problem, target, self.n_jobs, tell)
+
     @property
     def _most(self) -> int:
         return int(self.rows_per_group)
+
+    def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
+        """Return the number of each row's group; None if there are no groups."""
+        owner = type(self).__name__
+        if groups is not None:
+            return group_codes(f"{owner}.fit", groups, n_rows)
+        if self._most > 1:
+            raise ValueError(
+                f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "
+                f"{self._most} instead: pass groups= to fit, or leave it at 1."
+            )
+        return None
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
         """Return X, y as an array, and the public labels of a classifier."""

@@ -24,7 +24,6 @@ def state(
     guarantee: PrivacyGuarantee,
     strategy: Strategy,
     n_candidates: int,
-    *,
     secure: bool,
     rows_per_group: int | None,
 ) -> PrivacyReport:
@@ -65,7 +64,7 @@ def charge(search: Any, report: PrivacyReport) -> None:
     parameters = {k: v for k, v in parameters.items() if k not in ("ledger", "random_state")}
     line = report.releases[0]
     search.ledger.charge(
-        "search",
+        f"{report.estimator}.fit",
         report.total,
         guarantee=(report.guarantee.epsilon, report.guarantee.delta),
         adjacency=report.guarantee.adjacency,

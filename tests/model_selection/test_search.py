@@ -328,6 +328,7 @@ REFUSED = {
     "an unknown score": (CLASSIFIER, {"scoring": "roc_auc"}, ValueError, "scoring"),
     "no shared release": (CLASSIFIER, {"strategy": "release"}, ValueError, "post-processing"),
     "no validation part": (CLASSIFIER, {"validation_fraction": 0.0}, ValueError, "validation"),
+    "groups that were lost": (CLASSIFIER, {"rows_per_group": 3}, ValueError, "pass groups="),
     "no budget": (CLASSIFIER, {"epsilon": 0.0}, ValueError, "epsilon"),
 }
 
