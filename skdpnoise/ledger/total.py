@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
 from html import escape
 from operator import add
 from typing import Any
 
-from sklearn.utils import get_tags
-
 from skdpnoise.ledger.report import SOURCE, PrivacyReport, neighbours
+from skdpnoise.ledger.steps import innermost, learns_nothing
 from skdpnoise.privacy import (
     GaussianLoss,
     PrivacyGuarantee,
@@ -242,12 +241,12 @@ def total_guarantee(
     unpaid: list[str] = []
     for index, estimator in enumerate(estimators):
         name = type(estimator).__name__ if len(estimators) == 1 else f"{index + 1}"
-        for label, part in _parts(estimator, name):
+        for label, part in innermost(estimator, name):
             report = getattr(part, "privacy_", None)
             names = {label, label.rpartition("__")[2], type(part).__name__}
             if isinstance(report, PrivacyReport):
                 found.append((label, report))
-            elif names & set(public) or _learns_nothing(part):
+            elif names & set(public) or learns_nothing(part):
                 free.append(label)
             else:
                 unpaid.append(f"{label} ({type(part).__name__})")
@@ -317,29 +316,3 @@ def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
 
 def _pair(epsilon: float, delta: float) -> str:
     return f"(epsilon={epsilon:g}, delta={delta:g})"
-
-
-def _parts(estimator: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the innermost fitted estimators of a composition, with names that lead to them."""
-    children = None
-    for attribute in ("steps", "transformers_", "transformer_list"):  # fitted ones first
-        if not isinstance(estimator, str) and hasattr(estimator, attribute):
-            children = [(child[0], child[1]) for child in getattr(estimator, attribute)]
-            break
-    if children is None:
-        yield name, estimator
-        return
-    # The outermost composition needs no name: there is only one.
-    prefix = "" if name == type(estimator).__name__ else f"{name}__"
-    for label, child in children:
-        yield from _parts(child, f"{prefix}{label}")
-
-
-def _learns_nothing(estimator: Any) -> bool:
-    if estimator is None or isinstance(estimator, str):  # "passthrough", "drop"
-        return True
-    if hasattr(estimator, "categories"):
-        given = not isinstance(estimator.categories, str)
-        counted = (getattr(estimator, n, None) for n in ("min_frequency", "max_categories"))
-        return given and all(value is None for value in counted)
-    return not get_tags(estimator).requires_fit

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.ledger.total import _learns_nothing as learns_nothing
+from skdpnoise.ledger.steps import learns_nothing
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import (
     GaussianLoss,

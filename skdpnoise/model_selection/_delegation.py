@@ -11,7 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.total import _parts as innermost
+from skdpnoise.ledger.steps import innermost
 
 __all__ = ["Delegation", "settled"]
 

@@ -52,7 +52,7 @@ SEARCHES = [
     DPGridSearchCV(REGRESSOR, {"alpha": [0.0, 0.1, 1.0]}),
     DPRandomizedSearchCV(
         REGRESSOR,
-        {"alpha": loguniform(1e-3, 1.0)},
+        {"alpha": [1e-3, 1e-2, 0.1, 1.0]},
         n_iter=3,
         strategy="noisy_max",
         refit=True,
@@ -221,6 +221,16 @@ def test_a_fitted_search_survives_a_pickle(data):
     copy = pickle.loads(pickle.dumps(search))
     np.testing.assert_array_equal(copy.predict(data[0]), search.predict(data[0]))
     assert str(copy.privacy_) == str(search.privacy_)
+
+
+def test_candidates_may_come_from_distributions(data):
+    distributions = {"alpha": loguniform(1e-4, 1e-2)}
+    search = DPRandomizedSearchCV(REGRESSOR, distributions, n_iter=7, random_state=0)
+    search.fit(data[0], data[1])
+    assert search.n_candidates_ == 7
+    assert 1e-4 < search.best_params_["alpha"] < 1e-2
+    other = clone(search).set_params(random_state=1).fit(data[0], data[1])
+    assert other.best_params_ != search.best_params_
 
 
 class TestLedger:
