@@ -134,7 +134,7 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000) > 0
     >>> search = DPGridSearchCV(
-    ...     DPLogisticCD(feature_bounds=(-4, 4)), {"alpha": [0.0, 0.3, 1.0]}, random_state=0
+    ...     DPLogisticCD(feature_bounds=(-4, 4)), {"alpha": [0.0, 0.1, 0.3, 1.0]}, random_state=0
     ... ).fit(X, y)
     >>> search.strategy_, search.best_params_
     ('repeated', {'alpha': 0.0})
