@@ -7,7 +7,7 @@ VENV := .venv
 OLDEST := .venv-oldest
 # What depends on the versions of the dependencies; the rest is tested once.
 OLDEST_TESTS := tests/contracts tests/covariance tests/datasets tests/decomposition \
-  tests/linear_model tests/preprocessing tests/solvers
+  tests/linear_model tests/model_selection tests/preprocessing tests/solvers
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 # Run-time dependencies, and the frames that scikit-learn reads, at the lower end of their ranges.
 PINS := import tomllib; \
