@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.steps import innermost
+from skdpnoise.model_selection._budget import private_steps
 
 __all__ = ["Delegation", "settled"]
 
@@ -150,4 +151,5 @@ def settled(model: Any, report: PrivacyReport) -> Any:
         if isinstance(getattr(part, "privacy_", None), PrivacyReport):
             part.privacy_ = report
             part.ledger = None
-    return model
+    # Compositions keep unfitted originals as well, of which a clone is made.
+    return model.set_params(**{prefix + "ledger": None for prefix in private_steps(model)})

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import loguniform
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -180,6 +181,16 @@ def test_in_a_pipeline_steps_share_what_one_fit_gets_and_frames_keep_their_names
     assert model.epsilon > 1.5 * scaler.epsilon
     assert list(search.feature_names_in_) == ["a", "b", "c"]
     assert search.score(frame, data[2]) > 0.8
+
+
+def test_the_winner_can_be_cloned_and_fitted_again(data):
+    columns = ColumnTransformer([("scaled", DPStandardScaler(0.5), [0, 1])], remainder="drop")
+    pipeline = make_pipeline(columns, DPLogisticCD(0.5))
+    grid = {"dplogisticcd__alpha": [0.0, 0.1]}
+    search = DPGridSearchCV(pipeline, grid, epsilon=8.0, random_state=0).fit(data[0], data[2])
+    again = clone(search.best_estimator_)
+    assert {value for name, value in again.get_params().items() if "ledger" in name} == {None}
+    assert again.fit(data[0], data[2]).score(data[0], data[2]) > 0.8
 
 
 def test_the_penalties_of_a_regression_at_the_end_of_a_pipeline_are_one_release(data):
