@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Integral
+from types import FrameType
 from typing import Any, ClassVar
 from weakref import WeakSet
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import validate_data
 
@@ -66,6 +68,7 @@ class PrivateFitMixin:
     adjacency: Any
     rows_per_group: int
     ledger: Any
+    _validate_params: Callable[[], None]  # of scikit-learn's base class
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows_per_group": [Interval(Integral, 1, None, closed="left")],
         "ledger": [None, HasMethods("charge")],
@@ -74,7 +77,7 @@ class PrivateFitMixin:
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same ledger, not with a copy of it."""
         _warn_if_searched(self)
-        copy = super().__sklearn_clone__()  # type: ignore[misc]
+        copy = BaseEstimator.__sklearn_clone__(self)
         copy.ledger = self.ledger
         return copy
 
@@ -86,7 +89,7 @@ class PrivateFitMixin:
         says what stays spent.
         """
         check_unpaid_arguments(self, unpaid)
-        self._validate_params()  # type: ignore[attr-defined]
+        self._validate_params()
         if groups is None and self.rows_per_group != 1:
             raise ValueError(
                 f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "
@@ -139,10 +142,11 @@ def _warn_if_searched(estimator: Any) -> None:
     if ledger is None or ledger in _warned:
         return
     # The copy is made within the search or validation that will score it: there is no other hint.
-    frames, frame = [], sys._getframe(1)
+    frames: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         frames.append(frame.f_globals.get("__name__", ""))
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     searching = [name.startswith("sklearn.model_selection") for name in frames]
     if not any(searching) or any(name.startswith("skdpnoise.model_selection") for name in frames):
         return

@@ -108,7 +108,7 @@ class Account:
     in ε, or in μ (``for_group``).
 
     **A ledger** is charged for the whole fit at once, by what was fixed before anything was drawn:
-    the stages of :meth:`pay`, or the loss given to :meth:`plan`. What is spent less than that,
+    the stages of :meth:`pay`. What is spent less than that,
     after looking at released numbers, is not given back: it depends on the data. If stage k is
     :math:`\varepsilon_k`-private whatever the stages before it released, with
     :math:`\varepsilon_k` fixed beforehand, stages compose as tightly as randomised responses of
@@ -164,18 +164,8 @@ class Account:
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
-        self._planned: PrivacyLoss | None = None
+        self._planned = False
         self._paid = False
-
-    def plan(self, loss: PrivacyLoss) -> None:
-        """Set what the whole fit will cost at most; the first charge pays it to the ledger.
-
-        Parameters
-        ----------
-        loss : PrivacyLoss
-            Fixed before anything is drawn; for groups, if the guarantee is.
-        """
-        self._planned = loss
 
     def pay(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.
@@ -195,14 +185,14 @@ class Account:
         losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
         if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
             losses = [loss.numeric() for loss in losses]
-        self.plan(reduce(add, losses))
-        self._pay(noise)
+        self._charge_ledger(reduce(add, losses), noise, "fit")
+        self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it draws.
 
-        Without a plan the ledger is charged for each mechanism by itself, by the loss that follows
-        from its noise.
+        If :meth:`pay` was not called, the ledger is charged for each mechanism by itself, by the
+        loss that follows from its noise.
 
         Parameters
         ----------
@@ -225,12 +215,10 @@ class Account:
                 f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
                 "release less."
             )
-        if self._planned is None:
+        if not self._planned:
             own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
             exact = own() if self.rows_per_group in (None, 1) else loss
             self._charge_ledger(exact, mechanism.noise, label)
-        else:
-            self._pay(mechanism.noise)
         self._total = total
         release = Release(
             label,
@@ -308,11 +296,7 @@ class Account:
         """Return a loss with respect to one row as one for groups, if the guarantee is for them."""
         return loss if self.rows_per_group in (None, 1) else loss.for_group(self.rows_per_group)
 
-    def _pay(self, noise: str | None) -> None:
-        if not self._paid:
-            self._charge_ledger(self._planned, noise, "fit")
-
-    def _charge_ledger(self, cost: PrivacyLoss | None, noise: str | None, label: str) -> None:
+    def _charge_ledger(self, cost: PrivacyLoss, noise: str | None, label: str) -> None:
         if self.ledger is None:
             return
         # What is stated for the whole fit is stated once.

@@ -135,7 +135,7 @@ def terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int
     ]
 
 
-def _to_json(value: object) -> Any:
+def _to_json(value: Any) -> Any:
     """Return a field of a curve, or a curve: its name and what differs from the defaults."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -149,7 +149,7 @@ def _to_json(value: object) -> Any:
     name = _curve_name(kind)
     fields = {
         field.name: _to_json(getattr(value, field.name))
-        for field in dataclasses.fields(value)  # type: ignore[arg-type]
+        for field in dataclasses.fields(value)
         if field.init
     }
     return {"curve": name, **fields}

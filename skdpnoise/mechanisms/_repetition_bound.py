@@ -204,8 +204,8 @@ class RepetitionBound:
         rest = slice(2 * start, None)
         a, b, u = self.a[rest], math.exp(epsilon) * self.b[rest], self.position[rest]
         taken = u - u[0]
-        l = np.interp(0.5 * (taken[1:] + taken[:-1]), self.masses, self.ratios)  # noqa: E741
-        rise = np.concatenate([[0.0], np.cumsum(np.diff(a) - np.diff(b) * l)])
+        between = np.interp(0.5 * (taken[1:] + taken[:-1]), self.masses, self.ratios)
+        rise = np.concatenate([[0.0], np.cumsum(np.diff(a) - np.diff(b) * between)])
         lost = a - b * np.interp(taken, self.masses, self.ratios) < 0.0
         lost[0] = False
         end = int(np.argmax(lost)) if lost.any() else a.size

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from skdpnoise._validation import PrivacyWarning
-from skdpnoise.mechanisms import calibrate
+from skdpnoise.mechanisms import calibrate, private_count
 from skdpnoise.model_selection._budget import Cap, with_budget
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
@@ -124,18 +123,20 @@ class Problem:
     def fitted(self, estimator: Any, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
 
-        Nothing else may be seen of a run that does not win, so that no warning leaves it.
+        Nothing may be seen of a run that does not win, so that no warning of any kind leaves it.
         """
         rows = self.parts.train if rows is None else rows
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyWarning)
+            warnings.simplefilter("ignore")
             return estimator.fit(_safe_indexing(self.X, rows), self.y[rows])
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
         X = _safe_indexing(self.X, rows)
-        return self.scoring.losses(model, X, self.y[rows], target.units)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
@@ -171,6 +172,5 @@ def noisy_count(n: int, budget: LossBudget, adjacency: str, words: RandomWords) 
     """Return a number of records, at least 2: public under replace-one, else released."""
     if adjacency == "replace_one":
         return float(max(n, 2))
-    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
-    mechanism = calibrate(noise, SensitivityProfile([1.0]), budget)
-    return max(2.0, float(mechanism.release(np.array([float(n)]), words)[0]))
+    found = private_count(n, budget, adjacency="add_remove", random_state=words)
+    return max(2.0, float(found.value))

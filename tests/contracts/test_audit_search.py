@@ -30,6 +30,13 @@ ONE = {"n_passes": 1, "clip": 0.2, "feature_bounds": (-2.0, 2.0), "fit_intercept
 SHORT = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
 ALPHAS = {"alpha": [0.0, 0.05, 0.1]}
 CLASSIFIER = DPLogisticCD(**ONE)
+GRAM = DPCoordinateDescentRegressor(
+    solver="gram",
+    row_norm=0.5,
+    fit_intercept=False,
+    feature_bounds=(-2.0, 2.0),
+    target_bounds=(-2.0, 2.0),
+)
 
 SEARCHES = {
     "repeated, gaussian, replace one": DPGridSearchCV(
@@ -54,24 +61,12 @@ SEARCHES = {
         DPLogisticCD(**ONE, delta=0.0), ALPHAS, strategy="noisy_max", refit=True, **PURE
     ),
     "one release, judged by its own records": DPGridSearchCV(
-        DPCoordinateDescentRegressor(
-            solver="gram",
-            row_norm=0.5,
-            fit_intercept=False,
-            feature_bounds=(-2.0, 2.0),
-            target_bounds=(-2.0, 2.0),
-        ),
+        GRAM,
         {"alpha": [0.01, 0.1]},
         **GUARANTEE,
     ),
     "one release": DPGridSearchCV(
-        DPCoordinateDescentRegressor(
-            solver="gram",
-            row_norm=0.5,
-            fit_intercept=False,
-            feature_bounds=(-2.0, 2.0),
-            target_bounds=(-2.0, 2.0),
-        ),
+        GRAM,
         {"alpha": [0.01, 0.1]},
         strategy="release",
         validation_fraction=0.5,

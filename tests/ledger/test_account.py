@@ -93,11 +93,11 @@ def test_for_groups_a_budget_for_rows_does_not_fit():
     account.charge("one", laplace(0.5))
 
 
-def test_a_plan_is_paid_by_the_first_charge_and_once():
+def test_a_plan_is_paid_at_once_and_only_once():
     ledger = Notebook()
     account = Account(PrivacyGuarantee(1.0), ledger=ledger)
-    account.plan(PureLoss(0.9))
-    assert ledger.charges == []
+    account.pay([PureLoss(0.9)], "iid_laplace")
+    assert len(ledger.charges) == 1
     account.charge("first", laplace(0.2))
     account.charge("second", laplace(0.3))
     ((label, cost, facts),) = ledger.charges

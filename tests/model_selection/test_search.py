@@ -379,7 +379,16 @@ def test_no_run_at_all_is_an_error_that_says_so(data):
         search.fit(data[0], data[2])
 
 
-def test_nothing_is_said_of_runs_that_do_not_win(data):
+def test_nothing_is_said_of_runs_that_do_not_win(data, monkeypatch):
+    def talkative(method):
+        def warns(*args, **kwargs):
+            warnings.warn("what a run has seen", stacklevel=2)
+            return method(*args, **kwargs)
+
+        return warns
+
+    for name in ("fit", "predict"):
+        monkeypatch.setattr(DPLogisticCD, name, talkative(getattr(DPLogisticCD, name)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         DPGridSearchCV(
