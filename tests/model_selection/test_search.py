@@ -29,10 +29,8 @@ from skdpnoise import (
 )
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.mechanisms import PoissonRepetitions, TruncatedNegativeBinomial
-from skdpnoise.model_selection._budget import Cap, with_budget
 from skdpnoise.model_selection._runs import Problem
-from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
-from skdpnoise.sampling import SeededWords
+from skdpnoise.privacy import GaussianLoss, gdp_mu
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
@@ -307,32 +305,6 @@ class TestGroups:
         assert ledger.total().epsilon <= 1.0
         plain = clone(search).set_params(ledger=None, rows_per_group=1).fit(data[0], data[2])
         assert search.fit_budget_.mu == pytest.approx(plain.fit_budget_.mu / 4.0, rel=1e-6)
-
-
-class TestCap:
-    @pytest.mark.parametrize("budget", [GaussianLoss(0.1), PureLoss(0.3)])
-    def test_a_fit_within_its_share_passes_and_one_beyond_is_stopped(self, budget, data):
-        words = SeededWords(0)
-        delta = 0.0 if isinstance(budget, PureLoss) else 1e-6
-        cap = Cap(budget, "replace_one")
-        model = with_budget(CLASSIFIER, budget, delta, ledger=cap, words=words)
-        model.fit(data[0], data[2])
-        assert cap.n_charges == 1
-        with pytest.raises(BudgetExceededError):  # a second fit from the same share
-            model.fit(data[0], data[2])
-        greedy = with_budget(
-            CLASSIFIER, budget, delta, ledger=Cap(budget, "replace_one"), words=words
-        )
-        with pytest.raises(BudgetExceededError):
-            greedy.set_params(epsilon=1.001 * greedy.epsilon).fit(data[0], data[2])
-
-    def test_shares_do_not_exceed_the_whole(self):
-        pipeline = make_pipeline(DPStandardScaler(0.2), DPRobustScaler(0.3), DPLogisticCD(0.5))
-        for mu in (1e-3, 0.1, 2.0):
-            model = with_budget(pipeline, GaussianLoss(mu), 1e-6, ledger=None, words=SeededWords(0))
-            spent = sum(gdp_mu(step.epsilon, step.delta) ** 2 for _, step in model.steps)
-            assert spent <= mu**2
-            assert spent == pytest.approx(mu**2, rel=1e-5)
 
 
 REFUSED = {
