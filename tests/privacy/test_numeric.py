@@ -18,6 +18,7 @@ from skdpnoise.privacy import (
     gdp_delta,
 )
 from skdpnoise.privacy._lattice import discretise
+from skdpnoise.privacy._plan import Plan
 from skdpnoise.privacy.numeric import about_epsilon, composed_delta
 
 LAPLACE = get_noise("laplace")
@@ -129,6 +130,21 @@ def test_mixtures_of_lattices_agree_with_one_lattice_for_each_shift(monkeypatch)
             patch.setattr("skdpnoise.privacy._plan._NODES_FREE", 10**6)
             each = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         assert each <= few <= 1.03 * each
+
+
+@pytest.mark.parametrize("n_shifts", [1001, 5000])
+def test_shifts_are_only_ever_merged_upwards(n_shifts):
+    """As many shifts of at least every size are planned for as there were."""
+    rng = np.random.default_rng(n_shifts)
+    shifts = np.sort(np.exp(rng.uniform(-6.0, 0.0, n_shifts)))
+    counts = rng.integers(1, 4, n_shifts).astype(float)
+    plan = Plan.of(LAPLACE, shifts, counts, 1e-60)
+    assert plan.shifts.size < n_shifts
+    assert plan.counts.sum() == counts.sum()
+    for size in shifts:
+        planned = plan.counts[plan.shifts >= size * (1.0 - 1e-12)].sum()
+        assert planned >= counts[shifts >= size].sum()
+    assert plan.counts @ plan.shifts <= 1.005 * (counts @ shifts)
 
 
 @pytest.mark.parametrize("family", ["laplace", "gaussian"])
