@@ -76,18 +76,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.quick:
         mutants = mutants[:2]
     known = {} if args.fresh else _earlier(args.out)
-    left = [m for m in mutants if _key(m) not in known]
+    keys = {mutant: _key(mutant) for mutant in mutants}  # as the files are when they are copied
+    left = [mutant for mutant in mutants if keys[mutant] not in known]
     print(f"{len(mutants)} mutants, {len(mutants) - len(left)} known from an earlier run")
     with tempfile.TemporaryDirectory() as folder:
         copies = _copies(Path(folder), args.workers)
         if left:
             _check_unmutated(left, copies)
         for mutant, noticed in _results(left, copies, args.workers):
-            known[_key(mutant)] = {"name": mutant.name, "file": mutant.file, **noticed}
+            known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
             _save(args.out, known)
             verdict = "noticed" if noticed["noticed"] else "SURVIVED"
             print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
-    rows = [known[_key(mutant)] for mutant in mutants]
+    rows = [known[keys[mutant]] for mutant in mutants]
     survivors = [row for row in rows if not row["noticed"]]
     save_json(args.out, "mutants", {"commit": _commit(), "mutants": rows})
     if survivors:
