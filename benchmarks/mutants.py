@@ -32,6 +32,7 @@ from benchmarks._report import add_common_arguments, print_table, save_json
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("mutants.toml")
 _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
+_LONGEST = 1200.0  # seconds
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
 
 
@@ -165,14 +166,16 @@ def _noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
     _write(path, mutant.mutated(source))
     # Compiled code does not know when a function that it calls from another file has changed.
     compiled = "@njit" in source
+    cache = copy / (f".numba-{next(_CLOCK)}" if compiled else ".numba")
     try:
-        cache = copy / (f".numba-{next(_CLOCK)}" if compiled else ".numba")
-        done = _pytest(copy, list(mutant.tests), cache)
+        code = _pytest(copy, list(mutant.tests), cache).returncode
+    except subprocess.TimeoutExpired:  # a test that no longer ends has noticed
+        code = 1
     finally:
         _write(path, source)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run:\n{done.stdout[-2000:]}")
-    return {"noticed": done.returncode == 1, "seconds": round(time.monotonic() - start, 1)}
+    if code not in (0, 1):
+        raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run its tests (exit {code})")
+    return {"noticed": code == 1, "seconds": round(time.monotonic() - start, 1)}
 
 
 def _write(path: Path, text: str) -> None:
@@ -184,7 +187,13 @@ def _pytest(copy: Path, tests: list[str], cache: Path) -> subprocess.CompletedPr
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     return subprocess.run(
-        command, cwd=copy, env=environment, capture_output=True, text=True, check=False
+        command,
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LONGEST,
     )
 
 
