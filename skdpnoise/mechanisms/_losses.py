@@ -68,8 +68,8 @@ def shifts(
 ) -> tuple[Vector, Vector]:
     """Return the shifts, in units of the noise, that compose to the worst case, and their counts.
 
-    They are rounded up. With `merged`, one for each release; else one for each coordinate that can move, of shape
-    (n_coordinates,) or (n_releases, n_coordinates).
+    They are rounded up. With `merged`, one for each release; else one for each coordinate that can
+    move, of shape (n_coordinates,) or (n_releases, n_coordinates).
     """
     each = n_releases if scale.ndim == 1 else 1
     if merged:

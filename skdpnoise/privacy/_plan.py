@@ -47,9 +47,10 @@ class Plan:
             shifts = np.maximum.reduceat(shifts, first)
         nodes = shifts
         if shifts.size > _NODES_FREE:
-            total = float(counts @ shifts**2)
+            part = shifts / shifts[-1]
+            total = float(counts @ part**2)
             # Below the lowest lattice, interpolation from zero adds up to shift times lowest.
-            added = np.cumsum(counts * shifts) * shifts
+            added = np.cumsum(counts * part) * part
             lowest = shifts[max(0, int(np.searchsorted(added, _NEGLIGIBLE * total)) - 1)]
             n_nodes = max(2, math.ceil(math.log(shifts[-1] / lowest) / math.log(_RATIO)) + 1)
             wanted = np.searchsorted(shifts, np.geomspace(lowest, shifts[-1], n_nodes))
