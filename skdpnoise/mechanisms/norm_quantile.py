@@ -38,7 +38,7 @@ _PRICE, _MOST_PRICE = 0.05, 0.1
 # candidate is a function of that norm alone.
 _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
 # What is public in a utility is a multiple of 2**-10 of at most 2**40 records, as its counts are
-# whole numbers below 2**40: so sums are exact, and one record moves them by one, not by an ulp more.
+# whole numbers below 2**40: so sums are exact, and one record moves them by one and no ulp more.
 _UNIT, _MOST = 2.0**-10, 2.0**40
 
 
