@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
@@ -26,6 +27,7 @@ _SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "
 _SPENDING = ("rows_per_group", "ledger")
 
 
+@register_private
 class DPLassoPath(RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 

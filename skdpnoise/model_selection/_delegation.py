@@ -8,8 +8,8 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose._parts import fitted_parts
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.steps import innermost
 from skdpnoise.model_selection._budget import private_steps
 
 __all__ = ["Delegation", "settled"]
@@ -135,9 +135,9 @@ def settled(model: Any, report: PrivacyReport) -> Any:
 
     What its own fit cost says too little: that it was chosen tells something as well.
     """
-    for _, part in innermost(model, type(model).__name__):
-        if isinstance(getattr(part, "privacy_", None), PrivacyReport):
-            part.privacy_ = report
-            part.ledger = None
+    for part in fitted_parts([model], owner="settled", parameter="model"):
+        if part.kind == "private":
+            part.estimator.privacy_ = report
+            part.estimator.ledger = None
     # Compositions keep unfitted originals as well, of which a clone is made.
     return model.set_params(**{prefix + "ledger": None for prefix in private_steps(model)})
