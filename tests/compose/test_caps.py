@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from skdpnoise.compose import Cap, with_budget
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPLogisticCD, DPRobustScaler, DPStandardScaler
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.model_selection._budget import Cap, with_budget
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 
