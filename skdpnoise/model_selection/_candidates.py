@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from skdpnoise.compose import Part, pure_noise, taken_apart
+from skdpnoise.compose import Part, taken_apart
+from skdpnoise.compose._shares import pure_noise
 from skdpnoise.model_selection._delegation import Delegation
 
 __all__ = ["Candidate", "sealed_candidates"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -115,10 +116,8 @@ def _one_dimensional(owner: str, y: Any) -> NDArray[Any]:
     """Return y as an array of one dimension; the message of a failure shows no value."""
     shape: tuple[int, ...] | str = "that differs between rows"
     kind: str = ""
-    try:
+    with suppress(TypeError, ValueError):
         shape, kind = np.shape(y), np.asarray(y).dtype.kind
-    except (TypeError, ValueError):
-        pass
     if kind == "c":
         raise ValueError(f"Complex data not supported by {owner}: y must be labels or numbers.")
     try:

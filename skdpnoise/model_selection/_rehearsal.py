@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skdpnoise.compose import Part, private_parts
+from skdpnoise.compose import Part
+from skdpnoise.compose._parts import private_parts
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
 from skdpnoise.model_selection._runs import Parts, Problem, Target, in_this_process, silent

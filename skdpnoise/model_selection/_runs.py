@@ -13,7 +13,9 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.compose import Cap, Rehearsed, UnsettledError, private_parts, with_budget
+from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose._parts import private_parts
+from skdpnoise.compose._shares import with_budget
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms import calibrate, private_count
 from skdpnoise.model_selection._candidates import Candidate

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from skdpnoise.compose import Cap, with_budget
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPLogisticCD, DPRobustScaler, DPStandardScaler
+from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._shares import with_budget
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
