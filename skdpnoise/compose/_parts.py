@@ -342,9 +342,9 @@ def register_inner(cls: type, inside: _Inner) -> None:
     _INNER[cls] = inside
 
 
-def private_parts(estimator: Any) -> list[Part]:
+def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     """Return the private parts of a composition, whatever else is in it."""
-    walk = _Walk("", fitted=False)
+    walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
 
