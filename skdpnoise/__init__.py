@@ -1,6 +1,6 @@
 """scikit-learn estimators that protect every person in the training data."""
 
-from skdpnoise.compose import total_guarantee
+from skdpnoise.compose import DPPipeline, total_guarantee
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA
 from skdpnoise.ledger import PrivacyLedger
@@ -30,6 +30,7 @@ __all__ = [
     "DPLassoPath",
     "DPLogisticCD",
     "DPMinMaxScaler",
+    "DPPipeline",
     "DPRandomizedSearchCV",
     "DPRobustScaler",
     "DPStandardScaler",

@@ -19,6 +19,7 @@ __all__ = [
     "UnpaidStepError",
     "fitted_parts",
     "held_by",
+    "holds_private",
     "private_parts",
     "register_inner",
     "taken_apart",
@@ -46,16 +47,15 @@ class UnpaidStepError(ValueError):
     >>> from sklearn.preprocessing import StandardScaler
     >>> from skdpnoise import DPLogisticCD
     >>> from skdpnoise.compose import taken_apart
-    >>> taken_apart(
-    ...     make_pipeline(StandardScaler(), DPLogisticCD()), owner="A", parameter="estimator"
-    ... )
-    Traceback (most recent call last):
-    ...
-    skdpnoise.compose._parts.UnpaidStepError: The 'estimator' parameter of A must hold steps that
-    pay for what they read, or learn nothing. Refused: 'standardscaler' (StandardScaler): learns from
-    the data unpaid, use DPStandardScaler. If you know that a step learns nothing private, vouch for
-    it by its name in 'public'.
+    >>> steps = make_pipeline(StandardScaler(), DPLogisticCD())
+    >>> try:
+    ...     taken_apart(steps, owner="Example", parameter="estimator")
+    ... except UnpaidStepError as error:
+    ...     print(*error.refused)
+    'standardscaler' (StandardScaler): learns from the data unpaid, use DPStandardScaler
     """
+
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,7 +217,7 @@ class _Walk:
             self.parts.append(Part(label, step, "public"))
         elif is_private(step):
             self._private(label, step, alone=alone)
-        elif label in self.vouched and _holds_private(step):
+        elif label in self.vouched and holds_private(step):
             self._refuse(label, step, "holds private steps: vouch for single steps in it by name")
         elif label in self.vouched:
             self.parts.append(Part(label, step, "declared"))
@@ -233,15 +233,17 @@ class _Walk:
         """Raise with every step that is refused, if there is one."""
         if not self.refused:
             return
-        listed = "; ".join(
+        refused = [
             f"{label!r} ({name}): {remedy}" if label else f"{name}: {remedy}"
             for label, name, remedy in self.refused
-        )
-        raise UnpaidStepError(
+        ]
+        error = UnpaidStepError(
             f"The {parameter!r} parameter of {self.owner} must hold steps that pay for what they "
-            f"read, or learn nothing. Refused: {listed}. If you know that a step learns nothing "
-            "private, vouch for it by its name in 'public'."
+            f"read, or learn nothing. Refused: {'; '.join(refused)}. If you know that a step "
+            "learns nothing private, vouch for it by its name in 'public'."
         )
+        error.refused = tuple(refused)
+        raise error
 
     def _private(self, label: str, step: Any, *, alone: bool) -> None:
         self._refuse(label, step, _tampered(step))
@@ -342,7 +344,7 @@ def register_inner(cls: type, inside: _Inner) -> None:
 
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     """Return the private parts of a composition, whatever else is in it."""
-    walk = _Walk("", fitted=fitted)
+    walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
 
@@ -408,7 +410,7 @@ def _tampered(step: Any) -> str | None:
     return None
 
 
-def _holds_private(step: Any) -> bool:
+def holds_private(step: Any) -> bool:
     """Return whether an object of any class has a private estimator among its parameters."""
     if not hasattr(step, "get_params") or isinstance(step, type):
         return False

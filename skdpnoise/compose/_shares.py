@@ -49,7 +49,7 @@ def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacen
                 f"The {parameter!r} parameter of {owner} must hold private steps that can take a "
                 f"share of its budget. Got {part.label or 'one'} "
                 f"({type(part.estimator).__name__}) without the parameters {', '.join(missing)}. "
-                "A search goes around a pipeline, not into it: DPGridSearchCV(DPPipeline(...), ...)."
+                "A search goes around a pipeline, not into it: DPGridSearchCV(DPPipeline(...))."
             )
         if own["ledger"] is not None:
             raise ValueError(
