@@ -8,23 +8,46 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from skdpnoise.compose._total import allowed_loss
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
-from skdpnoise.privacy import LossBudget, NumericLoss, PrivacyLoss, PureLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss
 
-__all__ = ["Cap", "Rehearsed"]
+__all__ = ["Cap", "PartCap", "Rehearsed", "UnsettledError"]
+
+_ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
 
 
 class Rehearsed(Exception):
     """Raised by a closed cap: all checks are passed, and nothing is drawn yet."""
 
 
-class Cap:
+class UnsettledError(RuntimeError):
+    """Raised where the parts of a run do not report what they charged: no guarantee holds."""
+
+
+class _OneObject:
+    """Something that cannot be copied, so that it is spent once; clones of estimators share it."""
+
+    def __sklearn_clone__(self) -> Any:
+        return self
+
+    def __copy__(self) -> NoReturn:
+        _no_copy()
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _no_copy()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _no_copy()
+
+
+class Cap(_OneObject):
     """Stands where a ledger would, and lets the parts of one run spend no more than it may cost.
 
     Every part charges before it draws; so that the run is within the loss for which it is
     accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ²
-    (Gaussian). A cap is one object: a copy is the cap itself, and it cannot be sent to another
-    process, where what is charged would be lost.
+    (Gaussian). A copy could be spent a second time, and what another process charges would be
+    lost: there is none.
 
     Parameters
     ----------
@@ -37,9 +60,10 @@ class Cap:
     def __init__(self, limit: LossBudget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
         self.n_charges = 0
-        self._spent = 0.0
-        self._lock = Lock()
+        self.refused = False
+        self._spent: dict[str, float] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
+        self._lock = Lock()
 
     def part(self, label: str) -> PartCap:
         """Return what one part charges, so that it is known which part it was."""
@@ -49,58 +73,77 @@ class Cap:
         """Allow a charge, or refuse it."""
         self._charge("", label, cost, adjacency, facts.get("guarantee"))
 
-    def settle(self, reports: Iterable[tuple[str, PrivacyReport]]) -> None:
+    def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
         """Raise unless what was charged is what the parts report, fit by fit.
 
         A difference means that a part was fitted more than once, or somewhere where it could not
-        charge, so that the run may have cost more than is accounted for.
-        """
-        reported: dict[str, list[tuple[float, float]]] = {}
-        for label, report in reports:
-            if report.releases:
-                guarantee = (report.guarantee.epsilon, report.guarantee.delta)
-                reported.setdefault(label, []).append(guarantee)
-        for label in sorted(self._fits.keys() | reported.keys()):
-            charged, told = self._fits.get(label, []), reported.get(label, [])
-            if sorted(charged) != sorted(told):
-                raise RuntimeError(
-                    f"The step {label!r} charged for {len(charged)} fits ({_pairs(charged)}), but "
-                    f"reports {len(told)} ({_pairs(told)}): it was fitted more than once, or where "
-                    "it could not charge. No guarantee can be stated."
-                )
+        charge, so that the run may have cost more than is accounted for. A part may have released
+        less than it charged, after a look at what it had released before; never more. Nor may a
+        run go on after a charge that was refused.
 
-    def _charge(self, part: str, label: str, cost: Any, adjacency: str | None, stated: Any) -> None:
+        Parameters
+        ----------
+        reports : iterable of (str, PrivacyReport)
+            Label and report of every private part that the fitted composition holds.
+        """
+        if self.refused:
+            raise UnsettledError("A charge was refused, but the run went on. No guarantee holds.")
+        told: dict[str, list[PrivacyReport]] = {}
+        for label, report in reports:
+            if type(report) is not PrivacyReport:
+                raise UnsettledError(
+                    f"The step {label!r} was fitted, but has no privacy report. No guarantee holds."
+                )
+            if report.releases:
+                told.setdefault(label, []).append(report)
+        for label in sorted(self._spent.keys() | told.keys()):
+            self._settle_part(label, told.get(label, []))
+
+    def _settle_part(self, label: str, reports: list[PrivacyReport]) -> None:
+        charged = sorted(self._fits.get(label, []))
+        stated = sorted((r.guarantee.epsilon, r.guarantee.delta) for r in reports)
+        if charged != stated:
+            raise UnsettledError(
+                f"The step {label!r} charged for {len(charged)} fits ({_pairs(charged)}), but "
+                f"reports {len(stated)} ({_pairs(stated)}): it was fitted more than once, or where "
+                "it could not charge. No guarantee holds."
+            )
+        spent = self._spent.get(label, 0.0)
+        released = sum(self._amount(report.total) for report in reports)
+        allowed = sum(self._amount(allowed_loss(report)) for report in reports)
+        if released > spent * (1.0 + _ROUNDING) or spent > allowed * (1.0 + _ROUNDING):
+            raise UnsettledError(
+                f"The step {label!r} charged another amount than it reports to have released, or "
+                "to have been allowed. No guarantee holds."
+            )
+
+    def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
         if self.limit is None:
             raise Rehearsed
-        if adjacency not in (None, self.adjacency):
-            raise ValueError(f"{label!r} has adjacency {adjacency!r}, not {self.adjacency!r}.")
-        loss = cost if isinstance(cost, PrivacyLoss) else cost.privacy_loss()
-        if isinstance(self.limit, PureLoss):
-            pure = isinstance(loss, PureLoss | NumericLoss)
-            amount, most = loss.pure_epsilon if pure else np.inf, self.limit.pure_epsilon
-        else:
-            amount, most = getattr(loss, "mu", np.inf) ** 2, self.limit.mu**2
         with self._lock:
-            if self._spent + amount > most:
+            amount = self._amount(cost)
+            within = sum(self._spent.values()) + amount <= self._amount(self.limit)
+            if adjacency != self.adjacency or not within:
+                self.refused = True
                 raise BudgetExceededError(
-                    f"{label!r} would cost {loss}, more than is left of {self.limit} for one run."
+                    f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
+                    f"of {self.limit} with adjacency {self.adjacency!r} for one run."
                 )
-            self._spent += amount
+            self._spent[part] = self._spent.get(part, 0.0) + amount
             self.n_charges += 1
             if stated is not None:  # the first charge of a fit states the guarantee of all of it
                 self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
 
-    def __copy__(self) -> Cap:
-        return self
+    def _amount(self, cost: Any) -> float:
+        """Return a cost in the currency of the limit, ε or μ²; infinite where it has none."""
+        if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
+            return 0.0
+        if type(self.limit) is PureLoss:
+            return cost.pure_epsilon if type(cost) in (PureLoss, NumericLoss) else np.inf
+        return cost.mu**2 if type(cost) is GaussianLoss else np.inf
 
-    def __deepcopy__(self, memo: Any) -> Cap:
-        return self
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(_STAYS)
-
-
-class PartCap:
+class PartCap(_OneObject):
     """What one part of a run charges: the cap of the run, by the name of the part."""
 
     dataset = "one run"  # what errors call a ledger
@@ -112,20 +155,12 @@ class PartCap:
         """Allow a charge, or refuse it."""
         self.cap._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
 
-    def __copy__(self) -> PartCap:
-        return self
 
-    def __deepcopy__(self, memo: Any) -> PartCap:
-        return self
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(_STAYS)
-
-
-_STAYS = (
-    "The budget of a run cannot be copied to another process, where what is charged would be lost. "
-    "Set n_jobs=None in what is fitted."
-)
+def _no_copy() -> NoReturn:
+    raise TypeError(
+        "The budget of a run cannot be copied or pickled: a copy could be spent a second time, and "
+        "what is charged in another process would be lost. Set n_jobs=None in what is fitted."
+    )
 
 
 def _pairs(guarantees: list[tuple[float, float]]) -> str:

@@ -276,8 +276,9 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares. It has no ledger:
-            the path has paid.
+            Fitted; its ``privacy_`` is that of the path, whose release it shares. It costs nothing
+            more. Fitting it, or a clone of it, again is a fit of its own: it spends the path's
+            epsilon once more, and charges the path's ledger.
 
         Raises
         ------
@@ -286,7 +287,8 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        settings = {name: getattr(self, name) for name in (*_SHARED, "noise", "row_norm", "n_jobs")}
+        names = (*_SHARED, *_SPENDING, "noise", "row_norm", "n_jobs")
+        settings = {name: getattr(self, name) for name in names}
         settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
         regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
         regressor._validate_params()
