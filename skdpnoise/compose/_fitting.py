@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -125,11 +125,9 @@ class _StandIn(TransformerMixin, BaseEstimator):
                 "protect records only. Put it where scikit-learn's metadata routing leads."
             )
         grouped = {} if groups is None else {"groups": groups}
-        self.fitted_ = None
-        try:
-            self.fitted_ = self.step.fit(X, y, **grouped)  # it may have nothing to release
-        except Rehearsed:
-            pass
+        self.fitted_: Any = None
+        with suppress(Rehearsed):  # which a step does not raise that has nothing to release
+            self.fitted_ = self.step.fit(X, y, **grouped)
         return self
 
     def transform(self, X: Any) -> Any:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.pipeline import FeatureUnion, Pipeline
-
-from skdpnoise.compose._public import function_remedy
+from skdpnoise.compose._compositions import (
+    INSIDE,
+    Children,
+    below,
+    holds_private,
+    inner_of,
+    tampered,
+)
 from skdpnoise.compose._register import is_private, rule_of
 from skdpnoise.compose._remedies import remedy_for
 
-__all__ = [
-    "Part",
-    "UnpaidStepError",
-    "fitted_parts",
-    "held_by",
-    "holds_private",
-    "private_parts",
-    "register_inner",
-    "taken_apart",
-]
-
-try:
-    from sklearn.callback import ProgressBar
-
-    _BLIND_CALLBACKS: tuple[type, ...] = (ProgressBar,)
-except ImportError:  # scikit-learn below 1.9 has no callbacks
-    _BLIND_CALLBACKS = ()
+__all__ = ["Part", "UnpaidStepError", "fitted_parts", "private_parts", "taken_apart"]
 
 _NOT_FITTED = ("passthrough", "drop")
 
@@ -88,17 +75,6 @@ class Part:
     def prefix(self) -> str:
         """What the names of its parameters begin with in the whole."""
         return f"{self.label}__" if self.label else ""
-
-
-_Children = tuple[tuple[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Inside:
-    """What a composition holds, and what is wrong with its own parameters."""
-
-    children: _Children
-    complaint: str | None = None
 
 
 def taken_apart(
@@ -191,7 +167,7 @@ class _Walk:
         self.vouched: set[str] = set()
 
     def vouch(
-        self, label: str, children: _Children, public: Collection[str], unknown: str = "raise"
+        self, label: str, children: Children, public: Collection[str], unknown: str = "raise"
     ) -> None:
         """Note for which of the steps below a person vouches."""
         _check_public(self.owner, public)
@@ -199,7 +175,7 @@ class _Walk:
             return
         names = _Walk(self.owner, self.fitted)
         for name, child in children:
-            names.visit(_below(label, name), child)
+            names.visit(below(label, name), child)
         labels = [found for found in names.labels if found != label]
         for name in public:
             found = _meant(self.owner, name, label, labels)
@@ -208,7 +184,8 @@ class _Walk:
                     f"The 'public' parameter of {self.owner} must hold names of steps. Got "
                     f"{name!r}, which is none of {sorted(set(labels))}."
                 )
-            self.vouched |= {found} - {None}
+            if found is not None:
+                self.vouched.add(found)
 
     def visit(self, label: str, step: Any, *, alone: bool = False) -> None:
         """Add the parts of a step; `alone` where what is private pays as part of something else."""
@@ -221,11 +198,11 @@ class _Walk:
             self._refuse(label, step, "holds private steps: vouch for single steps in it by name")
         elif label in self.vouched:
             self.parts.append(Part(label, step, "declared"))
-        elif type(step) in _INSIDE:
-            inside = _INSIDE[type(step)](step, self.fitted)
-            self._refuse(label, step, _tampered(step) or inside.complaint)
+        elif type(step) in INSIDE:
+            inside = INSIDE[type(step)](step, self.fitted)
+            self._refuse(label, step, tampered(step) or inside.complaint)
             for name, child in inside.children:
-                self.visit(_below(label, name), child, alone=alone)
+                self.visit(below(label, name), child, alone=alone)
         else:
             self._leaf(label, step)
 
@@ -246,18 +223,19 @@ class _Walk:
         raise error
 
     def _private(self, label: str, step: Any, *, alone: bool) -> None:
-        self._refuse(label, step, _tampered(step))
+        self._refuse(label, step, tampered(step))
         if not alone:
             self.parts.append(Part(label, step, "private"))
-        if type(step) in _INNER and not self.fitted:
-            children, public = _INNER[type(step)](step)
+        inner = None if self.fitted else inner_of(step)
+        if inner is not None:
+            children, public = inner
             self.vouch(label, children, public)
             for name, child in children:
-                self.visit(_below(label, name), child, alone=True)
+                self.visit(below(label, name), child, alone=True)
 
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
-        complaint = remedy_for(step) if rule is None else _tampered(step) or rule.condition(step)
+        complaint = remedy_for(step) if rule is None else tampered(step) or rule.condition(step)
         self._refuse(label, step, complaint)
         if complaint is None:
             self.parts.append(Part(label, step, "public"))
@@ -267,175 +245,11 @@ class _Walk:
             self.refused.append((label, type(step).__name__, remedy))
 
 
-def _pipeline(pipeline: Pipeline, fitted: bool) -> _Inside:
-    if pipeline.memory is not None:
-        return _Inside(
-            (), "must have memory=None: a cache takes fitted steps from a folder, unpaid"
-        )
-    return _named(pipeline, "steps", pipeline.steps, 2)
-
-
-def _union(union: FeatureUnion, fitted: bool) -> _Inside:
-    return _named(union, "transformer_list", union.transformer_list, 2)
-
-
-def _columns(columns: ColumnTransformer, fitted: bool) -> _Inside:
-    now = fitted and "transformers_" in vars(columns)
-    listed = columns.transformers_ if now else columns.transformers
-    extra = frozenset({"remainder"} if now else ())
-    inside = _named(columns, "transformers", listed, 3, extra)
-    if inside.complaint is not None:
-        return inside
-    children = [(n, child) for n, child, where in listed if not (now and _is_empty(where))]
-    if not now:
-        children.append(("remainder", columns.remainder))
-    complaint = None
-    if any(callable(where) for _, _, where in columns.transformers):
-        complaint = (
-            "must name its columns: a function that selects them (make_column_selector too) looks "
-            "at the data"
-        )
-    elif callable(columns.verbose_feature_names_out):
-        complaint = "must have verbose_feature_names_out=True or False, not a function"
-    elif columns.sparse_threshold != 0 and any(_may_be_sparse(child) for _, child in children):
-        complaint = (
-            "must have sparse_threshold=0: else whether its output is sparse depends on how many "
-            "values are zero"
-        )
-    return _Inside(tuple(children), complaint)
-
-
-def _target(regressor: TransformedTargetRegressor, fitted: bool) -> _Inside:
-    complaint = (
-        function_remedy("func", regressor.func)
-        or function_remedy("inverse_func", regressor.inverse_func)
-        or (
-            "must have check_inverse=False: the warning depends on the data"
-            if regressor.check_inverse is not False
-            else None
-        )
-    )
-    end = "_" if fitted and "regressor_" in vars(regressor) else ""
-    children = [("regressor", getattr(regressor, f"regressor{end}"))]
-    if regressor.regressor is None:
-        complaint = complaint or "must have a private regressor=: None is LinearRegression"
-    if regressor.transformer is not None:
-        children.append(("transformer", getattr(regressor, f"transformer{end}")))
-    return _Inside(tuple(children), complaint)
-
-
-# How each composition that can be taken apart is taken apart; exact classes.
-_INSIDE: dict[type, Callable[[Any, bool], _Inside]] = {
-    Pipeline: _pipeline,
-    FeatureUnion: _union,
-    ColumnTransformer: _columns,
-    TransformedTargetRegressor: _target,
-}
-# Private classes that hold steps of their own, which they pay for as a whole: the steps, and those
-# for which a person vouches.
-_Inner = Callable[[Any], tuple[_Children, Collection[str]]]
-_INNER: dict[type, _Inner] = {}
-
-
-def register_inner(cls: type, inside: _Inner) -> None:
-    """Have the steps that a private class holds looked at wherever it stands."""
-    _INNER[cls] = inside
-
-
 def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     """Return the private parts of a composition, whatever else is in it."""
     walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
-
-
-def held_by(estimator: Any) -> tuple[Any, ...]:
-    """Return the steps that a private estimator holds."""
-    inner = _INNER.get(type(estimator))
-    return () if inner is None else tuple(child for _, child in inner(estimator)[0])
-
-
-def _named(
-    composition: Any,
-    parameter: str,
-    listed: Any,
-    length: int,
-    also_named: frozenset[str] = frozenset(),
-) -> _Inside:
-    """Return the named steps of a composition, whose names must lead to one step each."""
-    shaped = type(listed) in (list, tuple) and all(
-        type(entry) in (list, tuple) and len(entry) == length and type(entry[0]) is str
-        for entry in listed
-    )
-    if not shaped or not listed:
-        return _Inside((), f"must have {parameter}=, a list of names and steps")
-    names = [entry[0] for entry in listed]
-    # A fitted ColumnTransformer lists what it did with the remaining columns among the others.
-    taken = set(composition.get_params(deep=False)) - also_named
-    if len(set(names)) < len(names) or any("__" in n or n in taken for n in names):
-        return _Inside((), f"must have unlike names in {parameter}=, none with '__' or a parameter")
-    return _Inside(tuple((entry[0], entry[1]) for entry in listed))
-
-
-def _may_be_sparse(step: Any) -> bool:
-    """Return whether a step's output can be sparse where its input is not."""
-    if step is None or isinstance(step, str) or is_private(step):
-        return False
-    rule = rule_of(step)
-    if rule is not None:
-        return rule.sparse(step)
-    if type(step) is ColumnTransformer and step.sparse_threshold == 0:
-        return False
-    if type(step) in _INSIDE:
-        # Also where a later step would make it dense: then sparse_threshold=0 costs nothing.
-        return any(_may_be_sparse(child) for _, child in _INSIDE[type(step)](step, False).children)
-    return True
-
-
-def _tampered(step: Any) -> str | None:
-    """Return what an instance has that its class does not answer for."""
-    own = [name for name in vars(step) if callable(getattr(type(step), name, None))]
-    if own:
-        return f"has {', '.join(map(repr, own))} replaced on the instance: make a new one"
-    seeing = [
-        type(callback).__name__
-        for callback in vars(step).get("_skl_callbacks", ())
-        if type(callback) not in _BLIND_CALLBACKS
-    ]
-    if seeing:
-        return (
-            f"has callbacks that see the data ({', '.join(seeing)}): remove them with "
-            "set_callbacks(), scores on private data are not paid for"
-        )
-    return None
-
-
-def holds_private(step: Any) -> bool:
-    """Return whether an object of any class has a private estimator among its parameters."""
-    if not hasattr(step, "get_params") or isinstance(step, type):
-        return False
-    return any(is_private(value) for value in _within(step.get_params(deep=True).values()))
-
-
-def _within(values: Any) -> Iterator[Any]:
-    for value in values:
-        yield value
-        if isinstance(value, list | tuple | set | frozenset):
-            yield from _within(value)
-        elif isinstance(value, dict):
-            yield from _within(value.values())
-
-
-def _is_empty(where: Any) -> bool:
-    """Return whether a selection of columns takes none: its step is then never fitted."""
-    if isinstance(where, slice | str | int):
-        return False
-    selected = np.asarray(where)
-    return not (selected.any() if selected.dtype == bool else selected.size)
-
-
-def _below(label: str, name: str) -> str:
-    return f"{label}__{name}" if label else name
 
 
 def _check_public(owner: str, public: Any) -> None:
@@ -448,8 +262,8 @@ def _check_public(owner: str, public: Any) -> None:
 
 def _meant(owner: str, name: str, label: str, labels: list[str]) -> str | None:
     """Return the label of the one step that a name leads to, below a label."""
-    if _below(label, name) in labels:
-        return _below(label, name)
+    if below(label, name) in labels:
+        return below(label, name)
     found = sorted({known for known in labels if known.rpartition("__")[2] == name})
     if len(found) > 1:
         raise ValueError(

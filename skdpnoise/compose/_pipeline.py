@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
-from functools import reduce, wraps
+from functools import wraps
 from numbers import Integral, Real
-from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,23 +17,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._compositions import register_inner
 from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
-from skdpnoise.compose._parts import Part, private_parts, register_inner, taken_apart
+from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
 from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
+from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
 
-__all__ = ["DPPipeline", "public_parameters"]
+__all__ = ["DPPipeline"]
 
 
 def _handed_on(name: str) -> Any:
@@ -69,8 +62,8 @@ class DPPipeline(Pipeline):
     steps : list of (str, estimator)
         Names and steps, as in scikit-learn. Private steps (``DPStandardScaler``, ``DPLogisticCD``,
         ...), steps that learn nothing (``OneHotEncoder`` with given categories, ``BoundsClipper``,
-        "passthrough", ...), and compositions of such (``ColumnTransformer``, ``FeatureUnion``, ...);
-        see :func:`~skdpnoise.compose.taken_apart`.
+        "passthrough", ...), and compositions of such (``ColumnTransformer``, ...); see
+        :func:`~skdpnoise.compose.taken_apart`.
     epsilon : float, default=1.0
         The guarantee's ε > 0, of all steps together.
     delta : float, default=1e-6
@@ -231,22 +224,22 @@ class DPPipeline(Pipeline):
         warn_of_company(self)
         self._refuse(unpaid, groups)
         self._validate_params()
-        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
-        weights = _weights(self.weights, [part for part in parts if part.kind == "private"])
+        weights = shares_by_name(self.weights, parts)
+        rows = None if groups is None else int(self.rows_per_group)
         _check_data(X, y)
-        budget = _budget(guarantee, pure=pure_noise(copy))
+        budget = self._budget(pure=pure_noise(copy))
         words = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
             model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
-            return self._for_groups(model, grouped=groups is not None)
+            return self._for_groups(model, rows)
 
         rehearse(priced(Cap(None, self.adjacency)), X, y, groups, parts)
         # charge
-        self._charge(budget, guarantee, parts, grouped=groups is not None)
+        charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
         try:
@@ -254,8 +247,7 @@ class DPPipeline(Pipeline):
                 model = fit_steps(priced(cap), X, y, groups, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
-            report = self._report(guarantee, budget, fitted, grouped=groups is not None)
-            report = replace(report, declared=_declared(parts))
+            report = whole_report(self, budget, fitted, parts, rows)
         except BaseException as error:
             if self.ledger is not None:
                 error.add_note(f"The ledger was charged {budget}, which stays spent.")
@@ -398,8 +390,8 @@ class DPPipeline(Pipeline):
                 f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
             )
 
-    def _for_groups(self, model: Any, *, grouped: bool) -> Any:
-        """Hand the number of rows to the private steps."""
+    def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
+        """Hand the number of rows to the private steps, unless they ask for another."""
         for part in private_parts(model):
             own = part.estimator.get_params(deep=False).get("rows_per_group", 1)
             if own not in (1, self.rows_per_group):
@@ -407,62 +399,14 @@ class DPPipeline(Pipeline):
                     "The 'rows_per_group' parameter of DPPipeline must be that of its steps. Got "
                     f"{self.rows_per_group!r}, and {part.prefix}rows_per_group={own!r}."
                 )
-            if grouped:
-                part.estimator.set_params(rows_per_group=self.rows_per_group)
+            if rows_per_group is not None:
+                part.estimator.set_params(rows_per_group=rows_per_group)
         return model
 
-    def _charge(
-        self,
-        budget: LossBudget,
-        guarantee: PrivacyGuarantee,
-        parts: Collection[Part],
-        *,
-        grouped: bool,
-    ) -> None:
-        """Charge the ledger, if there is one, for the whole fit."""
-        if self.ledger is None:
-            return
-        noises = {
-            str(part.estimator.get_params(deep=False).get("noise", "shared"))
-            for part in parts
-            if part.kind == "private"
-        }
-        self.ledger.charge(
-            "DPPipeline.fit",
-            budget,
-            guarantee=(guarantee.epsilon, guarantee.delta),
-            adjacency=guarantee.adjacency,
-            unit="group" if grouped else "record",
-            mechanism=", ".join(sorted(noises)),
-            estimator="DPPipeline",
-            parameters=public_parameters(self),
-        )
-
-    def _report(
-        self,
-        guarantee: PrivacyGuarantee,
-        budget: LossBudget,
-        fitted: Collection[Part],
-        *,
-        grouped: bool,
-    ) -> PrivacyReport:
-        """Return the report of the whole from those of its steps."""
-        reports = [(part.label, part.estimator.privacy_) for part in fitted]
-        unit = "group" if grouped else "record"
-        if any(report.unit != unit for _, report in reports if report.releases):
-            raise RuntimeError(f"A step of DPPipeline does not protect a {unit}, as the others do.")
-        releases = tuple(
-            replace(release, label=f"{label}: {release.label}")
-            for label, report in reports
-            for release in report.releases
-        )
-        spent = [report.total for _, report in reports if report.releases]
-        total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
-        if not isinstance(total, PureLoss | GaussianLoss):
-            total = budget  # what was allowed is known in advance, and is more
-        secure = all(report.secure for _, report in reports)
-        rows = int(self.rows_per_group) if grouped else None
-        return PrivacyReport("DPPipeline", guarantee, releases, total, secure, rows)
+    def _budget(self, *, pure: bool) -> LossBudget:
+        if pure or self.delta == 0.0:
+            return PureLoss(self.epsilon)
+        return GaussianLoss(gdp_mu(self.epsilon, self.delta))
 
 
 def _inside(pipeline: DPPipeline) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
@@ -470,33 +414,6 @@ def _inside(pipeline: DPPipeline) -> tuple[tuple[tuple[str, Any], ...], Collecti
 
 
 register_inner(DPPipeline, _inside)
-
-
-def public_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of a composition for a ledger: classes, numbers, no seeds."""
-    found: dict[str, Any] = {}
-    for name, value in estimator.get_params(deep=True).items():
-        if name.rpartition("__")[2] in ("ledger", "random_state"):
-            continue
-        if hasattr(value, "get_params"):
-            found[name] = type(value).__name__
-        elif not _lists_steps(value):
-            found[name] = value
-    return found
-
-
-def _lists_steps(value: Any) -> bool:
-    if hasattr(value, "get_params"):
-        return True
-    if isinstance(value, dict):
-        return any(map(_lists_steps, value.values()))
-    return isinstance(value, list | tuple) and any(map(_lists_steps, value))
-
-
-def _budget(guarantee: PrivacyGuarantee, *, pure: bool) -> LossBudget:
-    if pure or guarantee.delta == 0.0:
-        return PureLoss(guarantee.epsilon)
-    return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
 
 
 def _check_data(X: Any, y: Any) -> None:
@@ -509,33 +426,5 @@ def _check_data(X: Any, y: Any) -> None:
         check_consistent_length(X, y)
 
 
-def _declared(parts: Collection[Part]) -> tuple[str, ...]:
-    return tuple(part.label for part in parts if part.kind == "declared")
-
-
 def _leads(name: str, labels: Mapping[str, Any]) -> bool:
     return any(name in (label, label.rpartition("__")[2]) for label in labels)
-
-
-def _weights(given: Mapping[str, Any] | None, private: Collection[Part]) -> dict[str, float]:
-    """Return the share of each private part, by label."""
-    labels = [part.label for part in private]
-    if given is None:
-        return dict.fromkeys(labels, 1.0)
-    below = {
-        name: [label for label in labels if label == name or label.startswith(f"{name}__")]
-        for name in given
-    }
-    covered = [label for found in below.values() for label in found]
-    shares_valid = all(
-        isinstance(share, Real) and not isinstance(share, bool) and 0.0 < share < np.inf
-        for share in given.values()
-    )
-    if not shares_valid or sorted(covered) != sorted(labels) or not all(below.values()):
-        raise ValueError(
-            "The 'weights' parameter of DPPipeline must give a number above 0 for each private "
-            f"step, by its name: {labels}. Got {dict(given)!r} instead."
-        )
-    return {
-        label: float(given[name]) / len(found) for name, found in below.items() for label in found
-    }

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skdpnoise.compose._caps import Cap
-from skdpnoise.compose._parts import Part, held_by, private_parts
+from skdpnoise.compose._compositions import held_by
+from skdpnoise.compose._parts import Part, private_parts
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
 from skdpnoise.sampling import RandomWords

@@ -21,7 +21,8 @@ from weakref import WeakKeyDictionary
 
 from sklearn import model_selection
 
-from skdpnoise.compose._parts import UnpaidStepError, holds_private, taken_apart
+from skdpnoise.compose._compositions import holds_private
+from skdpnoise.compose._parts import UnpaidStepError, taken_apart
 from skdpnoise.compose._register import is_private
 
 __all__ = ["PrivacyWarning", "warn_if_cloned_to_be_scored", "warn_of_company"]
@@ -101,7 +102,8 @@ def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
 
 
 def _stack() -> Iterator[tuple[int, FrameType]]:
-    depth, frame = 0, sys._getframe(1)
+    depth = 0
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         yield depth, frame
         depth, frame = depth + 1, frame.f_back

@@ -166,7 +166,7 @@ def test_a_step_that_reads_the_data_unpaid_is_named(step):
 
 
 def test_a_step_that_is_not_fitted_is_named():
-    with pytest.raises(ValueError, match=r"dprobustscaler \(DPRobustScaler\).*fit first"):
+    with pytest.raises(ValueError, match=r"dprobustscaler-1 \(DPRobustScaler\).*fit first"):
         total_guarantee(make_pipeline(DPRobustScaler(), _report_step("A")))
 
 
