@@ -27,7 +27,15 @@ _OURS = (PrivacyWarning, LedgerWarning)
 _ENOUGH = 1000  # rows of a table that stands for the data
 
 
-def fit_steps(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]) -> Any:
+def fit_steps(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> Any:
     """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data.
 
     Parallel steps run in threads of this process, where the cap counts what they charge.
@@ -52,13 +60,21 @@ def fit_steps(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part
             raise
         kind = type(error).__name__
     raise ValueError(  # outside the handler, so that the quoting error is not attached to it
-        f"{blamed}, a step of DPPipeline, cannot take these data: {kind}. Its message may quote "
+        f"{blamed}, a step of {owner}, cannot take these data: {kind}. Its message may quote "
         "values of the data and is not shown: fit the step by itself to public data of the same "
         "form to see it."
     )
 
 
-def rehearse(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]) -> None:
+def rehearse(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> None:
     """Let every step check its parameters and the data, as far as it can without a draw.
 
     The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
@@ -72,7 +88,7 @@ def rehearse(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            fit_steps(pipeline, X, y, groups, parts)
+            fit_steps(pipeline, X, y, groups, parts, owner=owner)
         except _NoFurther:
             return
 

@@ -16,6 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._validation import as_bounds, check_unpaid_arguments
+from skdpnoise.compose._fitting import settled
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.mechanisms.groups import group_codes, sample_rows
@@ -38,7 +39,6 @@ from skdpnoise.model_selection._runs import (
     Problem,
     SearchStopped,
     Target,
-    settled,
     silent,
 )
 from skdpnoise.model_selection._scoring import SCORINGS, Scoring, choose_scoring
