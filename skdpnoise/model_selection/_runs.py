@@ -19,7 +19,7 @@ from skdpnoise.compose._parts import private_parts
 from skdpnoise.compose._register import is_private
 from skdpnoise.compose._shares import with_budget
 from skdpnoise.mechanisms import calibrate, private_count
-from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords
@@ -157,8 +157,11 @@ class Problem:
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        options: dict[str, Any] = {"words": self.words, "classes": self.classes}
-        return Priced(with_budget(estimator, budget, self.delta, ledger=None, **options), budget)
+        copy = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        for _, one in private_estimators(copy):
+            if self.classes is not None and getattr(one, "classes", self.classes) is None:
+                one.set_params(classes=self.classes)
+        return Priced(copy, budget)
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
