@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -58,17 +56,15 @@ class Untouched:
         raise AssertionError(f"{label} was charged")
 
 
-class Notebook:
-    """A ledger that writes down what is charged."""
+class Reached(Exception):
+    """Raised by a ledger that is charged: everything before was allowed."""
 
-    def __init__(self):
-        self.charges = []
 
-    def __sklearn_clone__(self):
-        return self
+class Door:
+    """A ledger that ends the fit at the charge."""
 
     def charge(self, label, cost, **facts):
-        self.charges.append((label, cost, facts))
+        raise Reached
 
 
 class Drawn:
@@ -273,3 +269,292 @@ def test_an_attack_is_refused_before_the_charge(name):
         with pytest.raises((TypeError, ValueError), match=text):
             search.fit(X, y)
         assert not hasattr(search, "best_estimator_")
+
+
+# Every composition, and every swap of one of its steps, decides by the steps that result.
+SAFE = {
+    "private": DPStandardScaler(),
+    "robust": DPRobustScaler(),
+    "bounds": BoundsClipper((-1.0, 1.0)),
+    "rows": Normalizer(),
+    "powers": PolynomialFeatures(2, include_bias=False),
+    "nothing": "passthrough",
+    "filled": SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
+}
+UNSAFE = {
+    "means": StandardScaler(),
+    "medians": SimpleImputer(strategy="median", keep_empty_features=True),
+    "code": FunctionTransformer(np.sort),
+    "labels": TargetEncoder(),
+    "dropped": SimpleImputer(strategy="constant", fill_value=0.0),
+}
+STEPS = {**SAFE, **UNSAFE}
+FORMS = {
+    "pipeline": (lambda step: step, "s"),
+    "columns": (lambda step: ColumnTransformer([("t", step, [0, 1, 2])]), "s__t"),
+    "union": (lambda step: FeatureUnion([("u", step)]), "s__u"),
+    "nested": (lambda step: Pipeline([("n", ColumnTransformer([("t", step, [0])]))]), "s__n__t"),
+}
+
+
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@given(
+    first=st.sampled_from(sorted(STEPS)),
+    others=st.lists(st.sampled_from(sorted(STEPS)), max_size=3),
+    form=st.sampled_from(sorted(FORMS)),
+    drawn=st.booleans(),
+)
+def test_a_search_reaches_its_charge_if_and_only_if_every_candidate_is_safe(
+    first, others, form, drawn
+):
+    wrap, name = FORMS[form]
+    estimator = Pipeline([("s", wrap(STEPS[first])), ("clf", DPLogisticCD())])
+    grid = {name: [STEPS[other] for other in others]} if others else {}
+    found = others if others else [first]
+    search = list(both(estimator, grid, ledger=Door()))[int(drawn and bool(others))]
+    if drawn and others:
+        search.set_params(n_iter=len(others))
+    expected = (TypeError, ValueError) if set(found) & set(UNSAFE) else Reached
+    with pytest.raises(expected):
+        search.fit(X[:40], LABELS[:40])
+
+
+@pytest.mark.parametrize("given_form", sorted(itertools.product(FORMS, UNSAFE)))
+def test_every_unsafe_step_is_refused_in_every_place_of_a_candidate(given_form):
+    form, step = given_form
+    wrap, name = FORMS[form]
+    estimator = Pipeline([("s", wrap(DPStandardScaler())), ("clf", DPLogisticCD())])
+    for search in both(estimator, {name: [DPStandardScaler(), STEPS[step]]}, ledger=Untouched()):
+        with pytest.raises(ValueError, match=type(STEPS[step]).__name__):
+            search.fit(X[:40], LABELS[:40])
+
+
+VOUCHED = make_pipeline(StandardScaler(), DPLogisticCD())
+PENALTIES = {"dplogisticcd__alpha": [0.0, 0.1]}
+
+
+class TestDeclared:
+    """Steps for which a person vouches."""
+
+    def test_they_are_listed_in_the_report_of_the_search_and_of_its_winner(self):
+        for search in both(VOUCHED, PENALTIES, public=["standardscaler"], random_state=0):
+            search.fit(X, LABELS)
+            assert search.privacy_.declared == ("standardscaler",)
+            assert "declared public by the user: standardscaler" in str(search.privacy_)
+            assert search.best_estimator_[-1].privacy_ is search.privacy_
+
+    def test_a_name_holds_in_the_candidates_that_have_the_step(self):
+        grid = {"s": [DPStandardScaler(), make_pipeline(StandardScaler())]}
+        for search in both(TWO, grid, public=["standardscaler"], random_state=0):
+            assert search.fit(X, LABELS).privacy_.declared == ("s__standardscaler",)
+
+    @pytest.mark.parametrize("name", ["nobody", "alpha", "StandardScaler", "dplogisticcd__alpha"])
+    def test_a_name_of_no_step_is_refused(self, name):
+        for search in both(VOUCHED, PENALTIES, public=[name], ledger=Untouched()):
+            with pytest.raises(ValueError, match="public"):
+                search.fit(X, LABELS)
+
+    def test_a_private_step_stays_private(self):
+        search = DPGridSearchCV(TWO, {}, public=["clf"], ledger=Door())
+        with pytest.raises(Reached):
+            search.fit(X, LABELS)
+        search.set_params(public=["s", "clf"])
+        with pytest.raises(Reached):
+            search.fit(X, LABELS)
+
+    def test_one_may_not_vouch_for_what_holds_private_steps(self):
+        search = DPGridSearchCV(
+            make_pipeline(OneVsRestClassifier(CLASSIFIER)), {}, public=["onevsrestclassifier"]
+        )
+        with pytest.raises(ValueError, match="holds private steps"):
+            search.set_params(ledger=Untouched()).fit(X, LABELS)
+
+
+def bad(**changes):
+    return {"X": X, "y": LABELS, "match": "", **changes}
+
+
+SECRET = "Ms Secret"
+MISSING = LABELS.astype(object)
+MISSING[3] = None
+MIXED = LABELS.astype(object)
+MIXED[3] = 7
+WITH_SECRET = LABELS.astype(object)
+WITH_SECRET[3] = SECRET
+TEXT = X.astype(object)
+TEXT[3, 1] = SECRET
+HOLE = X.copy()
+HOLE[3, 1] = np.nan
+# Data and settings with which nothing can be searched: what the message says.
+BAD = {
+    "no X": bad(X=None, match="features X"),
+    "no y": bad(y=None, match="requires y"),
+    "complex labels": bad(y=SCORE + 1j, match="Complex"),
+    "labels that are missing": bad(y=MISSING, match="missing"),
+    "labels of two kinds": bad(y=MIXED, match="one kind"),
+    "labels of a frame with NA": bad(y=pd.Series(MISSING, dtype="string"), match="missing"),
+    "masked labels": bad(y=np.ma.masked_equal(SCORE > 0, True), match="masked"),
+    "masked features": bad(X=np.ma.masked_less(X, 0.5), match="masked"),
+    "sparse columns": bad(X=pd.DataFrame(X).astype(pd.SparseDtype(float)), match="sparse"),
+    "a target for a classifier": bad(y=SCORE, match="continuous"),
+    "labels in two columns": bad(y=np.c_[LABELS, LABELS], match="1d"),
+    "labels of unequal length": bad(y=[["a"], ["a", "b"]] * 150, match="1d"),
+    "labels that are dates": bad(y=np.full(300, "2020-01-01", "M8[D]"), match="datetime64"),
+    "objects": bad(y=np.array([{SECRET}] * 300), match="one kind"),
+    "fewer labels": bad(y=LABELS[:-1], match="inconsistent"),
+    "three rows": bad(X=X[:3], y=LABELS[:3], match="minimum of 4"),
+    "one label": bad(y=np.full(300, SECRET), match="class"),
+    "text in a column": bad(X=TEXT, match="numbers"),
+    "a hole": bad(X=HOLE, match="NaN"),
+    "weights": bad(sample_weight=np.ones(300), match="sample_weight"),
+    "no processes": bad(n_jobs=0, match="n_jobs"),
+    "half a process": bad(n_jobs=0.5, match="n_jobs"),
+    "no fraction": bad(validation_fraction=1.5, match="validation_fraction"),
+    "nothing to fit": bad(validation_fraction=0.999, match="2 rows"),
+    "another score": bad(scoring="r2", match="scoring"),
+    "a score of one's own": bad(scoring=lambda *args: 1.0, match="scoring"),
+    "a law of one's own": bad(
+        repetitions=type("Law", (TruncatedNegativeBinomial,), {})(1.0, 0.5), match="repetitions"
+    ),
+    "no budget": bad(epsilon=0.0, match="epsilon"),
+    "labels that are not possible": bad(
+        estimator=DPLogisticCD(classes=["no", "yes"]), y=WITH_SECRET, match="every label"
+    ),
+    "no relation": bad(adjacency="other", match="adjacency"),
+    "an empty grid": bad(grid=[], match="one candidate"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quoted(name):
+    case = dict(BAD[name])
+    data = {key: case.pop(key) for key in ("X", "y", "sample_weight") if key in case}
+    match, estimator = case.pop("match"), case.pop("estimator", CLASSIFIER)
+    grid = case.pop("grid", {"alpha": [0.0, 0.1]})
+    below = {f"m__{key}": values for key, values in grid.items()} if grid else grid
+    pipeline = Pipeline([("s", DPStandardScaler()), ("m", estimator)])
+    for model, names in ((estimator, grid), (pipeline, below)):
+        search = DPGridSearchCV(model, names, ledger=Untouched(), **case)
+        with pytest.raises((TypeError, ValueError), match=match) as caught:
+            search.fit(**data)
+        error = caught.value
+        while error is not None:
+            assert SECRET not in str(error)
+            assert "0.1257" not in str(error)  # the first value of X
+            error = error.__cause__ or error.__context__
+
+
+def test_text_and_weights_that_say_nothing_are_taken():
+    search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, random_state=0)
+    search.fit(X, list(LABELS), sample_weight=None)
+    assert list(search.classes_) == ["no", "yes"]
+    numbers = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}, random_state=0)
+    numbers.fit(X, np.array([1, 2], dtype=object)[(SCORE > 0).astype(int)])
+    assert list(numbers.classes_) == [1, 2]
+
+
+class TestFixed:
+    """What is checked is what is fitted, whatever changes meanwhile."""
+
+    def test_a_grid_that_changes_at_the_charge_changes_nothing(self):
+        values = [DPLogisticCD(alpha=0.1), DPLogisticCD(alpha=0.2)]
+        bounds = np.array([-1.0, -1.0, -1.0])
+        grid = {"clf": values, "s__feature_bounds": [(bounds, 1.0)]}
+        search = DPGridSearchCV(clone(TWO), grid, random_state=0)
+
+        class Meddling:
+            def charge(self, label, cost, **facts):
+                values[:] = [LogisticRegression()]
+                grid["s"] = [StandardScaler()]
+                bounds[:] = -100.0
+                search.estimator.steps[:] = [("clf", LogisticRegression())]
+                search.set_params(
+                    epsilon=100.0, adjacency="add_remove", ledger=None, n_jobs=2, public=["s"]
+                )
+
+        search.set_params(ledger=Meddling()).fit(X, LABELS)
+        assert search.privacy_.guarantee.epsilon == 1.0
+        scaler, model = (step for _, step in search.best_estimator_.steps)
+        assert isinstance(scaler, DPStandardScaler)
+        assert isinstance(model, DPLogisticCD)
+        np.testing.assert_array_equal(scaler.feature_bounds[0], [-1.0] * 3)
+        assert search.best_params_["clf"].alpha in (0.1, 0.2)
+        assert model.epsilon < 1.0
+        assert type(scaler.ledger) is Meddling
+
+    def test_a_value_is_that_of_its_copy(self):
+        class Turning:
+            def __deepcopy__(self, memo):
+                return 0.25
+
+            def __float__(self):
+                return -1.0
+
+        search = DPGridSearchCV(CLASSIFIER, {"alpha": [Turning()]}, random_state=0)
+        assert search.fit(X, LABELS).best_params_ == {"alpha": 0.25}
+        assert search.best_estimator_.alpha == 0.25
+
+    def test_methods_that_an_instance_has_replaced_do_not_survive(self):
+        estimator = clone(CLASSIFIER)
+        estimator.fit = lambda X, y: pytest.fail("not the fit of the class")
+        search = DPGridSearchCV(estimator, {"alpha": [0.1]}, random_state=0).fit(X, LABELS)
+        assert "fit" not in vars(search.best_estimator_)
+
+    def test_nothing_is_printed_of_runs(self, capfd):
+        estimator = make_pipeline(DPStandardScaler(), DPLogisticCD(), verbose=True)
+        law = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
+        DPGridSearchCV(
+            estimator, {"dplogisticcd__alpha": [0.0, 0.1]}, strategy="repeated", repetitions=law
+        ).fit(X, LABELS)
+        assert capfd.readouterr() == ("", "")
+
+
+class TestCallbacks:
+    """Callbacks see neither records nor models."""
+
+    @pytest.fixture(autouse=True)
+    def _newer(self):
+        pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 or newer")
+
+    def monitors(self):
+        from sklearn.callback import ProgressBar, ScoringMonitor
+
+        return ScoringMonitor(scoring="accuracy"), ProgressBar()
+
+    def test_those_of_an_estimator_a_step_or_a_candidate_are_refused(self):
+        for callback in self.monitors():
+            watched = clone(CLASSIFIER).set_callbacks(callback)
+            within = Pipeline([("s", DPStandardScaler()), ("clf", watched)])
+            cases = [
+                (watched, {"alpha": [0.1]}),
+                (within, {"clf__alpha": [0.1]}),
+                (clone(within).set_callbacks(callback), {"clf": [CLASSIFIER]}),
+                (TWO, {"clf": [CLASSIFIER, watched]}),
+            ]
+            for estimator, grid in cases:
+                for search in both(estimator, grid, ledger=Untouched()):
+                    with pytest.raises(ValueError, match="callbacks"):
+                        search.fit(X, LABELS)
+
+    def test_a_search_takes_only_callbacks_that_ask_for_neither(self):
+        seen = []
+
+        class Curious:
+            def setup(self, estimator, context):
+                pass
+
+            teardown = setup
+
+            def on_fit_task_begin(self, estimator, context, *, X=None):
+                seen.append(X)
+
+            def on_fit_task_end(self, estimator, context):
+                pass
+
+        monitor, _ = self.monitors()
+        for callback in (monitor, Curious()):
+            search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.1]}, ledger=Untouched())
+            search.set_callbacks(callback)
+            with pytest.raises(ValueError, match="get neither records nor models"):
+                search.fit(X, LABELS)
+        assert seen == []
