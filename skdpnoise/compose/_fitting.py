@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._caps import Rehearsed
@@ -23,7 +24,7 @@ from skdpnoise.ledger import LedgerWarning, PrivacyReport
 
 __all__ = ["fit_steps", "only_our_warnings", "rehearse", "settled"]
 
-_OURS = (PrivacyWarning, LedgerWarning)
+_SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 _ENOUGH = 1000  # rows of a table that stands for the data
 
 
@@ -79,12 +80,12 @@ def rehearse(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]
 
 @contextmanager
 def only_our_warnings() -> Iterator[None]:
-    """Let no warning out but ours: others may depend on private values."""
+    """Let no warning out but ours, and of shapes: others may depend on private values."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        if issubclass(warning.category, _OURS):
+        if issubclass(warning.category, _SHOWN):
             warnings.warn(warning.message, stacklevel=4)
 
 

@@ -31,6 +31,11 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPPipeline"]
 
 
+def _offers(name: str) -> Callable[[Any], bool]:
+    """Return whether scikit-learn's pipeline of the same steps would have a method."""
+    return lambda pipeline: hasattr(pipeline._ordinary(), name)
+
+
 def _handed_on(name: str) -> Any:
     """Return a method of Pipeline that the fitted steps run, where they offer it."""
     method: Callable[..., Any] = getattr(Pipeline, name)
@@ -40,7 +45,7 @@ def _handed_on(name: str) -> Any:
         check_is_fitted(self)
         return getattr(self._ordinary(), name)(*args, **kwargs)
 
-    return available_if(lambda self: hasattr(self._ordinary(), name))(run)
+    return available_if(_offers(name))(run)
 
 
 @register_private
@@ -257,6 +262,7 @@ class DPPipeline(Pipeline):
         self.privacy_ = report
         return self
 
+    @available_if(_offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and transform the same data.
 
@@ -271,6 +277,7 @@ class DPPipeline(Pipeline):
         """
         return self.fit(X, y, groups, **unpaid).transform(X)
 
+    @available_if(_offers("fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and predict for the same data.
 
