@@ -141,6 +141,10 @@ class _StandIn(TransformerMixin, BaseEstimator):
                 raise _NoFurther from None
         return self.fitted_.transform(X)
 
+    def predict(self, X: Any) -> Any:
+        """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
+        raise _NoFurther
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what `transform` gives."""
         return self.fitted_.get_feature_names_out(input_features)

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from skdpnoise.compose._caps import Cap
-from skdpnoise.compose._compositions import register_inner
+from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
@@ -249,7 +249,7 @@ class DPPipeline(Pipeline):
         cap = Cap(budget, self.adjacency)
         try:
             with only_our_warnings():
-                model = fit_steps(priced(cap), X, y, groups, parts)
+                model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
@@ -391,11 +391,20 @@ class DPPipeline(Pipeline):
                 f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
                 "what it can change, and no sensitivity with weights is proven yet."
             )
+        complaint = watched(self)
+        if complaint is not None:
+            raise ValueError(f"DPPipeline {complaint}.")
         if groups is None and self.rows_per_group != 1:
             raise ValueError(
                 "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
                 f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
             )
+
+    def _shown(self, model: Any) -> Any:
+        """Hand over progress bars, unless they come from a composition around this one."""
+        if not hasattr(self, "_parent_callback_ctx") and hasattr(self, "_skl_callbacks"):
+            model.set_callbacks(*self._skl_callbacks)
+        return model
 
     def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
         """Hand the number of rows to the private steps, unless they ask for another."""
