@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._caps import Rehearsed
@@ -23,7 +24,7 @@ from skdpnoise.ledger import LedgerWarning, PrivacyReport
 
 __all__ = ["fit_steps", "only_our_warnings", "rehearse", "settled"]
 
-_OURS = (PrivacyWarning, LedgerWarning)
+_SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 _ENOUGH = 1000  # rows of a table that stands for the data
 
 
@@ -95,12 +96,12 @@ def rehearse(
 
 @contextmanager
 def only_our_warnings() -> Iterator[None]:
-    """Let no warning out but ours: others may depend on private values."""
+    """Let no warning out but ours, and of shapes: others may depend on private values."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        if issubclass(warning.category, _OURS):
+        if issubclass(warning.category, _SHOWN):
             warnings.warn(warning.message, stacklevel=4)
 
 
@@ -155,6 +156,10 @@ class _StandIn(TransformerMixin, BaseEstimator):
             except Exception:
                 raise _NoFurther from None
         return self.fitted_.transform(X)
+
+    def predict(self, X: Any) -> Any:
+        """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
+        raise _NoFurther
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what `transform` gives."""
