@@ -425,7 +425,12 @@ class DPPipeline(Pipeline):
         return GaussianLoss(gdp_mu(self.epsilon, self.delta))
 
 
-def _inside(pipeline: DPPipeline) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _inside(
+    pipeline: DPPipeline, fitted: bool
+) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+    """Return the steps that a fit used, or would use, and the names that are vouched for."""
+    if fitted and hasattr(pipeline, "steps_"):
+        return tuple(pipeline.steps_), pipeline.privacy_.declared
     return tuple((name, step) for name, step in pipeline.steps), pipeline.public
 
 

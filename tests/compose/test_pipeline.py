@@ -188,6 +188,7 @@ def test_a_step_for_which_a_person_vouches_is_named_in_every_statement():
     assert "declared public by the user: known" in str(model.privacy_)
     assert "declared public by the user" in model.privacy_._repr_html_()
     around = make_pipeline(BoundsClipper(), model).fit(X, Y)
+    assert total_guarantee(model).declared == ("known",)
     assert total_guarantee(around).declared == ("dppipeline__known",)
     with pytest.raises(ValueError, match=r"'public' parameter.*'unknown', which is none of"):
         DPPipeline(steps, public=["known", "unknown"]).fit(X, Y)
@@ -241,6 +242,29 @@ def test_fitted_steps_state_the_whole_and_charge_when_they_are_fitted_again():
         count = ledger.total().n_charges
         step.fit(scaled, Y)
         assert ledger.total().n_charges == count + 1
+
+
+def test_a_total_counts_steps_that_were_fitted_again_and_refuses_those_that_were_swapped():
+    model = _pipeline().fit(X, Y)
+    assert len(total_guarantee(model).steps) == 1
+    model["model"].set_params(epsilon=0.3).fit(model[:-1].transform(X), Y)
+    again = total_guarantee(make_pipeline(BoundsClipper(), model))
+    assert [name for name, _ in again.steps] == ["dppipeline", "dppipeline__model"]
+    assert again.basic.epsilon == pytest.approx(1.3)
+    model.steps_[0] = ("scale", StandardScaler().fit(X))
+    with pytest.raises(UnpaidStepError, match=r"'scale' \(StandardScaler\)"):
+        total_guarantee(model)
+
+
+def test_the_class_that_an_object_claims_is_not_believed():
+    class Liar(StandardScaler):
+        __class__ = DPStandardScaler
+
+    # scikit-learn's clone believes it, and makes a private step of it: then that is what is fitted.
+    model = DPPipeline([("scale", Liar()), ("model", DPLogisticCD())]).fit(X, Y)
+    assert type(model["scale"]) is DPStandardScaler
+    with pytest.raises(UnpaidStepError, match="Liar"):
+        total_guarantee(Liar().fit(X))
 
 
 class _Twice(DPStandardScaler):
@@ -311,6 +335,11 @@ def test_steps_that_are_known_to_be_safe_only_in_another_form_are_refused():
     kinds = ColumnTransformer(
         [("kind", OneHotEncoder(categories=[[0.0, 1.0]], handle_unknown="ignore"), [0])]
     )
+    vouched = ColumnTransformer([("known", StandardScaler(), [0])])
+    with pytest.raises(UnpaidStepError, match="sparse_threshold=0"):
+        DPPipeline([("s", vouched), ("m", DPLogisticCD())], public=["known"]).fit(X, Y)
+    vouched.set_params(sparse_threshold=0)
+    DPPipeline([("s", vouched), ("m", DPLogisticCD())], public=["known"]).fit(X, Y)
     by_function = ColumnTransformer([("all", "passthrough", lambda X: [0])])
     cached = Pipeline([("scale", DPStandardScaler())], memory="folder")
     warned = TransformedTargetRegressor(DPCoordinateDescentRegressor(), func=np.log)
