@@ -19,6 +19,7 @@ LINE = (
     ("noises",),
     ("mechanisms",),
     ("ledger",),
+    ("compose",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
     ("cli",),

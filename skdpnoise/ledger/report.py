@@ -7,7 +7,7 @@ from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["SOURCE", "PrivacyReport", "Release", "neighbours"]
+__all__ = ["DECLARED", "SOURCE", "PrivacyReport", "Release", "neighbours"]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -19,6 +19,7 @@ NEIGHBOURS = {
     ("add_remove", "group"): "two data sets are neighbours if one has one group more, with all its "
     "rows; the number of rows is private",
 }
+DECLARED = "declared public by the user"
 SOURCE = {
     True: "the operating system's cryptographic source",
     False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
@@ -82,6 +83,9 @@ class PrivacyReport:
     rows_per_group : int or None, default=None
         The most rows that were kept of each group, if the guarantee is for groups of rows; None if
         it is for records.
+    declared : tuple of str, default=()
+        Names of steps for which the user vouches that they learn nothing private. The guarantee
+        rests on that.
 
     Examples
     --------
@@ -104,6 +108,7 @@ class PrivacyReport:
     total: PrivacyLoss
     secure: bool
     rows_per_group: int | None = None
+    declared: tuple[str, ...] = ()
 
     @property
     def unit(self) -> str:
@@ -169,7 +174,9 @@ class PrivacyReport:
         if self.rows_per_group is not None:
             rows = f"{self.rows_per_group} row{'' if self.rows_per_group == 1 else 's'}"
             unit = f"a group of rows (at most {rows} kept of each)"
+        vouched = [(DECLARED, ", ".join(self.declared))] if self.declared else []
         return [
+            *vouched,
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
             ("randomness", SOURCE[self.secure]),
