@@ -19,6 +19,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import validate_data
 
+from skdpnoise._advice import (
+    PrivacyWarning,
+    advise,
+    advise_on_bought_number,
+    advise_on_public_number,
+)
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms.groups import GroupedRows, group_codes
 from skdpnoise.privacy import PrivacyGuarantee
@@ -48,16 +54,6 @@ _QUOTING = {
         "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
     ),
 }
-
-
-class PrivacyWarning(UserWarning):
-    """Warns that the noise hides what the model would need, or that a score is not private.
-
-    Examples
-    --------
-    >>> issubclass(PrivacyWarning, UserWarning)
-    True
-    """
 
 
 class PrivateFitMixin:
@@ -102,10 +98,12 @@ class PrivateFitMixin:
             ledger=self.ledger,
             estimator=self,
         )
+        advise(self)
         before = dict(vars(self))
         try:
             with account.noted():
                 yield account
+                advise_on_bought_number(self, account.n_records, grouped=groups is not None)
         except BaseException:
             _restore(self, before)
             raise
@@ -113,6 +111,7 @@ class PrivateFitMixin:
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
         if groups is None:
+            advise_on_public_number(self, n_rows)
             return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
         codes = group_codes(f"{name}.fit", groups, n_rows)
@@ -122,6 +121,7 @@ class PrivateFitMixin:
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
+        advise_on_public_number(self, n_rows, codes)
         return rows
 
 

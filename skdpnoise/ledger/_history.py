@@ -7,8 +7,9 @@ from html import escape
 
 import numpy as np
 
-from skdpnoise.ledger.charge import Charge, LedgerTotal, bar, card
+from skdpnoise.ledger.charge import Charge, LedgerTotal, bar
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.report import card
 
 __all__ = ["ledger_card", "spent_after_each"]
 
@@ -67,4 +68,5 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]
         for key, text in [*total.facts(), ("protected", f"one {unit}")]
     )
     share = min(1.0, total.spent / total.guarantee.epsilon)
-    return card(f"Ledger of {name}: {total.headline}", bar(share) + facts + (table if last else ""))
+    body = bar(share) + facts + (table if last else "")
+    return card(f"Ledger of {name}", total.headline, body)

@@ -161,6 +161,7 @@ class Account:
         self.guarantee = guarantee
         self.rows_per_group = rows_per_group
         self.ledger = ledger
+        self.n_records: float | None = None  # as bought; whoever buys the number tells it
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
@@ -286,7 +287,10 @@ class Account:
                 )
             else:
                 merged.append(release)
-        return PrivacyReport(estimator, self.guarantee, tuple(merged), self._total, secure, rows)
+        kept = tuple(merged)
+        return PrivacyReport(
+            estimator, self.guarantee, kept, self._total, secure, rows, self.n_records
+        )
 
     @property
     def _owner(self) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from skdpnoise.ledger._storage import Row
 from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.report import card
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 
 __all__ = ["Charge", "LedgerTotal"]
@@ -181,16 +182,7 @@ class LedgerTotal:
         facts = "".join(
             f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self.facts()
         )
-        return card(self.headline, bar(share) + facts)
-
-
-def card(head: str, body: str) -> str:
-    """Return HTML in the frame that all cards have."""
-    return (
-        '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-        'max-width:60em;font-family:sans-serif;font-size:90%">'
-        f"<div><b>{escape(head)}</b></div>{body}</div>"
-    )
+        return card(self.headline, "", bar(share) + facts)
 
 
 def bar(share: float) -> str:

@@ -7,7 +7,18 @@ from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 
-__all__ = ["SOURCE", "PrivacyReport", "Release", "neighbours"]
+__all__ = [
+    "SEEDED",
+    "SOURCE",
+    "PrivacyReport",
+    "Release",
+    "card",
+    "neighbours",
+    "with_caveat",
+]
+
+SEEDED = "NOT PRIVATE: random_state is set"
+"""The first line of everything that states a guarantee which rests on a seed."""
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -78,10 +89,12 @@ class PrivacyReport:
         Their exact composition; never more than the guarantee.
     secure : bool
         Whether the noise came from the operating system's cryptographic source. If not, the
-        guarantee does not hold against anyone who knows the seed.
+        guarantee does not hold against anyone who knows the seed, and the first line says so.
     rows_per_group : int or None, default=None
         The most rows that were kept of each group, if the guarantee is for groups of rows; None if
         it is for records.
+    n_records : float or None, default=None
+        Noisy number of records, where it was bought; None where it is public, or was not needed.
 
     Examples
     --------
@@ -104,6 +117,7 @@ class PrivacyReport:
     total: PrivacyLoss
     secure: bool
     rows_per_group: int | None = None
+    n_records: float | None = None
 
     @property
     def unit(self) -> str:
@@ -118,12 +132,13 @@ class PrivacyReport:
         ]
         lines.append(f"  total: {self.total}")
         lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return "\n".join(lines)
+        return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        return (
-            f"<PrivacyReport of {self.estimator}: {self._promise}, {len(self.releases)} releases>"
-        )
+        count = len(self.releases)
+        plural = "" if count == 1 else "s"
+        text = f"PrivacyReport of {self.estimator}: {self._promise}, {count} release{plural}"
+        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
@@ -137,15 +152,13 @@ class PrivacyReport:
             f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
         )
         total = f"<td {cell}><b>{escape(str(self.total))}</b></td>"
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self.estimator)}</b>: {escape(self._promise)}</div>"
+        table = (
             '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
             + "".join(f"<th {cell}>{name}</th>" for name in head)
             + f'</tr>{rows}<tr style="border-top:1px solid #888"><td {cell} colspan="4"><b>total'
-            f"</b></td>{total}</tr></table>{facts}</div>"
+            f"</b></td>{total}</tr></table>"
         )
+        return card(self.estimator, self._promise, table + facts, secure=self.secure)
 
     @property
     def _promise(self) -> str:
@@ -196,6 +209,64 @@ def neighbours(adjacency: str, unit: str) -> str:
     'add_remove (two data sets are neighbours'
     """
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
+
+
+def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
+    """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
+
+    Parameters
+    ----------
+    text : str
+        The statement.
+    secure : bool
+        Whether the noise came from the operating system's cryptographic source.
+    end : str, default="\\n"
+        What follows the warning.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
+    NOT PRIVATE: random_state is set
+    (epsilon=1, delta=0)
+    """
+    return text if secure else f"{SEEDED}{end}{text}"
+
+
+def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
+    """Return HTML in the frame that all cards have.
+
+    What warns of a seed is white on dark red, to be read on a light and on a dark page.
+
+    Parameters
+    ----------
+    title, text : str
+        The headline; the first part is bold, and the second may be empty.
+    body : str
+        HTML of the rest.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source. If not, the first
+        line says so.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "NOT PRIVATE" in card("DPPCA", "ε = 1", "", secure=False)
+    True
+    """
+    look = "background:#b00020;color:#fff;border-radius:4px;padding:4px 8px;margin-bottom:8px"
+    caveat = "" if secure else f'<div style="{look}"><b>{escape(SEEDED)}</b></div>'
+    headline = f"<b>{escape(title)}</b>" + (f": {escape(text)}" if text else "")
+    return (
+        '<div style="border:1px solid #888;border-radius:6px;padding:10px;max-width:60em;'
+        f'font-family:sans-serif;font-size:90%">{caveat}<div>{headline}</div>{body}</div>'
+    )
 
 
 def _interval(low: float, high: float) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from operator import add
 from typing import Any
 
-from skdpnoise.ledger.report import SOURCE, PrivacyReport, neighbours
+from skdpnoise.ledger.report import SOURCE, PrivacyReport, card, neighbours, with_caveat
 from skdpnoise.ledger.steps import innermost, learns_nothing
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -117,10 +117,11 @@ class TotalReport:
         lines = [f"{self._head}: {self._promise}"]
         lines += [f"  {name}: {', '.join(parts)}" for name, *parts in self._rows()]
         lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return "\n".join(lines)
+        return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        return f"<TotalReport of {self._head}: {self._promise}>"
+        text = f"TotalReport of {self._head}: {self._promise}"
+        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
@@ -133,14 +134,12 @@ class TotalReport:
         facts = "".join(
             f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
         )
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self._head)}</b>: {escape(self._promise)}</div>"
+        table = (
             '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
             + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f"</tr>{rows}</table>{facts}</div>"
+            + f"</tr>{rows}</table>"
         )
+        return card(self._head, self._promise, table + facts, secure=self.secure)
 
     @property
     def _head(self) -> str:

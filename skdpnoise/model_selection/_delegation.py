@@ -12,7 +12,7 @@ from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.steps import innermost
 from skdpnoise.model_selection._budget import private_steps
 
-__all__ = ["Delegation", "settled"]
+__all__ = ["Delegation", "bought_number", "settled"]
 
 
 def _offers(method: str) -> Any:
@@ -128,6 +128,13 @@ class Delegation:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
+
+
+def bought_number(model: Any) -> float | None:
+    """Return the largest noisy number of records that the winner's own fits have released."""
+    reports = [getattr(part, "privacy_", None) for _, part in innermost(model, "")]
+    found = [report.n_records for report in reports if isinstance(report, PrivacyReport)]
+    return max((n for n in found if n is not None), default=None)
 
 
 def settled(model: Any, report: PrivacyReport) -> Any:

@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from skdpnoise._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise._validation import as_bounds, check_unpaid_arguments
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
@@ -29,7 +30,7 @@ from skdpnoise.model_selection._budget import (
     check_names,
     pure_noise,
 )
-from skdpnoise.model_selection._delegation import Delegation, settled
+from skdpnoise.model_selection._delegation import Delegation, bought_number, settled
 from skdpnoise.model_selection._parts import REFERENCE, divide, public_units, release_units
 from skdpnoise.model_selection._progress import progress
 from skdpnoise.model_selection._release import find_release
@@ -118,6 +119,8 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         known = self._public_units(scoring)
         X, y, classes = self._checked(X, y)
         codes = self._codes(groups, len(y))
+        advise(self)
+        advise_on_public_number(self, len(y), codes)
         # bound
         words = random_words(self.random_state)
         candidates = self._candidates(words)
@@ -137,6 +140,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         # draw, choose, store
         try:
             outcome = self._chosen(problem, strategy, known)
+            advise_on_bought_number(self, bought_number(outcome.model), grouped=codes is not None)
         except BaseException as error:
             if self.ledger is not None:
                 error.add_note(f"The ledger was charged {report.total}, which stays spent.")

@@ -137,6 +137,32 @@ class SeededWords:
         return "SeededWords(<seed not shown>)"
 
 
+def is_seeded(random_state: object = None) -> bool:
+    """Return whether somebody could know, guess or replay what a `random_state` gives.
+
+    Nothing is drawn: a generator does not advance.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
+        As in :func:`random_words`.
+
+    Returns
+    -------
+    bool
+        False for None and for a `RandomWords` that is secure, True for everything else.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import is_seeded
+    >>> is_seeded(None), is_seeded(SystemWords()), is_seeded(0), is_seeded(SeededWords(0))
+    (False, False, True, True)
+    """
+    if isinstance(random_state, RandomWords) and not isinstance(random_state, type):
+        return not random_state.secure
+    return random_state is not None
+
+
 def random_words(random_state: object = None) -> RandomWords:
     """Turn scikit-learn's `random_state` into a stream of random words.
 
