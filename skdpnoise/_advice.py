@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.ledger.report import SEEDED
-from skdpnoise.sampling import is_seeded
+from skdpnoise.sampling.words import SEEDED, is_seeded
 
 __all__ = [
     "PrivacyWarning",

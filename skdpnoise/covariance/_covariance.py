@@ -97,10 +97,9 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     >>> import numpy as np
     >>> from skdpnoise.covariance import DPCovariance
     >>> X = np.random.default_rng(0).multivariate_normal([9, 5], [[2, 1], [1, 2]], size=50_000)
-    >>> model = DPCovariance(epsilon=1.0, row_norm=8.0, random_state=0).fit(X)
-    >>> model.covariance_.round(1)
-    array([[2., 1.],
-           [1., 2.]])
+    >>> model = DPCovariance(epsilon=1.0, row_norm=8.0).fit(X)
+    >>> bool(np.all(np.abs(model.covariance_ - [[2, 1], [1, 2]]) < 0.1))
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -146,10 +146,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     >>> from skdpnoise.decomposition import DPPCA
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 5)) * [5.0, 3.0, 0.5, 0.5, 0.5] + 100.0
-    >>> pca = DPPCA(n_components=2, epsilon=1.0, random_state=0).fit(X)
-    >>> pca.components_.round(1) + 0.0
-    array([[1., 0., 0., 0., 0.],
-           [0., 1., 0., 0., 0.]])
+    >>> pca = DPPCA(n_components=2, epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(pca.components_ - np.eye(2, 5)) < 0.1))
+    True
     >>> pca.transform(X).shape
     (20000, 2)
     """

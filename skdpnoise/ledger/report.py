@@ -6,19 +6,9 @@ from dataclasses import dataclass
 from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import SEEDED, with_caveat
 
-__all__ = [
-    "SEEDED",
-    "SOURCE",
-    "PrivacyReport",
-    "Release",
-    "card",
-    "neighbours",
-    "with_caveat",
-]
-
-SEEDED = "NOT PRIVATE: random_state is set"
-"""The first line of everything that states a guarantee which rests on a seed."""
+__all__ = ["SOURCE", "PrivacyReport", "Release", "card", "neighbours"]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -209,31 +199,6 @@ def neighbours(adjacency: str, unit: str) -> str:
     'add_remove (two data sets are neighbours'
     """
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
-
-
-def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
-    """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
-
-    Parameters
-    ----------
-    text : str
-        The statement.
-    secure : bool
-        Whether the noise came from the operating system's cryptographic source.
-    end : str, default="\\n"
-        What follows the warning.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
-    NOT PRIVATE: random_state is set
-    (epsilon=1, delta=0)
-    """
-    return text if secure else f"{SEEDED}{end}{text}"
 
 
 def card(title: str, text: str, body: str, *, secure: bool = True) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from operator import add
 from typing import Any
 
-from skdpnoise.ledger.report import SOURCE, PrivacyReport, card, neighbours, with_caveat
+from skdpnoise.ledger.report import SOURCE, PrivacyReport, card, neighbours
 from skdpnoise.ledger.steps import innermost, learns_nothing
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -19,6 +19,7 @@ from skdpnoise.privacy import (
     check_real,
     gdp_mu,
 )
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["TotalReport", "total_guarantee"]
 

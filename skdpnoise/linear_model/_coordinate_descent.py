@@ -170,7 +170,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=10_000)
-    >>> model = DPCoordinateDescentRegressor(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPCoordinateDescentRegressor(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.privacy_.guarantee

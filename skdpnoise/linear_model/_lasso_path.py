@@ -126,7 +126,7 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6, 0.0], [10.0, 2e5, 1.0], size=(20_000, 3))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=20_000)
-    >>> path = DPLassoPath(epsilon=1.0, random_state=0).fit(X, y)
+    >>> path = DPLassoPath(epsilon=1.0).fit(X, y)
     >>> path.coefs_.shape, path.privacy_.releases[-1].label
     ((3, 100), 'second moments')
     >>> [int(np.count_nonzero(path.model(alpha).coef_)) for alpha in (10.0, 0.3)]

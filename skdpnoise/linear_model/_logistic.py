@@ -136,7 +136,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = np.where(X[:, 0] / 10 + rng.normal(size=10_000) > 5, "yes", "no")
-    >>> model = DPLogisticCD(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPLogisticCD(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.72)
     True
     >>> model.predict(X[:3]).shape, model.predict_proba(X[:3]).shape

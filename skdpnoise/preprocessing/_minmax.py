@@ -94,7 +94,7 @@ class DPMinMaxScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform([0.0, -10.0], [100.0, 10.0], size=(20_000, 2))
-    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]), random_state=0)
+    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]))
     >>> scaler.fit(X).data_min_[0], scaler.data_max_[0]
     (np.float64(0.0), np.float64(100.0))
     >>> bool(abs(scaler.data_max_[1] - 10.0) < 1.0)

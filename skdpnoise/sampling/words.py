@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 _SEED_WORDS = 4
 
+SEEDED = "NOT PRIVATE: random_state is set"
+"""The first line of everything that states a guarantee which rests on a seed."""
+
 
 @runtime_checkable
 class RandomWords(Protocol):
@@ -161,6 +164,32 @@ def is_seeded(random_state: object = None) -> bool:
     if isinstance(random_state, RandomWords) and not isinstance(random_state, type):
         return not random_state.secure
     return random_state is not None
+
+
+def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
+    """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
+
+    Parameters
+    ----------
+    text : str
+        The statement.
+    secure : bool
+        Whether the noise came from the operating system's cryptographic source.
+    end : str, default="\\n"
+        What follows the warning.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling.words import with_caveat
+    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
+    NOT PRIVATE: random_state is set
+    (epsilon=1, delta=0)
+    """
+    return text if secure else f"{SEEDED}{end}{text}"
 
 
 def random_words(random_state: object = None) -> RandomWords:
