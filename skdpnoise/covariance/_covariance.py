@@ -62,7 +62,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, and refused if it would exceed the budget of the
         data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
+    random_state : None, int, RandomState or Generator, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
     n_jobs : int or None, default=None
