@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -183,6 +184,19 @@ def test_pictures_of_a_seeded_fit_say_so_whatever_their_title(name, data):
             assert title.startswith(SEEDED) == (model is seeded)
             assert name is None or title.endswith(name)
     plt.close("all")
+
+
+def test_a_ledger_that_holds_a_seeded_charge_begins_by_saying_so_and_hides_the_seed(data):
+    ledger = PrivacyLedger("people", 100.0, 1e-3)
+    configured(FITS[3], ledger=ledger).fit(data[0])
+    assert SEEDED not in f"{ledger}{ledger._repr_html_()}{ledger.charges()[-1]}"
+    for estimator in (FITS[3], FITS[-2]):
+        fitted(configured(estimator, ledger=ledger, random_state=123456), data)
+        charge = ledger.charges()[-1]
+        assert not charge.secure
+        for text in (str(charge), str(ledger), re.sub(r"<[^>]*>", "", ledger._repr_html_())):
+            assert text.startswith(SEEDED)
+        assert "123456" not in repr(charge)
 
 
 # --- large ε ---

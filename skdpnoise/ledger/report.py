@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import SEEDED, with_caveat
 
-__all__ = ["SOURCE", "PrivacyReport", "Release", "card", "neighbours"]
+__all__ = ["SOURCE", "PrivacyReport", "Release", "card", "facts_in_html", "neighbours", "table"]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -133,22 +134,9 @@ class PrivacyReport:
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
         head = ("released", "vectors x length", "noise", "scale", "cost")
-        cell = 'style="text-align:left;padding:2px 10px"'
-        rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
-            for row in self._rows()
-        )
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
-        )
-        total = f"<td {cell}><b>{escape(str(self.total))}</b></td>"
-        table = (
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f'</tr>{rows}<tr style="border-top:1px solid #888"><td {cell} colspan="4"><b>total'
-            f"</b></td>{total}</tr></table>"
-        )
-        return card(self.estimator, self._promise, table + facts, secure=self.secure)
+        last = ("total", "", "", "", str(self.total))
+        body = table(head, self._rows(), last) + facts_in_html(self._facts())
+        return card(self.estimator, self._promise, body, secure=self.secure)
 
     @property
     def _promise(self) -> str:
@@ -232,6 +220,66 @@ def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
         '<div style="border:1px solid #888;border-radius:6px;padding:10px;max-width:60em;'
         f'font-family:sans-serif;font-size:90%">{caveat}<div>{headline}</div>{body}</div>'
     )
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
+) -> str:
+    """Return a table of a card in HTML; only the first column breaks lines.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Titles of the columns.
+    rows : iterable of sequence of str
+        The cells.
+    last : sequence of str or None, default=None
+        A row below a line, in bold.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> table(("step", "cost"), [("scaler", "0.1-GDP")]).count("<td")
+    2
+    """
+    first = "text-align:left;padding:2px 10px"
+
+    def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
+        styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
+        texts = [
+            f'<{kind} style="{style}">{escape(cell)}</{kind}>'
+            for style, cell in zip(styles, cells, strict=True)
+        ]
+        return f"<tr{look}>{''.join(texts)}</tr>"
+
+    body = row(head, "th") + "".join(row(cells) for cells in rows)
+    if last is not None:
+        body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
+    look = "border-collapse:collapse;margin:8px 0;font-size:inherit"
+    return f'<div style="overflow-x:auto"><table style="{look}">{body}</table></div>'
+
+
+def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
+    """Return lines of names and texts for a card.
+
+    Parameters
+    ----------
+    facts : iterable of (str, str)
+        Name and text of each line.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> facts_in_html([("unit", "a record")])
+    '<div><b>unit:</b> a record</div>'
+    """
+    return "".join(f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in facts)
 
 
 def _interval(low: float, high: float) -> str:

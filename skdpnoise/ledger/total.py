@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
-from html import escape
 from operator import add
 from typing import Any
 
-from skdpnoise.ledger.report import SOURCE, PrivacyReport, card, neighbours
+from skdpnoise.ledger.report import (
+    SOURCE,
+    PrivacyReport,
+    card,
+    facts_in_html,
+    neighbours,
+    table,
+)
 from skdpnoise.ledger.steps import innermost, learns_nothing
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -126,21 +132,9 @@ class TotalReport:
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
-        cell = 'style="text-align:left;padding:2px 10px"'
         head = ("step", "estimator", "guarantee", "cost")
-        rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
-            for row in self._rows()
-        )
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
-        )
-        table = (
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f"</tr>{rows}</table>"
-        )
-        return card(self._head, self._promise, table + facts, secure=self.secure)
+        body = table(head, self._rows()) + facts_in_html(self._facts())
+        return card(self._head, self._promise, body, secure=self.secure)
 
     @property
     def _head(self) -> str:

@@ -39,8 +39,9 @@ class PrivateEstimate:
     >>> from skdpnoise.mechanisms.aggregates import private_sum
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> guarantee = PrivacyGuarantee(1.0)
-    >>> print(private_sum([0.2, 0.9], 0.0, 1.0, guarantee, noise="iid_laplace"))
-    ... ± 1.41 (1-DP)
+    >>> estimate = private_sum([0.2, 0.9], 0.0, 1.0, guarantee, noise="iid_laplace")
+    >>> print("about", estimate)
+    about ... ± 1.41 (1-DP)
     """
 
     value: Any

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.ledger.account import public_parameters
 from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.model_selection._strategies import Strategy
@@ -60,8 +61,6 @@ def charge(search: Any, report: PrivacyReport) -> None:
     """Charge the ledger of a search, if it has one, for all of it."""
     if search.ledger is None:
         return
-    parameters = search.get_params(deep=False)
-    parameters = {k: v for k, v in parameters.items() if k not in ("ledger", "random_state")}
     line = report.releases[0]
     search.ledger.charge(
         f"{report.estimator}.fit",
@@ -71,5 +70,5 @@ def charge(search: Any, report: PrivacyReport) -> None:
         unit=report.unit,
         mechanism=line.noise,
         estimator=report.estimator,
-        parameters=parameters,
+        parameters=public_parameters(search),
     )

@@ -15,6 +15,9 @@ _SEED_WORDS = 4
 SEEDED = "NOT PRIVATE: random_state is set"
 """The first line of everything that states a guarantee which rests on a seed."""
 
+HIDDEN_SEED = "a seed, which is not written down"
+"""What is noted in place of a seed."""
+
 
 @runtime_checkable
 class RandomWords(Protocol):
