@@ -5,25 +5,21 @@ Messages never show a value of the data.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Integral
-from types import FrameType
 from typing import Any, ClassVar
-from weakref import WeakSet
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import validate_data
 
-from skdpnoise._advice import (
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose._surroundings import (
     PrivacyWarning,
-    advise,
-    advise_on_bought_number,
-    advise_on_public_number,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
 )
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms.groups import GroupedRows, group_codes
@@ -72,7 +68,7 @@ class PrivateFitMixin:
 
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same ledger, not with a copy of it."""
-        _warn_if_searched(self)
+        warn_if_cloned_to_be_scored(self)
         copy = BaseEstimator.__sklearn_clone__(self)
         copy.ledger = self.ledger
         return copy
@@ -84,6 +80,7 @@ class PrivateFitMixin:
         Whatever is raised within leaves the estimator as it was, with an earlier fit intact, and
         says what stays spent.
         """
+        warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
         self._validate_params()
         if groups is None and self.rows_per_group != 1:
@@ -131,37 +128,6 @@ def _restore(estimator: Any, before: dict[str, Any]) -> None:
     for name in [name for name in now if "callback" not in name]:
         del now[name]
     now.update({name: value for name, value in before.items() if "callback" not in name})
-
-
-_warned: WeakSet[Any] = WeakSet()  # ledgers whose user has been told, once
-
-
-def _warn_if_searched(estimator: Any) -> None:
-    """Warn where scikit-learn's model selection makes a copy whose scores nobody pays for."""
-    ledger = estimator.ledger
-    if ledger is None or ledger in _warned:
-        return
-    # The copy is made within the search or validation that will score it: there is no other hint.
-    frames: list[str] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        frames.append(frame.f_globals.get("__name__", ""))
-        frame = frame.f_back
-    searching = [name.startswith("sklearn.model_selection") for name in frames]
-    if not any(searching) or any(name.startswith("skdpnoise.model_selection") for name in frames):
-        return
-    with suppress(TypeError):  # a ledger of one's own that cannot be remembered
-        _warned.add(ledger)
-    inside = ("sklearn.", "joblib.", "skdpnoise.")
-    users = [level for level, name in enumerate(frames) if not name.startswith(inside)]
-    outermost = len(searching) - 1 - searching[::-1].index(True)
-    warnings.warn(
-        f"{type(estimator).__name__} charges every fit of this search or validation to its ledger, "
-        "but the scores are computed from private data without noise, and so is what is chosen by "
-        "them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay for both.",
-        PrivacyWarning,
-        stacklevel=2 + min([level for level in users if level > outermost], default=outermost),
-    )
 
 
 def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ LINE = (
     ("noises",),
     ("mechanisms",),
     ("ledger",),
+    ("compose",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
     ("cli",),
@@ -27,9 +28,9 @@ RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
 # Beside the line: it may be imported by estimators and what is right of them, and imports none.
 BESIDE = "solvers"
 RANK[BESIDE] = RANK["linear_model"]
-# Checks of data, and warnings, that all estimators share: two files, on their level.
-SHARED = ("_advice", "_validation")
-RANK |= dict.fromkeys(SHARED, RANK["linear_model"])
+# Checks of data that all estimators share: one file, on their level.
+SHARED = "_validation"
+RANK[SHARED] = RANK["linear_model"]
 # `python -m skdpnoise` is the command line; only what stands right of the front door, which imports
 # all other rooms, may ask it for the version.
 RANK["__main__"] = RANK["__version__"] = RANK["cli"]
@@ -124,7 +125,7 @@ def test_there_are_files_to_walk():
 
 def test_only_the_doors_and_shared_checks_stand_outside_the_rooms():
     outside = sorted(path.name for path in (ROOT / PACKAGE).glob("*.py"))
-    assert outside == sorted(["__init__.py", "__main__.py", *(f"{name}.py" for name in SHARED)])
+    assert outside == ["__init__.py", "__main__.py", f"{SHARED}.py"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=_module_name)

@@ -10,6 +10,7 @@ from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance
 
 from skdpnoise._validation import PrivateFitMixin
+from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     check_rows,
@@ -22,6 +23,7 @@ __all__ = ["DPCovariance"]
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
+@register_private
 class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 

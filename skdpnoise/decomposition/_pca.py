@@ -14,6 +14,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._validation import PrivateFitMixin, validated
+from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     PrivateMoments,
@@ -27,6 +28,7 @@ __all__ = ["DPPCA"]
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
+@register_private
 class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 

@@ -288,9 +288,9 @@ class Account:
                 )
             else:
                 merged.append(release)
-        kept = tuple(merged)
+        kept, n = tuple(merged), self.n_records
         return PrivacyReport(
-            estimator, self.guarantee, kept, self._total, secure, rows, self.n_records
+            estimator, self.guarantee, kept, self._total, secure, rows, n_records=n
         )
 
     @property

@@ -9,7 +9,16 @@ from html import escape
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import SEEDED, with_caveat
 
-__all__ = ["SOURCE", "PrivacyReport", "Release", "card", "facts_in_html", "neighbours", "table"]
+__all__ = [
+    "DECLARED",
+    "SOURCE",
+    "PrivacyReport",
+    "Release",
+    "card",
+    "facts_in_html",
+    "neighbours",
+    "table",
+]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -21,6 +30,7 @@ NEIGHBOURS = {
     ("add_remove", "group"): "two data sets are neighbours if one has one group more, with all its "
     "rows; the number of rows is private",
 }
+DECLARED = "declared public by the user"
 SOURCE = {
     True: "the operating system's cryptographic source",
     False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
@@ -84,6 +94,9 @@ class PrivacyReport:
     rows_per_group : int or None, default=None
         The most rows that were kept of each group, if the guarantee is for groups of rows; None if
         it is for records.
+    declared : tuple of str, default=()
+        Names of steps for which the user vouches that they learn nothing private. The guarantee
+        rests on that.
     n_records : float or None, default=None
         Noisy number of records, where it was bought; None where it is public, or was not needed.
 
@@ -108,6 +121,7 @@ class PrivacyReport:
     total: PrivacyLoss
     secure: bool
     rows_per_group: int | None = None
+    declared: tuple[str, ...] = ()
     n_records: float | None = None
 
     @property
@@ -160,7 +174,9 @@ class PrivacyReport:
         if self.rows_per_group is not None:
             rows = f"{self.rows_per_group} row{'' if self.rows_per_group == 1 else 's'}"
             unit = f"a group of rows (at most {rows} kept of each)"
+        vouched = [(DECLARED, ", ".join(self.declared))] if self.declared else []
         return [
+            *vouched,
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
             ("randomness", SOURCE[self.secure]),

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.compose import register_private
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
@@ -28,6 +29,7 @@ from skdpnoise.sampling import RandomWords, random_words
 __all__ = ["DPCoordinateDescentRegressor"]
 
 
+@register_private
 class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, PrivateLinearModel):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
@@ -26,6 +27,7 @@ _SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "
 _SPENDING = ("rows_per_group", "ledger")
 
 
+@register_private
 class DPLassoPath(RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
@@ -274,8 +276,9 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares. It has no ledger:
-            the path has paid.
+            Fitted; its ``privacy_`` is that of the path, whose release it shares. It costs nothing
+            more. Fitting it, or a clone of it, again is a fit of its own: it spends the path's
+            epsilon once more, and charges the path's ledger.
 
         Raises
         ------
@@ -284,7 +287,8 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        settings = {name: getattr(self, name) for name in (*_SHARED, "noise", "row_norm", "n_jobs")}
+        names = (*_SHARED, *_SPENDING, "noise", "row_norm", "n_jobs")
+        settings = {name: getattr(self, name) for name in names}
         settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
         regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
         regressor._validate_params()

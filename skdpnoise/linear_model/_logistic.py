@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from skdpnoise.compose import register_private
 from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
@@ -21,6 +22,7 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPLogisticCD"]
 
 
+@register_private
 class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 

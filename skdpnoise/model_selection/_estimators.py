@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
+from skdpnoise.compose import register_private
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
 
 
+@register_private
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
@@ -187,6 +189,7 @@ class DPGridSearchCV(PrivateSearchCV):
         return list(ParameterGrid(self.param_grid))
 
 
+@register_private
 class DPRandomizedSearchCV(PrivateSearchCV):
     """Search over candidates drawn from distributions, under one guarantee.
 

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise._validation import as_bounds, validated
+from skdpnoise.compose import register_public
 from skdpnoise.preprocessing._base import FLOATS
 
 __all__ = ["BoundsClipper"]
@@ -98,3 +99,6 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+register_public(BoundsClipper, lambda clipper: None)

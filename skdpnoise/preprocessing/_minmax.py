@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.mechanisms import private_quantiles
 from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
@@ -14,6 +15,7 @@ from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 __all__ = ["DPMinMaxScaler"]
 
 
+@register_private
 class DPMinMaxScaler(PrivateScaler):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.mechanisms import private_quantiles
 from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
@@ -15,6 +16,7 @@ from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 __all__ = ["DPRobustScaler"]
 
 
+@register_private
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.mechanisms import private_moments
 from skdpnoise.mechanisms.moments import moments_budget
 from skdpnoise.preprocessing._base import PrivateScaler
@@ -14,6 +15,7 @@ from skdpnoise.preprocessing._base import PrivateScaler
 __all__ = ["DPStandardScaler"]
 
 
+@register_private
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
 

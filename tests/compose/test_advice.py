@@ -20,6 +20,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPipeline,
     DPRandomizedSearchCV,
     DPRobustScaler,
     DPStandardScaler,
@@ -49,7 +50,9 @@ FITS = [
     DPRandomizedSearchCV(
         DPCoordinateDescentRegressor(target_bounds=(-9.0, 9.0), **BOUNDS), GRID, n_iter=2
     ),
+    DPPipeline([("scale", DPStandardScaler(**BOUNDS)), ("rotate", DPPCA(row_norm=5.0))]),
 ]
+PIPELINE, SEARCH = FITS[-1], FITS[-3]
 SEEDS = [
     pytest.param(lambda: 0, id="int"),
     pytest.param(lambda: np.random.RandomState(0), id="RandomState"),
@@ -68,14 +71,17 @@ def data():
 @pytest.fixture(autouse=True)
 def nothing_shown(monkeypatch):
     """Begin each test as a new process begins: no line of code has been warned yet."""
-    monkeypatch.setattr("skdpnoise._advice._shown", set())
+    monkeypatch.setattr("skdpnoise.compose._advice._shown", set())
 
 
 def configured(estimator, **parameters):
-    """A copy of the estimator; a search's candidates have its adjacency."""
+    """A copy of the estimator; what is within it has its adjacency."""
     copy = clone(estimator).set_params(**parameters)
-    if hasattr(copy, "estimator") and "adjacency" in parameters:
-        copy.estimator.set_params(adjacency=parameters["adjacency"])
+    inner = [copy.estimator] if hasattr(copy, "estimator") else []
+    if isinstance(copy, DPPipeline):
+        inner = [step for _, step in copy.steps]
+    for part in inner:
+        part.set_params(adjacency=copy.adjacency)
     return copy
 
 
@@ -144,7 +150,7 @@ def test_a_total_begins_with_the_caveat_if_any_of_its_fits_is_seeded(data):
 
 
 def test_the_winner_of_a_seeded_search_says_so(data):
-    search, _ = fitted(configured(FITS[-2], random_state=0), data)
+    search, _ = fitted(configured(SEARCH, random_state=0), data)
     assert str(search.best_estimator_.privacy_).startswith(SEEDED)
 
 
@@ -190,7 +196,7 @@ def test_a_ledger_that_holds_a_seeded_charge_begins_by_saying_so_and_hides_the_s
     ledger = PrivacyLedger("people", 100.0, 1e-3)
     configured(FITS[3], ledger=ledger).fit(data[0])
     assert SEEDED not in f"{ledger}{ledger._repr_html_()}{ledger.charges()[-1]}"
-    for estimator in (FITS[3], FITS[-2]):
+    for estimator in (FITS[3], SEARCH):
         fitted(configured(estimator, ledger=ledger, random_state=123456), data)
         charge = ledger.charges()[-1]
         assert not charge.secure
@@ -227,7 +233,7 @@ def test_a_delta_above_one_over_the_public_number_is_warned_of(estimator, data):
 
 @pytest.mark.parametrize("n", [2, 7, 999, 1_000_000, 1_000_001, 10**9])
 def test_the_default_delta_and_the_suggested_one(n):
-    from skdpnoise._advice import advise_on_public_number
+    from skdpnoise.compose._advice import advise_on_public_number
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -249,9 +255,6 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
-BUYS = [e for e in FITS if not isinstance(e, DPRandomizedSearchCV)]
-
-
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(
@@ -264,7 +267,7 @@ def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(
         bought.append(n)
         tell(estimator, n, grouped=grouped)
 
-    from skdpnoise import _advice
+    from skdpnoise.compose import _advice
 
     tell = _advice._advise_on_delta
     monkeypatch.setattr(_advice, "_advise_on_delta", note)
@@ -361,7 +364,7 @@ def test_the_line_is_that_of_the_user_also_behind_a_pipeline_and_a_search(data):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         make_pipeline(BoundsClipper((-5, 5)), DPStandardScaler(random_state=0)).fit(X)
-        configured(FITS[-2], random_state=0).fit(X, y > 0)
+        configured(SEARCH, random_state=0).fit(X, y > 0)
     found = [w for w in caught if str(w.message).startswith(SEEDED)]
     assert [Path(warning.filename).name for warning in found] == ["test_advice.py"] * 2
     assert found[1].lineno == found[0].lineno + 1

@@ -14,13 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.compose._caps import Cap, PartCap
+from skdpnoise.compose._parts import private_parts
+from skdpnoise.compose._surroundings import PrivacyWarning
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
 __all__ = [
-    "PrivacyWarning",
     "advise",
     "advise_on_bought_number",
     "advise_on_public_number",
+    "bought_number",
     "warn_once",
 ]
 
@@ -31,18 +34,10 @@ _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 _shown: set[tuple[str, str, int]] = set()
 
 
-class PrivacyWarning(UserWarning):
-    """Warns that the noise hides what the model would need, or that less is private than it seems.
-
-    Examples
-    --------
-    >>> issubclass(PrivacyWarning, UserWarning)
-    True
-    """
-
-
 def advise(estimator: Any) -> None:
     """Warn, before anything is spent, of a seed and of a large ε."""
+    if _is_part(estimator):
+        return
     name, epsilon = type(estimator).__name__, float(estimator.epsilon)
     if is_seeded(estimator.random_state):
         warn_once(
@@ -78,10 +73,21 @@ def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped:
         _advise_on_delta(estimator, n_records, grouped=grouped)
 
 
+def bought_number(model: Any) -> float | None:
+    """Return the largest noisy number of records that the private parts of a model released."""
+    found = [part.estimator.privacy_.n_records for part in private_parts(model, fitted=True)]
+    return max((n for n in found if n is not None), default=None)
+
+
+def _is_part(estimator: Any) -> bool:
+    """Return whether a search or a DPPipeline runs the fit, and speaks for it."""
+    return isinstance(estimator.ledger, Cap | PartCap)
+
+
 def _advise_on_delta(estimator: Any, n: float, *, grouped: bool) -> None:
     """Warn of a δ above 1/n: publishing one of n records by chance is (0, 1/n)-private."""
     name, delta = type(estimator).__name__, float(estimator.delta)
-    if delta * n <= 1.0:
+    if delta * n <= 1.0 or _is_part(estimator):
         return
     unit, better = "group" if grouped else "record", 10.0 ** floor(-log10(10.0 * n))
     warn_once(
