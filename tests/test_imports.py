@@ -19,6 +19,7 @@ LINE = (
     ("noises",),
     ("mechanisms",),
     ("ledger",),
+    ("estimators",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
     ("cli",),

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
@@ -28,7 +29,9 @@ from skdpnoise.sampling import RandomWords, random_words
 __all__ = ["DPCoordinateDescentRegressor"]
 
 
-class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, PrivateLinearModel):
+class DPCoordinateDescentRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
+):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
