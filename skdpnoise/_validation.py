@@ -160,15 +160,15 @@ def _warn_if_searched(estimator: Any) -> None:
     )
 
 
-def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:
+def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any], method: str = "fit") -> None:
     """Refuse what fit cannot take, sample weights above all; ``sample_weight=None`` is none."""
     arguments = dict(arguments)
+    owner = f"{type(estimator).__name__}.{method}"
     if arguments.pop("sample_weight", None) is not None:
         raise TypeError(
-            f"{type(estimator).__name__}.fit does not support 'sample_weight': a record's weight "
-            "multiplies what it can change, and no sensitivity with weights is proven yet. Fit "
-            "without weights."
+            f"{owner} does not support 'sample_weight': a record's weight multiplies what it can "
+            "change, and no sensitivity with weights is proven yet. Fit without weights."
         )
     if arguments:
         names = ", ".join(repr(name) for name in arguments)
-        raise TypeError(f"{type(estimator).__name__}.fit got unexpected arguments: {names}.")
+        raise TypeError(f"{owner} got unexpected arguments: {names}.")

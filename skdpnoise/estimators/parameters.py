@@ -23,7 +23,7 @@ __all__ = [
 _LARGEST, _SMALLEST = 1e100, 1e-290
 # Doubles, and what becomes one without a change worth a word; no fractions, no longer floats.
 _NUMBERS = (int, float, np.integer, np.float16, np.float32)
-_MOST_EPSILON = 1e6  # beyond it there is no promise left, and sums would leave 64 bits
+_MOST_EPSILON = 1e8  # beyond it there is no promise left, and sums would leave 64 bits
 _MOST_ROWS_PER_GROUP = 2**31
 # The largest contribution of a record, in quanta: 2**24 or 2**16 times what one noise scale is of
 # it (``mechanisms.calibrate``), with room for how the budget is shared.
@@ -35,9 +35,9 @@ _EPSILON_PER_COLUMN = 1e-9
 
 def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
-    estimator._validate_params()
     for name, value in estimator.get_params(deep=False).items():
-        _check_number(estimator, name, value)
+        _check_number(estimator, name, value)  # first: intervals cannot hold every kind of number
+    estimator._validate_params()
     if getattr(estimator, "n_jobs", None) is not None:
         _check_threads(estimator)
     if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:
@@ -166,14 +166,10 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray
         f"The {name!r} parameter of {_name(estimator)} must be a pair (low, high) of numbers or of "
         f"arrays of shape ({n_columns},), public and with low < high"
     )
-    try:
-        ends = [np.asarray(end) for end in bounds]
-        masked = any(isinstance(end, np.ma.MaskedArray) for end in (bounds, *bounds))
-        if masked or any(end.dtype.kind not in "iuf" for end in ends) or len(ends) != 2:
-            raise TypeError
-        low, high = (np.broadcast_to(end.astype(np.float64), n_columns) for end in ends)
-    except (TypeError, ValueError):
-        raise ValueError(f"{expected}. Got {_shapes(bounds)}.") from None
+    ends = _ends(bounds, n_columns)
+    if ends is None:
+        raise ValueError(f"{expected}. Got {_shapes(bounds)}.")
+    low, high = ends
     if np.isnan(low).any() or np.isnan(high).any():
         raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
     if not (low < high).all():
@@ -188,6 +184,18 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray
     if np.abs(finite).max(initial=0.0) > _LARGEST or narrowest < _SMALLEST:
         raise ValueError(f"{expected}, within ±{_LARGEST:g} and not closer than {_SMALLEST:g}.")
     return np.stack([low, high])
+
+
+def _ends(bounds: Any, n_columns: int) -> list[NDArray[np.float64]] | None:
+    """Return both ends of bounds, one number for each column; None if they are nothing like it."""
+    try:
+        ends = [np.asarray(end) for end in bounds]
+        masked = any(isinstance(end, np.ma.MaskedArray) for end in (bounds, *bounds))
+        if masked or len(ends) != 2 or any(end.dtype.kind not in "iuf" for end in ends):
+            return None
+        return [np.broadcast_to(end.astype(np.float64), n_columns) for end in ends]
+    except (TypeError, ValueError):
+        return None
 
 
 def _shapes(bounds: Any) -> str:

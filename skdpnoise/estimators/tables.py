@@ -87,15 +87,15 @@ def check_container(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what would lose its meaning as numbers."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
-    if isinstance(data, _NOT_A_SERIES):
-        raise ValueError(
-            f"{owner} needs {name} as an array or a frame. Got an object of type "
-            f"{type(data).__name__} instead: Expected 2D array for X, and 1D array for y."
-        )
     if issparse(data) or type(data).__module__.partition(".")[0] == "sparse":
         raise TypeError(
             f"Sparse data was passed for {name}, but {owner} needs dense data. Use '.toarray()' "
             "to convert to a dense numpy array."
+        )
+    if isinstance(data, _NOT_A_SERIES):
+        raise ValueError(
+            f"{owner} needs {name} as an array or a frame. Got an object of type "
+            f"{type(data).__name__} instead: Expected 2D array for X, and 1D array for y."
         )
     if isinstance(data, list | tuple):
         if any(isinstance(row, np.ma.MaskedArray) for row in data):

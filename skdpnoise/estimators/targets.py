@@ -64,10 +64,8 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
     # One by one: numpy would make text of 1 and "a", and a matrix of lists.
     for place, label in enumerate(classes):
         labels[place] = label
-    try:
-        labels = _of_one_kind(owner, "classes", labels)
-    except (TypeError, ValueError):
-        raise ValueError(f"{expected}. Got {given} with other or missing labels.") from None
+    others = f"{expected}. Got {given} with other or missing labels."
+    labels = without_values(lambda: _of_one_kind(owner, "classes", labels), others)
     found = np.unique(labels)
     if len(found) < max(2, len(labels)):
         raise ValueError(

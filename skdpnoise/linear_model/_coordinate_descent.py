@@ -319,8 +319,7 @@ class DPCoordinateDescentRegressor(
         """Raise what planning would raise, before anything is spent or the data are used."""
         if self.solver == "gram":
             check_gram(self, n_features, budget)
-        else:
-            check_plan(self, "squared", n_features, 1, budget)
+        check_plan(self, "squared", n_features, 1, budget)  # of settings that are not used, too
 
     def _plan(
         self,

@@ -115,7 +115,7 @@ def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budge
         check_memory(
             type(estimator).__name__,
             8.0 * _COPIES * n_numbers,
-            f"the noise of n_passes={estimator.n_passes}",
+            f"the noise of 'n_passes'={estimator.n_passes}",
             "Use fewer passes.",
         )
     plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
