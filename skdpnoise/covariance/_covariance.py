@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
+from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin
+from skdpnoise._validation import PrivateFitMixin, check_unpaid_arguments
 from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
@@ -17,6 +18,7 @@ from skdpnoise.decomposition._moments import (
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.tables import read_table
 
 __all__ = ["DPCovariance"]
 
@@ -184,6 +186,47 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             self.row_norm_ = moments.row_norm
             self.privacy_ = moments.report
         return self
+
+    def score(self, X_test: Any, y: Any = None, **unpaid: Any) -> float:
+        """Return the log-likelihood of rows under a normal law of this mean and covariance.
+
+        The score of private records is a statistic of them without noise, and is not private.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+            Rows; finite.
+        y : Ignored
+            For pipelines.
+        **unpaid : dict
+            Refused, but for ``sample_weight=None``.
+
+        Returns
+        -------
+        float
+        """
+        check_unpaid_arguments(self, unpaid, "score")
+        check_is_fitted(self)
+        rows = read_table(self, X_test, reset=False) - self.location_
+        moments = empirical_covariance(rows, assume_centered=True)
+        return float(log_likelihood(moments, self.get_precision()))
+
+    def mahalanobis(self, X: Any) -> NDArray[np.float64]:
+        """Return squared Mahalanobis distances of rows from the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; finite.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = read_table(self, X, reset=False) - self.location_
+        distances: NDArray[np.float64] = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
+        return distances
 
 
 def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:

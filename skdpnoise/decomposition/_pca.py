@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin, validated
+from skdpnoise._validation import PrivateFitMixin
 from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
@@ -22,6 +22,7 @@ from skdpnoise.decomposition._moments import (
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.tables import read_projections, read_table
 
 __all__ = ["DPPCA"]
 
@@ -251,7 +252,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = read_table(self, X, reset=False)
         projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
         return projected / self._lengths(X.dtype) if self.whiten else projected
 
@@ -267,9 +268,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n_samples, n_features_in_)
         """
         check_is_fitted(self)
-        projected = np.asarray(X)
-        if projected.dtype not in (np.float32, np.float64):
-            projected = projected.astype(np.float64)
+        projected = read_projections(type(self).__name__, X, len(self.components_))
         kind = projected.dtype
         if self.whiten:
             projected = projected * self._lengths(kind)
