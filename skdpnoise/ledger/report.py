@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import SEEDED, with_caveat
 
 __all__ = [
@@ -100,6 +101,11 @@ class PrivacyReport:
     n_records : float or None, default=None
         Noisy number of records, where it was bought; None where it is public, or was not needed.
 
+    Raises
+    ------
+    ValueError
+        If the total exceeds the guarantee, or the releases the total.
+
     Examples
     --------
     >>> from skdpnoise.privacy import PureLoss
@@ -123,6 +129,19 @@ class PrivacyReport:
     rows_per_group: int | None = None
     declared: tuple[str, ...] = ()
     n_records: float | None = None
+
+    def __post_init__(self) -> None:
+        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+        if not self.total.delta(epsilon) <= delta:
+            raise ValueError(
+                "The 'total' parameter of PrivacyReport must be contained in the guarantee "
+                f"(epsilon={epsilon:g}, delta={delta:g}). Got {self.total} instead."
+            )
+        if not _add_up(self.releases, self.total):
+            raise ValueError(
+                "The 'total' parameter of PrivacyReport must be at least what the releases cost "
+                f"together. Got {self.total} instead."
+            )
 
     @property
     def unit(self) -> str:
@@ -181,6 +200,19 @@ class PrivacyReport:
             ("unit", unit),
             ("randomness", SOURCE[self.secure]),
         ]
+
+
+def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
+    """Return False if losses of one kind exceed their total; others are left to who adds them."""
+    losses = [release.loss for release in releases]
+    room = 1.0 + 1e-9  # sums in another order are rounded differently
+    if isinstance(total, PureLoss) and all(isinstance(loss, PureLoss) for loss in losses):
+        spent = math.fsum(loss.epsilon(0.0) for loss in losses)
+        return spent <= total.pure_epsilon * room
+    if isinstance(total, GaussianLoss):
+        mus = [loss.mu if isinstance(loss, GaussianLoss) else math.inf for loss in losses]
+        return math.hypot(*mus) <= total.mu * room
+    return True
 
 
 def neighbours(adjacency: str, unit: str) -> str:
