@@ -14,8 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
 
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
@@ -25,6 +26,7 @@ from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
 from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.mechanisms.groups import group_codes
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
 
@@ -140,7 +142,6 @@ class DPPipeline(Pipeline):
     >>> model = DPPipeline(
     ...     [("scale", DPStandardScaler()), ("classify", DPLogisticCD())],
     ...     weights={"scale": 1, "classify": 3},
-    ...     random_state=0,
     ... ).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), model.privacy_.guarantee.epsilon
     (True, 1.0)
@@ -235,6 +236,10 @@ class DPPipeline(Pipeline):
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
         _check_data(X, y)
+        n_rows = _num_samples(X)
+        codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+        advise(self)
+        advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
         words = random_words(self.random_state)
 
@@ -253,6 +258,7 @@ class DPPipeline(Pipeline):
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
+            advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
             if self.ledger is not None:
                 error.add_note(f"The ledger was charged {budget}, which stays spent.")

@@ -36,6 +36,7 @@ from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import with_caveat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -354,7 +355,8 @@ class PrivacyLedger:
         return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
 
     def __str__(self) -> str:
-        return f"Ledger of {self.dataset}: {self.total()}"
+        secure = all(charge.secure for charge in self.charges())
+        return with_caveat(f"Ledger of {self.dataset}: {self.total()}", secure=secure)
 
     def _repr_html_(self) -> str:
         """Return the ledger as a card, for notebooks."""
