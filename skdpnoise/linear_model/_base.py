@@ -131,5 +131,5 @@ def in_user_units(
 
 
 def units_of(target: Standardisation) -> tuple[float, float]:
-    """Return centre and scale of a target; one whose scale was not found is predicted as 0."""
-    return float(target.used[0] * target.center[0]), float(target.used[0] * target.scale[0])
+    """Return centre and scale of a target; one whose scale was not found is a constant."""
+    return float(target.center[0]), float(target.used[0] * target.scale[0])

@@ -7,8 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._defaults import COUNT_SHARE, REFERENCE_PASSES, scaling_share
+from skdpnoise.linear_model._defaults import (
+    COUNT_SHARE,
+    LEAST_SEARCHING,
+    MOST_SEARCHING,
+    REFERENCE_PASSES,
+    scaling_share,
+)
 from skdpnoise.mechanisms import calibrate, shared_budget
+from skdpnoise.mechanisms.searched_location import search_share
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
@@ -30,33 +37,41 @@ class Budget:
         How much scaling the features need, and the target; 0 for classifiers.
     n_open : int
         Columns without public bounds, the target included.
+    open_target : bool
+        Whether there is a target without public bounds, which is searched for.
     counting : float
         Share of the total for the number of records; 0 where that is public.
     scaling : float
-        Share of the rest for locations and scales.
+        Share of the rest for locations and scales, were the target one of the columns.
+    searching : float
+        Share of the rest for the search for the target, which comes first.
     """
 
     noise: str
     total: LossBudget
     needs: tuple[float, float]
     n_open: int
+    open_target: bool
     counting: float
     scaling: float
+    searching: float = 0.0
 
     @property
     def features(self) -> LossBudget:
         """What the scaling of the features may cost."""
-        return self._scaling_share(self.needs[0])
+        return self._rest(self.scaling * self.needs[0] / sum(self.needs))
 
     @property
     def target(self) -> LossBudget:
-        """What the scaling of the target may cost."""
-        return self._scaling_share(self.needs[1])
+        """What the search for the target, or its scaling, may cost."""
+        if self.open_target:
+            return self.total.share((1.0 - self.counting) * self.searching)
+        return self._rest(self.scaling * self.needs[1] / sum(self.needs))
 
     @property
     def model(self) -> LossBudget:
         """What the gradients or second moments may cost."""
-        return self.total.share((1.0 - self.counting) * (1.0 - self.scaling))
+        return self._rest(1.0 - self.scaling)
 
     def stages(self, n_samples: float) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger.
@@ -69,7 +84,7 @@ class Budget:
         if self.counting:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
         known = self.for_records(n_samples)
-        scaling = [known.features] if not known.needs[1] else [known.features, known.target]
+        scaling = [known.features] if not known.needs[1] else [known.target, known.features]
         return [*scaling, known.model]
 
     def for_records(self, n_samples: float) -> Budget:
@@ -79,10 +94,20 @@ class Budget:
         histograms = SensitivityProfile(np.ones(2 * self.n_open))
         mechanism = calibrate(self.noise, histograms, self.total)
         level = float(mechanism.standard_deviation.mean()) / n_samples
-        return replace(self, scaling=scaling_share(level))
+        searching = self.searching
+        if self.open_target:
+            left = self.total.share(1.0 - self.counting)
+            needed = search_share(self.noise, left, n_samples, MOST_SEARCHING)
+            searching = max(LEAST_SEARCHING, needed)
+        return replace(self, scaling=scaling_share(level), searching=searching)
 
-    def _scaling_share(self, need: float) -> LossBudget:
-        return self.total.share((1.0 - self.counting) * self.scaling * need / sum(self.needs))
+    def _rest(self, part: float) -> LossBudget:
+        """Return a part of what is left; features and model share what a search leaves."""
+        left = 1.0 - self.counting
+        if self.open_target:
+            taken = self.scaling * self.needs[1] / sum(self.needs)
+            left *= (1.0 - self.searching) / (1.0 - taken)
+        return self.total.share(left * part)
 
 
 def split_budget(
@@ -98,14 +123,15 @@ def split_budget(
 
     If the guarantee is for groups of so many rows, the budget is what one row may cost.
 
-    A target gets as much for its scaling as several features, since without its
-    scale there is no model at all.
+    A target without bounds is searched for first, by what a search needs; one with bounds
+    gets as much for its scaling as several features.
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
     target_need, n_open = 0.0, _count_open(feature_bounds)
+    open_target = target_bounds is not None and _count_open(target_bounds) > 0
     if target_bounds is not None:
         target_need = _need(target_bounds) * float(np.sqrt(n_features))
         n_open += _count_open(target_bounds)
@@ -114,8 +140,10 @@ def split_budget(
         total,
         (_need(feature_bounds), target_need),
         n_open,
+        open_target,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling_share() if n_open else scaling_share(None),
+        LEAST_SEARCHING if open_target else 0.0,
     )
 
 

@@ -22,7 +22,7 @@ from skdpnoise.linear_model._gram import (
     plan_gram,
     release_pseudo_data,
 )
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
@@ -277,8 +277,8 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
+            target = standardise_target(self, y, y_bounds, *common)
             features = standardise(self, X.T, bounds, *common)
-            target = standardise(self, [y], y_bounds, *common, target=True)
             # calibrate, charge, draw
             plan = self._plan(features, target, n_samples, budget)
             plan.charge(account)

@@ -22,6 +22,8 @@ import numpy as np
 
 __all__ = [
     "COUNT_SHARE",
+    "LEAST_SEARCHING",
+    "MOST_SEARCHING",
     "Defaults",
     "choose_defaults",
     "choose_row_norm",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
+# Of the rest, for the search for a target without bounds: without it there is no model at all.
+LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
 REFERENCE_PASSES = 10
 
 

@@ -13,9 +13,10 @@ from skdpnoise._validation import PrivacyWarning
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.mechanisms import private_location_scale
+from skdpnoise.mechanisms.searched_location import search_location
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["LIMIT", "Standardisation", "standardise"]
+__all__ = ["LIMIT", "Standardisation", "standardise", "standardise_target"]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
@@ -115,6 +116,41 @@ def standardise(
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
     standard = Standardisation(found.location, found.scale, found.found, limit)
+    return standard if estimator.fit_intercept else standard.through_origin()
+
+
+def standardise_target(
+    estimator: Any,
+    y: np.ndarray,
+    bounds: np.ndarray,
+    budget: Budget,
+    account: Account,
+    words: RandomWords,
+    n_samples: float,
+) -> Standardisation:
+    """Buy location and scale of the target: by a search that few records suffice for."""
+    if not budget.open_target:
+        return standardise(
+            estimator, [y], bounds, budget, account, words, n_samples, target=True
+        )
+    found = search_location(
+        y,
+        budget.target,
+        noise=budget.noise,
+        adjacency=account.guarantee.adjacency,
+        bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
+        n_samples=n_samples,
+        random_state=words,
+        charge=lambda label, mechanism: account.charge(f"target: {label}", mechanism),
+    )
+    if not found.found:
+        _warn(estimator, np.array([False]), target=True)
+    standard = Standardisation(
+        np.array([found.location]),
+        np.array([found.scale]),
+        np.array([found.found]),
+        np.array([LIMIT]),
+    )
     return standard if estimator.fit_intercept else standard.through_origin()
 
 
