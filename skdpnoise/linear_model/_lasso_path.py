@@ -226,10 +226,10 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
-            target = standardise_target(self, y, y_bounds, *common).capped()
-            features = standardise(self, X.T, bounds, *common).capped()
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            features = standardise(self, X.T, bounds, budget, *common[1:]).capped()
             # calibrate, charge, draw
-            plan = plan_gram(self, features.beside(target), n_samples, budget)
+            plan = plan_gram(self, features.beside(target.capped()), n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store

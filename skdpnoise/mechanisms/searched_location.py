@@ -19,16 +19,18 @@ from skdpnoise.mechanisms._quantile_search import (
 from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["SearchedLocation", "search_location", "search_share"]
+__all__ = ["SearchedLocation", "count_strength", "search_location", "search_share"]
 
 _HALF, _NINE_TENTHS = (1, 1), (1, 9)
-_REACHES = 2.0, 4.0  # the mean is that of values within so many spreads, by how little noise it has
+_FARTHEST = 2.0  # spreads from the median that a distance counts
+_REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
-_TYPICAL = 0.5  # mean absolute deviation of a normal law, over its spread as found here
-_PRIOR_MEAN, _PRIOR_DEVIATION = 0.3, 0.25  # how far mean and deviation are from 0 and that
+_TYPICAL, _DEVIATION = 0.5, 0.25  # mean absolute deviations over spreads: their mean, and theirs
+_SHIFT = 0.4  # how far means are from medians, in standard deviations
+_LEAST = 0.1  # standard deviation over spread
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
 
@@ -37,7 +39,7 @@ class _Schedule:
     """How a search is paid for.
 
     Needs are numbers of records over the standard deviation of the noise on one count. They are for
-    the median, the spread, the mean and the deviation; `least` is the sum below which
+    the median, the spread, the deviation and the mean; `least` is the sum below which
     only the median is looked for.
     """
 
@@ -58,8 +60,8 @@ class _Schedule:
 
 
 # Many small steps lose little where costs add in squares, and much where they add up.
-_GAUSSIAN = _Schedule((24.0, 38.0, 36.0, 16.0), 40.0, 2.0, (48, 10))
-_PURE = _Schedule((125.0, 60.0, 60.0, 30.0), 200.0, 1.0, (24, 8))
+_GAUSSIAN = _Schedule((26.0, 38.0, 18.0, 36.0), 40.0, 2.0, (48, 10))
+_PURE = _Schedule((125.0, 60.0, 30.0, 60.0), 200.0, 1.0, (24, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +120,9 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     0.0055
     """
     schedule = _schedule(loss)
-    return float(min(most, (schedule.total / _strength(noise, loss, n_samples)) ** schedule.order))
+    return float(
+        min(most, (schedule.total / count_strength(noise, loss, n_samples)) ** schedule.order)
+    )
 
 
 def search_location(
@@ -137,9 +141,9 @@ def search_location(
     1. *Median.* Noisy bisection over all doubles, or those within public bounds: 48 steps (24 for
        pure losses), each the number of records below a threshold, with noise.
     2. *Spread.* The same for the 9/10 quantile s of :math:`|x - m|`, m the median.
-    3. *Mean and deviation.* Values are clipped to 2 to 4 s around m; their noisy mean, and then
-       the noisy mean absolute deviation from it, are drawn towards 0 and s/2 by as much as the
-       noise suggests.
+    3. *Deviation and mean.* The noisy mean absolute deviation from m, of distances clipped to 2 s,
+       times 1.25 is the scale; the noisy mean of values clipped to 2.5 to 5 scales around m is the
+       location. Both are drawn towards typical values by as much as their noise suggests.
 
     Where the loss is too small for all of this, it goes into step 1 alone. Which it is, and
     every share, depends on public numbers only.
@@ -200,7 +204,7 @@ def search_location(
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
     schedule = _schedule(loss)
     releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
-    enough = _strength(noise, loss, n_samples) >= schedule.least
+    enough = count_strength(noise, loss, n_samples) >= schedule.least
     shares = schedule.shares() if enough else [1.0]
     belief = _search(
         data,
@@ -226,10 +230,9 @@ def search_location(
     ).quantile(0.5)
     if spread <= max(_CONSTANT * abs(median), 1e-290):
         return SearchedLocation(median, unsure, 1.0, False)
-    mean, deviation, error = _refined(
-        data, median, spread, (loss.share(shares[2]), loss.share(shares[3])), releases, n_samples
-    )
-    return SearchedLocation(median + mean * spread, error * spread, deviation * spread, True)
+    losses = loss.share(shares[2]), loss.share(shares[3])
+    mean, error, scale = _refined(data, median, spread, losses, releases, n_samples)
+    return SearchedLocation(median + mean, error, scale, True)
 
 
 def _search(
@@ -250,37 +253,60 @@ def _search(
 def _refined(
     data: NDArray[np.float64],
     center: float,
-    unit: float,
+    spread: float,
     losses: tuple[LossBudget, LossBudget],
     releases: Releases,
     n_samples: float,
 ) -> tuple[float, float, float]:
-    """Return mean, standard deviation and the noise of the mean, in units from the centre."""
-    strength = _strength(releases.noise, losses[0], n_samples)
-    reach = float(np.clip(0.06 * strength, *_REACHES))
+    """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
+
+    def distance(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.minimum(np.abs(block - center) / spread, _FARTHEST)
+
+    label = "mean absolute deviation"
+    sums, noise = releases.sums([data], distance, (0.0, _FARTHEST), losses[0], label)
+    deviation = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
+    # The floor keeps a deviation that the noise made tiny, or negative, from blowing values up.
+    scale = max(_TO_SIGMA * deviation, _LEAST) * spread
+    reach = float(np.clip(0.06 * count_strength(releases.noise, losses[1], n_samples), *_REACHES))
 
     def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        units: NDArray[np.float64] = np.clip((block - center) / unit, -reach, reach)
-        return units
+        return np.clip((block - center) / scale, -reach, reach)
 
-    def deviation(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(clipped(0, block) - mean)
-        return np.minimum(distance, reach)
-
-    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[0], "mean")
+    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[1], "mean")
     error = noise / n_samples
-    keep = _PRIOR_MEAN**2 / (_PRIOR_MEAN**2 + error**2)
-    mean = float(np.clip(keep * sums[0] / n_samples, -reach, reach))
-    sums, noise = releases.sums(
-        [data], deviation, (0.0, reach), losses[1], "mean absolute deviation"
-    )
-    trust = _PRIOR_DEVIATION**2 / (_PRIOR_DEVIATION**2 + (noise / n_samples) ** 2)
-    found = _TYPICAL + trust * (float(sums[0]) / n_samples - _TYPICAL)
-    return mean, max(_TO_SIGMA * found, 0.25), math.sqrt(keep) * error
+    mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
+    return mean * scale, error * scale, scale
 
 
-def _strength(noise: str, loss: LossBudget, n_samples: float) -> float:
-    """Return the number of records over the standard deviation of the noise on a count."""
+def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -> float:
+    """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
+    trust = deviation**2 / (deviation**2 + noise**2)
+    return typical + trust * (float(estimate) - typical)
+
+
+def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
+    """Return the number of records over the standard deviation of the noise on one count.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``.
+    loss : PureLoss or GaussianLoss
+        What the count may cost; one record moves it by 1.
+    n_samples : float
+        Number of records.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> round(count_strength("inid_gaussian", GaussianLoss(0.2), 3000.0), 6)
+    600.0
+    """
     one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)
     return n_samples / float(one_count.standard_deviation[0])
 
