@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.observer import is_observed
 
 __all__ = ["SOURCE", "PrivacyReport", "Release", "neighbours"]
 
@@ -24,6 +25,9 @@ SOURCE = {
     False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
     "use random_state=None for real data",
 }
+
+
+OBSERVED = "NOT PRIVATE: an audit looked on while this was fitted, and chose its randomness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class PrivacyReport:
     rows_per_group : int or None, default=None
         The most rows that were kept of each group, if the guarantee is for groups of rows; None if
         it is for records.
+    observed : bool, optional
+        Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 
     Examples
     --------
@@ -104,6 +110,7 @@ class PrivacyReport:
     total: PrivacyLoss
     secure: bool
     rows_per_group: int | None = None
+    observed: bool = field(default_factory=is_observed)
 
     @property
     def unit(self) -> str:
@@ -172,7 +179,7 @@ class PrivacyReport:
         return [
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
-            ("randomness", SOURCE[self.secure]),
+            ("randomness", OBSERVED if self.observed else SOURCE[self.secure]),
         ]
 
 

@@ -16,6 +16,7 @@ from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient
 from skdpnoise.solvers import coordinate_descent
 
@@ -171,6 +172,7 @@ def run_descent(
                 clip=plan.clip,
                 quantum=quanta,
                 noise=draws,
+                add=adder(plan.mechanism),
                 order=order,
                 n_samples=n_samples,
                 center=features.center,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms._quanta import nearest_quanta
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
 
 _LARGEST_QUANTA = 2**62
 _MARGIN = 1e-12  # floating-point error of a scale, with room to spare
@@ -133,7 +134,10 @@ def checked_count(
 
 
 def add_quanta(
-    value: NDArray[Any], draws: NDArray[np.int64], quantum: NDArray[np.float64]
+    value: NDArray[Any],
+    draws: NDArray[np.int64],
+    quantum: NDArray[np.float64],
+    mechanism: Any = None,
 ) -> NDArray[np.float64]:
     """Return the values, rounded to quanta, plus the draws; as they are where there is no quantum.
 
@@ -145,6 +149,8 @@ def add_quanta(
         In quanta.
     quantum : ndarray of shape (n,), or of a row for each release, at least m
         Positive, or zero.
+    mechanism : object, default=None
+        What drew, for an observer.
 
     Returns
     -------
@@ -158,7 +164,8 @@ def add_quanta(
     rows: NDArray[np.float64] = value.astype(np.float64)
     step = np.broadcast_to(quantum if quantum.ndim == 1 else quantum[: len(rows)], rows.shape)
     noisy = step > 0.0
-    rows[noisy] = (nearest_quanta(rows[noisy], step[noisy]) + draws[noisy]) * step[noisy]
+    quanta = nearest_quanta(rows[noisy], step[noisy])
+    rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows
 
 
@@ -185,7 +192,7 @@ def noisy_release(mechanism: Sampler, rows: NDArray[Any], random_state: Any) -> 
     (1, 3)
     """
     draws = mechanism.sample(random_words(random_state), len(rows))
-    return add_quanta(rows, draws, mechanism.quantum)
+    return add_quanta(rows, draws, mechanism.quantum, mechanism)
 
 
 def pure_epsilon(owner: str, guarantee: object) -> float:
@@ -302,7 +309,7 @@ def exact_release(
     draws = mechanism.sample(random_words(random_state), len(rows))
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     quanta = np.array([_exact_quanta(row, mechanism.quantum) for row in exact])
-    released: NDArray[np.float64] = (quanta + draws) * mechanism.quantum
+    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum
     return released
 
 
