@@ -13,7 +13,7 @@ from skdpnoise.inspection._claims import claimed
 from skdpnoise.inspection._neighbours import Neighbours, as_data, candidates, given_pair
 from skdpnoise.inspection._one_run import one_run
 from skdpnoise.inspection._progress import telling
-from skdpnoise.inspection._replay import replay
+from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -170,7 +170,8 @@ def audit(
                 )
         if "black_box" in methods:
             fits = Fits(estimator, seeds[1], n_jobs, tell)
-            results.append(black_box(fits, pairs, claim, n_fits, each))
+            costly = ranked(estimator, pairs, claim)
+            results.append(black_box(fits, costly, claim, n_fits, each))
         if "one_run" in methods:
             results.append(
                 one_run(estimator, data, claim, n_canaries, seeds[2], each, score)

@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from skdpnoise.inspection._attack import choose_attack, of_normal_scores
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
-from skdpnoise.inspection._claims import fit_quietly, is_gaussian, with_seed
+from skdpnoise.inspection._claims import fit_quietly, is_gaussian, seeded_clones
 from skdpnoise.inspection._neighbours import Neighbours
 from skdpnoise.inspection._views import Layout, View, view
 from skdpnoise.inspection.report import BlackBoxResult
@@ -26,8 +26,8 @@ _CHOOSING = 0.25  # of the fits choose score and threshold
 FEWEST = 20  # fits on each data set
 # Rounds of the search for the worst neighbours: fits on each data set, as a share of all that
 # measure, and the share of the pairs that is kept.
-_ROUNDS = ((0.005, 0.5), (0.015, 0.2), (0.04, 0.0))
-_FEWEST_PILOTS = 8
+_ROUNDS = ((0.01, 0.5), (0.03, 0.2), (0.08, 0.0))
+_FEWEST_PILOTS = 16
 _BATCH = 25
 
 
@@ -96,14 +96,15 @@ def black_box(
     hits, false_hits = attack.for_epsilon.hits(first, second)
     epsilon = float(epsilon_bound(hits, false_hits, n_measure, claim.delta, each))
     mu = float(mu_bound(*attack.for_mu.hits(first, second), n_measure, each))
-    model, _, _ = fit_quietly(with_seed(fits.estimator, 0), *pair.first)
+    (copy,) = seeded_clones(fits.estimator, [0])
+    model, _, _ = fit_quietly(copy, *pair.first)
     return BlackBoxResult(
         claim=claim,
         claimed_mu=gdp_mu(claim.epsilon, claim.delta) if is_gaussian(model) else None,
-        epsilon=epsilon,
-        mu=mu,
-        most_epsilon=float(epsilon_bound(n_measure, 0, n_measure, claim.delta, each)),
-        most_mu=float(mu_bound(n_measure, 0, n_measure, each)),
+        epsilon=max(epsilon, 0.0),
+        mu=max(mu, 0.0),
+        most_epsilon=max(float(epsilon_bound(n_measure, 0, n_measure, claim.delta, each)), 0.0),
+        most_mu=max(float(mu_bound(n_measure, 0, n_measure, each)), 0.0),
         n_fits=n_fits,
         n_measured=n_measure,
         hits=(hits, false_hits),
@@ -181,7 +182,7 @@ def _points(pair: Neighbours) -> Any:
 def _batch(estimator: Any, data: tuple[Any, Any], points: Any, seeds: Sequence[int]) -> list[View]:
     """Return what is seen of fits to one data set, one for each seed."""
     found = []
-    for seed in seeds:
-        model, warned, raised = fit_quietly(with_seed(estimator, seed), *data)
+    for copy in seeded_clones(estimator, seeds):
+        model, warned, raised = fit_quietly(copy, *data)
         found.append(view(model, points, warned, raised))
     return found

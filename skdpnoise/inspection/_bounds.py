@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 _LARGEST = 700.0  # beyond it exp(epsilon) is not a double
+_SMALLEST = 1e-300
 
 
 def clopper_pearson(
@@ -41,20 +42,18 @@ def epsilon_bound(
     .. math:: \varepsilon \ge \log\frac{p_{\mathrm{low}} - \delta}{p'_{\mathrm{high}}}
 
     follows from :math:`p \le e^{\varepsilon} p' + \delta`. Each bound may err with half of the
-    false alarm.
+    false alarm. A negative bound says nothing, but less than one that is nearer to zero.
     """
     low = clopper_pearson(hits, trials, false_alarm / 2)[0]
     high = clopper_pearson(false_hits, trials, false_alarm / 2)[1]
-    with np.errstate(divide="ignore"):
-        found = np.log(np.maximum(low - delta, 0.0) / high)
-    return np.maximum(found, 0.0)
+    return np.log(np.maximum(low - delta, _SMALLEST) / high)
 
 
 def mu_bound(hits: ArrayLike, false_hits: ArrayLike, trials: float, false_alarm: float) -> Any:
     r"""Return what μ must be at least: :math:`\Phi^{-1}(p_{low}) - \Phi^{-1}(p'_{high})`."""
     low = clopper_pearson(hits, trials, false_alarm / 2)[0]
     high = clopper_pearson(false_hits, trials, false_alarm / 2)[1]
-    return np.maximum(norm.ppf(low) - norm.ppf(high), 0.0)
+    return norm.ppf(low) - norm.ppf(high)
 
 
 def one_run_pvalue(m: int, r: int, v: int, epsilon: float, delta: float) -> float:

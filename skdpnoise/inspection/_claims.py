@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import clone
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 
-__all__ = ["claimed", "clone_for_audit", "fit_quietly", "is_gaussian", "with_seed"]
+__all__ = ["claimed", "clone_for_audit", "fit_quietly", "is_gaussian", "seeded_clones"]
 
 
 def claimed(
@@ -51,16 +52,16 @@ def clone_for_audit(estimator: Any) -> Any:
     return copy.set_params(**changes)
 
 
-def with_seed(estimator: Any, seed: int) -> Any:
-    """Return a clone in which everything that takes a random state has one of its own."""
-    copy = clone_for_audit(estimator)
-    names = [
-        name
-        for name in copy.get_params(deep=True)
-        if name.rpartition("__")[2] == "random_state"
-    ]
-    seeds = np.random.SeedSequence(seed).generate_state(len(names)).tolist()
-    return copy.set_params(**dict(zip(names, seeds, strict=True)))
+def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
+    """Yield clones in which everything that takes a random state has one of its own."""
+    ready = clone_for_audit(estimator)
+    params = ready.get_params(deep=True)
+    names = [name for name in params if name.rpartition("__")[2] == "random_state"]
+    for seed in seeds:
+        states = np.random.SeedSequence(seed).generate_state(len(names)).tolist()
+        copy = clone(ready)
+        copy.set_params(**dict(zip(names, states, strict=True)))
+        yield copy
 
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:

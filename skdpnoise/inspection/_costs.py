@@ -95,14 +95,16 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
     ]
     flat = np.concatenate([change.ravel() for change in changes]).astype(np.float64)
     share, size = _share(mechanism, changes, flat)
-    loss = mechanism.privacy_loss()
+    # A choice may be charged for the range of its loss, which its mechanism alone does not say.
+    label, charged = transcript.charged(mechanism) or (None, mechanism)
+    loss = charged.privacy_loss()
     used: PrivacyLoss | None = None
     if isinstance(loss, PureLoss):
         used = PureLoss(share * loss.pure_epsilon)
     elif isinstance(loss, GaussianLoss):
         used = GaussianLoss(share * loss.mu)
     n_releases = sum(change.size for change in changes) / size
-    return Moved(mechanism, transcript.label(mechanism), share, used, n_releases)
+    return Moved(mechanism, label, share, used, n_releases)
 
 
 def _share(

@@ -97,12 +97,11 @@ def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbo
             for label, record in records.single()
         ]
     rest = _take(data, np.arange(len(data[0]) - 1))
-    return [
-        Neighbours(
-            f"{one} replaced by {other}", append_rows(rest, *a), append_rows(rest, *b)
-        )
+    pairs = [
+        Neighbours(f"{one} replaced by {other}", append_rows(rest, *a), append_rows(rest, *b))
         for one, a, other, b in records.pairs()
     ]
+    return [pair for pair in pairs if _rows(pair.first)[-1] != _rows(pair.second)[-1]]
 
 
 Record = tuple[Any, Any]

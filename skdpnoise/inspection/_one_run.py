@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from skdpnoise.inspection._bounds import one_run_bound, one_run_most
-from skdpnoise.inspection._claims import fit_quietly, with_seed
+from skdpnoise.inspection._claims import fit_quietly, seeded_clones
 from skdpnoise.inspection._neighbours import Data, append_rows, bounds_of
 from skdpnoise.inspection.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
@@ -46,7 +46,8 @@ def one_run(
         rows = records[0][coins]
         targets = None if records[1] is None else records[1][coins]
     X, y = append_rows(data, rows, targets)
-    model, _, raised = fit_quietly(with_seed(estimator, int(fit_seed.generate_state(1)[0])), X, y)
+    (copy,) = seeded_clones(estimator, fit_seed.generate_state(1).tolist())
+    model, _, raised = fit_quietly(copy, X, y)
     if raised is not None:
         raise ValueError(f"The fit with canaries failed: {raised}")
     scores = (score or _default_score)(model, *records, *others)

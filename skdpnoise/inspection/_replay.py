@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from skdpnoise.inspection._claims import clone_for_audit, fit_quietly
 from skdpnoise.inspection._costs import TOLERANCE, Moved, moved, total_moved
 from skdpnoise.inspection._fingerprint import differences, fingerprint
@@ -15,9 +17,10 @@ from skdpnoise.inspection.transcript import Transcript
 from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["replay"]
+__all__ = ["ranked", "replay"]
 
 _MOST_DIFFERENCES = 5  # that are named
+_KEPT = 4  # pairs of neighbours that cost most
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +73,20 @@ def replay(
         shares=tuple(shares.items()),
         problems=tuple(f"{text} ({label})" for text, label in problems.items()),
     )
+
+
+def ranked(estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee) -> list[Neighbours]:
+    """Return the pairs that cost most, by one replay each, where releases of ours are seen."""
+    if len(pairs) <= _KEPT:
+        return list(pairs)
+    costs = []
+    for pair in pairs:
+        runs = _two_runs(estimator, pair, 0)
+        if not runs[0].transcript.meetings:
+            return list(pairs)
+        used = total_moved(moved(*(run.transcript for run in runs)))
+        costs.append(0.0 if used is None else float(used.epsilon(claim.delta)))
+    return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
 
 
 def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[_Run, _Run]:

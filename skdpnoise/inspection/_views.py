@@ -18,7 +18,8 @@ __all__ = ["Layout", "view"]
 _DEEPEST = 8
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
-_ASKED = ("predict", "predict_proba", "decision_function", "score_samples", "transform")
+_ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
+_ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 
 View = dict[str, NDArray[np.float64]]
 
@@ -32,6 +33,8 @@ def view(model: Any, points: Any, warned: Sequence[str], raised: str | None) -> 
     for name in _ASKED:
         with suppress(AttributeError, TypeError, ValueError, NotFittedError):
             _walk(f"{name}()", getattr(model, name)(points), found, (), _DEEPEST - 1)
+            if name in _ENOUGH:
+                break
     return found
 
 

@@ -162,11 +162,11 @@ class Transcript:
             self._known[id(mechanism)] = (mechanism, fingerprint(mechanism))
         return self._known[id(mechanism)][1]
 
-    def label(self, mechanism: Any) -> str | None:
-        """Return what a mechanism was charged for as; None if it was not."""
+    def charged(self, mechanism: Any) -> tuple[str, Any] | None:
+        """Return what a mechanism was charged for as, and by what; None if it was not."""
         for label, charged in self.charges:
             if charged is mechanism or any(part is mechanism for part in _parts(charged)):
-                return label
+                return label, charged
         return None
 
     def _counterpart(self, kind: str, mechanism: Any, shape: tuple[int, ...]) -> Meeting | None:
