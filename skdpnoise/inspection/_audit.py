@@ -159,8 +159,7 @@ def audit(
     results: list[ReplayResult | BlackBoxResult | OneRunResult] = []
     with telling(progress, total, type(estimator).__name__) as tell:
         if "replay" in methods:
-            numbers = seeds[0].generate_state(n_replays).tolist()
-            found = replay(estimator, pairs, claim, numbers, tell)
+            found = replay(estimator, pairs, claim, seeds[0], n_replays, tell)
             if found is not None:
                 results.append(found)
             elif not optional:

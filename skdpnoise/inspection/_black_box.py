@@ -126,12 +126,12 @@ def _worst(fits: Fits, pairs: Sequence[Neighbours], n_fits: int) -> Neighbours:
 
 def _rounds(n_pairs: int, n_fits: int) -> list[tuple[int, int]]:
     """Return for each round the fits on each data set, and how many pairs it leaves."""
-    if n_pairs == 1:
-        return []
-    return [
-        (max(_FEWEST_PILOTS, round(share * n_fits)), max(1, round(keep * n_pairs)))
-        for share, keep in _ROUNDS
-    ]
+    rounds, left = [], n_pairs
+    for share, keep in _ROUNDS:
+        if left > 1:
+            left = max(1, min(left - 1, round(keep * n_pairs)))
+            rounds.append((max(_FEWEST_PILOTS, round(share * n_fits)), left))
+    return rounds
 
 
 def count_fits(n_pairs: int, n_fits: int) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.inspection.transcript import Meeting, Transcript
+from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.allocation import worst_case_norm
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
@@ -46,12 +47,26 @@ class Moved:
     n_releases: float
 
 
+@dataclass(slots=True)
+class _Group:
+    """The meetings that one charge is for."""
+
+    meetings: list[tuple[Meeting, Meeting]] = field(default_factory=list)
+    numbers: int = 0
+
+
 def moved(first: Transcript, second: Transcript) -> list[Moved]:
     """Return what each mechanism's noise had to make up for between two fits."""
-    pairs: dict[int, list[tuple[Meeting, Meeting]]] = {}
+    groups: dict[int, list[_Group]] = {}
     for here, there in zip(second.meetings, first.meetings, strict=False):
-        pairs.setdefault(id(here.mechanism), []).append((here, there))
-    return [_moved(meetings, second) for meetings in pairs.values()]
+        mechanism = here.mechanism
+        known = groups.setdefault(id(mechanism), [_Group()])
+        room = getattr(mechanism, "n_releases", 1) * _size(mechanism, here)
+        if known[-1].numbers >= room and len(known) < second.n_charges(mechanism):
+            known.append(_Group())  # one mechanism that was charged for twice
+        known[-1].meetings.append((here, there))
+        known[-1].numbers += here.integers.size
+    return [_moved(group.meetings, second) for known in groups.values() for group in known]
 
 
 def total_moved(found: Sequence[Moved]) -> PrivacyLoss | None:
@@ -94,40 +109,56 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
         for here, there in meetings
     ]
     flat = np.concatenate([change.ravel() for change in changes]).astype(np.float64)
-    share, size = _share(mechanism, changes, flat)
-    # A choice may be charged for the range of its loss, which its mechanism alone does not say.
+    share = _share(mechanism, changes, flat)
     label, charged = transcript.charged(mechanism) or (None, mechanism)
-    loss = charged.privacy_loss()
+    loss = _loss(mechanism, charged)
     used: PrivacyLoss | None = None
     if isinstance(loss, PureLoss):
         used = PureLoss(share * loss.pure_epsilon)
     elif isinstance(loss, GaussianLoss):
         used = GaussianLoss(share * loss.mu)
-    n_releases = sum(change.size for change in changes) / size
+    n_releases = sum(change.size for change in changes) / max(1, _size(mechanism, meetings[0][0]))
     return Moved(mechanism, label, share, used, n_releases)
+
+
+def _loss(mechanism: Any, charged: Any) -> PrivacyLoss:
+    """Return what a mechanism is charged for: a choice perhaps for the range of its loss."""
+    if not isinstance(charged, PrivacyReport):
+        return charged.privacy_loss()
+    if type(mechanism) is ExponentialMechanism and isinstance(charged.total, GaussianLoss):
+        return mechanism.gaussian_loss()
+    return mechanism.privacy_loss()
+
+
+def _size(mechanism: Any, meeting: Meeting) -> int:
+    """Return how many numbers one release has."""
+    if type(mechanism) is AdditiveMechanism:
+        # A coordinate without noise is released as it is, and does not meet any.
+        return int(np.count_nonzero(np.atleast_2d(mechanism.scale)[0]))
+    return meeting.integers.size
 
 
 def _share(
     mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]
-) -> tuple[float, int]:
-    """Return a change in units of the worst one, and the numbers of one release."""
+) -> float:
+    """Return a change in units of the worst one."""
     if not np.isfinite(flat).all():
-        return np.inf, max(1, flat.size)
+        return np.inf
     if type(mechanism) is AdditiveMechanism:
-        return _share_additive(mechanism, changes, flat), mechanism.sensitivity.n_coordinates
+        return _share_additive(mechanism, changes, flat)
     if type(mechanism) is SymmetricMatrixMechanism:
         loss = mechanism.privacy_loss()
         paid = loss.pure_epsilon if isinstance(loss, PureLoss) else loss.mu
         used = sum(moved_by_matrix(mechanism, change) for change in changes)
-        return used / paid, mechanism.n_columns**2
+        return used / paid
     if type(mechanism) is KNormMechanism:
         norms = [np.linalg.norm(change.astype(float), mechanism.norm) for change in changes]
         size = mechanism.radius / float(np.max(mechanism.quantum))
         # Rounding to quanta adds one to each coordinate at most.
         rounding = mechanism.n_coordinates ** (1.0 / mechanism.norm)
-        return float(sum(norms)) / (mechanism.n_releases * (size + rounding)), changes[0].size
+        return float(sum(norms)) / (mechanism.n_releases * (size + rounding))
     if type(mechanism) in _SELECTIONS:
-        return _share_of_choice(mechanism, changes), changes[0].size
+        return _share_of_choice(mechanism, changes)
     raise TypeError(
         f"The replay does not know what a change costs under a {type(mechanism).__name__}: audit "
         "with method='black_box'."

@@ -144,7 +144,7 @@ class _Records:
         for place in self.places:
             yield f"{place}{self._and('high')}", self._record(place, self.high)
         if self.low is not None:
-            for place in ("a far corner", "a corner", "the opposite corner"):
+            for place in ("a far corner", "a corner", "the opposite corner", "a duplicate"):
                 yield f"{place}{self._and('low')}", self._record(place, self.low)
 
     def pairs(self) -> Iterator[tuple[str, Record, str, Record]]:
@@ -159,7 +159,7 @@ class _Records:
             ("a duplicate", "a far corner"),
         ]
         if self.low is not None:
-            for place in ("a far corner", "a corner", "far along the first column"):
+            for place in ("a far corner", "a corner", "a duplicate", "far along the first column"):
                 yield (
                     f"{place}{self._and('low')}",
                     self._record(place, low),

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.inspection._fingerprint import fingerprint
+from skdpnoise.ledger import PrivacyReport
 from skdpnoise.sampling import RandomWords, SeededWords, permutation
 from skdpnoise.sampling.observer import observed
 
@@ -167,7 +168,17 @@ class Transcript:
         for label, charged in self.charges:
             if charged is mechanism or any(part is mechanism for part in _parts(charged)):
                 return label, charged
-        return None
+        # A search is charged as a whole, by its report, for what its parts have no account of.
+        whole = [one for one in self.charges if isinstance(one[1], PrivacyReport)]
+        return whole[0] if whole else None
+
+    def n_charges(self, mechanism: Any) -> int:
+        """Return how often a mechanism was charged for; a search may use it in every run."""
+        count = sum(
+            charged is mechanism or any(part is mechanism for part in _parts(charged))
+            for _, charged in self.charges
+        )
+        return count or len(self.meetings)
 
     def _counterpart(self, kind: str, mechanism: Any, shape: tuple[int, ...]) -> Meeting | None:
         """Return the meeting of the earlier fit at this place, if there is the same one."""

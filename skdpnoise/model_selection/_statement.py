@@ -9,6 +9,7 @@ from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.model_selection._strategies import Strategy
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.sampling.observer import note_charge
 
 __all__ = ["charge", "state"]
 
@@ -58,6 +59,7 @@ def state(
 
 def charge(search: Any, report: PrivacyReport) -> None:
     """Charge the ledger of a search, if it has one, for all of it."""
+    note_charge("choice and scores", report)
     if search.ledger is None:
         return
     parameters = search.get_params(deep=False)
