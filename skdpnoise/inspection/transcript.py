@@ -98,13 +98,13 @@ class Transcript:
         self._known: dict[int, tuple[Any, Any]] = {}  # mechanisms are kept, or ids would recur
         self._asked = (0, 0)  # epoch, and how often words were asked for in it
 
-    def watch(self, function: Callable[..., R], *args: Any) -> R:
+    def watch(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
         """Call a function, such as the fit of a clone, while this looks on.
 
         Parameters
         ----------
         function : callable
-        *args
+        *args, **kwargs
             Handed to it.
 
         Returns
@@ -112,7 +112,7 @@ class Transcript:
         object
             What it returns.
         """
-        return observed(self, function, *args)
+        return observed(self, function, *args, **kwargs)
 
     def words(self) -> RandomWords:
         """Return the randomness of the fit, which is not secure."""
