@@ -117,7 +117,7 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         "unit": ledger.unit,
         "adaptive": ledger.adaptive,
         "charges": total.n_charges,
-        "secure": all(charge.secure for charge in ledger.charges()),
+        "secure": total.secure,
         "spent": {
             "tight": total.epsilon,
             "adaptive": total.adaptive_epsilon,

@@ -53,5 +53,4 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Char
     facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
     share = min(1.0, total.spent / total.guarantee.epsilon)
     body = bar(share) + facts + (few + table(head, rows) if charges else "")
-    secure = all(charge.secure for charge in charges)
-    return card(f"Ledger of {name}", total.headline, body, secure=secure)
+    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)

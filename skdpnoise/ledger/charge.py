@@ -124,6 +124,8 @@ class LedgerTotal:
         infinity if no rule says so.
     adaptive : bool, default=False
         Whether the ledger counts so.
+    secure : bool, default=True
+        Whether no charge was for a fit with a seed. If one was, the first line says so.
 
     Examples
     --------
@@ -146,6 +148,7 @@ class LedgerTotal:
     basic: tuple[float, float]
     adaptive_epsilon: float
     adaptive: bool = False
+    secure: bool = True
 
     @property
     def left(self) -> float:
@@ -158,9 +161,12 @@ class LedgerTotal:
         return self.adaptive_epsilon if self.adaptive else self.epsilon
 
     def __str__(self) -> str:
-        lines = [self.headline]
-        lines += [f"  {name}: {text}" for name, text in self.facts()]
-        return "\n".join(lines)
+        return with_caveat(self.text, secure=self.secure)
+
+    @property
+    def text(self) -> str:
+        """What is printed, without a first line about seeds."""
+        return "\n".join([self.headline, *(f"  {name}: {text}" for name, text in self.facts())])
 
     @property
     def headline(self) -> str:
@@ -185,7 +191,8 @@ class LedgerTotal:
     def _repr_html_(self) -> str:
         """Return the total as a card, for notebooks."""
         share = min(1.0, self.spent / self.guarantee.epsilon)
-        return card(self.headline, "", bar(share) + facts_in_html(self.facts()))
+        body = bar(share) + facts_in_html(self.facts())
+        return card(self.headline, "", body, secure=self.secure)
 
 
 def bar(share: float) -> str:

@@ -195,13 +195,16 @@ def test_pictures_of_a_seeded_fit_say_so_whatever_their_title(name, data):
 def test_a_ledger_that_holds_a_seeded_charge_begins_by_saying_so_and_hides_the_seed(data):
     ledger = PrivacyLedger("people", 100.0, 1e-3)
     configured(FITS[3], ledger=ledger).fit(data[0])
-    assert SEEDED not in f"{ledger}{ledger._repr_html_()}{ledger.charges()[-1]}"
+    shown = f"{ledger}{ledger._repr_html_()}{ledger.total()}{ledger.charges()[-1]}"
+    assert SEEDED not in shown + ledger.total()._repr_html_()
     for estimator in (FITS[3], SEARCH):
         fitted(configured(estimator, ledger=ledger, random_state=123456), data)
         charge = ledger.charges()[-1]
         assert not charge.secure
-        for text in (str(charge), str(ledger), re.sub(r"<[^>]*>", "", ledger._repr_html_())):
+        cards = [re.sub(r"<[^>]*>", "", one._repr_html_()) for one in (ledger, ledger.total())]
+        for text in (str(charge), str(ledger), str(ledger.total()), *cards):
             assert text.startswith(SEEDED)
+            assert text.count(SEEDED) == 1
         assert "123456" not in repr(charge)
 
 
