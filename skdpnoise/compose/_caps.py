@@ -60,7 +60,7 @@ class Cap(_OneObject):
     def __init__(self, limit: LossBudget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
         self.n_charges = 0
-        self.refused = False
+        self.asked = self.refused = False
         self._spent: dict[str, float] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
         self._lock = Lock()
@@ -118,6 +118,7 @@ class Cap(_OneObject):
             )
 
     def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+        self.asked = True
         if self.limit is None:
             raise Rehearsed
         with self._lock:

@@ -23,6 +23,7 @@ __all__ = [
     "inner_of",
     "register_inner",
     "tampered",
+    "watched",
 ]
 
 try:
@@ -173,17 +174,22 @@ def tampered(step: Any) -> str | None:
     own = [name for name in vars(step) if callable(getattr(type(step), name, None))]
     if own:
         return f"has {', '.join(map(repr, own))} replaced on the instance: make a new one"
+    return watched(step)
+
+
+def watched(step: Any) -> str | None:
+    """Return which callbacks of an estimator see the data while it is fitted."""
     seeing = [
         type(callback).__name__
         for callback in vars(step).get("_skl_callbacks", ())
         if type(callback) not in _BLIND_CALLBACKS
     ]
-    if seeing:
-        return (
-            f"has callbacks that see the data ({', '.join(seeing)}): remove them with "
-            "set_callbacks(), scores on private data are not paid for"
-        )
-    return None
+    if not seeing:
+        return None
+    return (
+        f"has callbacks that see the data ({', '.join(seeing)}): remove them with set_callbacks(), "
+        "since scores on private data are not paid for"
+    )
 
 
 def holds_private(step: Any) -> bool:

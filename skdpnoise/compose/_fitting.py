@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._caps import Rehearsed
@@ -23,11 +24,19 @@ from skdpnoise.ledger import LedgerWarning, PrivacyReport
 
 __all__ = ["fit_steps", "only_our_warnings", "rehearse", "settled"]
 
-_OURS = (PrivacyWarning, LedgerWarning)
+_SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 _ENOUGH = 1000  # rows of a table that stands for the data
 
 
-def fit_steps(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]) -> Any:
+def fit_steps(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> Any:
     """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data.
 
     Parallel steps run in threads of this process, where the cap counts what they charge.
@@ -52,13 +61,21 @@ def fit_steps(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part
             raise
         kind = type(error).__name__
     raise ValueError(  # outside the handler, so that the quoting error is not attached to it
-        f"{blamed}, a step of DPPipeline, cannot take these data: {kind}. Its message may quote "
+        f"{blamed}, a step of {owner}, cannot take these data: {kind}. Its message may quote "
         "values of the data and is not shown: fit the step by itself to public data of the same "
         "form to see it."
     )
 
 
-def rehearse(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]) -> None:
+def rehearse(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> None:
     """Let every step check its parameters and the data, as far as it can without a draw.
 
     The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
@@ -72,19 +89,19 @@ def rehearse(pipeline: Any, X: Any, y: Any, groups: Any, parts: Collection[Part]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            fit_steps(pipeline, X, y, groups, parts)
+            fit_steps(pipeline, X, y, groups, parts, owner=owner)
         except _NoFurther:
             return
 
 
 @contextmanager
 def only_our_warnings() -> Iterator[None]:
-    """Let no warning out but ours: others may depend on private values."""
+    """Let no warning out but ours, and of shapes: others may depend on private values."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
     for warning in caught:
-        if issubclass(warning.category, _OURS):
+        if issubclass(warning.category, _SHOWN):
             warnings.warn(warning.message, stacklevel=4)
 
 
@@ -139,6 +156,10 @@ class _StandIn(TransformerMixin, BaseEstimator):
             except Exception:
                 raise _NoFurther from None
         return self.fitted_.transform(X)
+
+    def predict(self, X: Any) -> Any:
+        """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
+        raise _NoFurther
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what `transform` gives."""

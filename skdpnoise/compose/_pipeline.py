@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length, chec
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
-from skdpnoise.compose._compositions import register_inner
+from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
@@ -33,6 +33,11 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPPipeline"]
 
 
+def _offers(name: str) -> Callable[[Any], bool]:
+    """Return whether scikit-learn's pipeline of the same steps would have a method."""
+    return lambda pipeline: hasattr(pipeline._ordinary(), name)
+
+
 def _handed_on(name: str) -> Any:
     """Return a method of Pipeline that the fitted steps run, where they offer it."""
     method: Callable[..., Any] = getattr(Pipeline, name)
@@ -42,7 +47,7 @@ def _handed_on(name: str) -> Any:
         check_is_fitted(self)
         return getattr(self._ordinary(), name)(*args, **kwargs)
 
-    return available_if(lambda self: hasattr(self._ordinary(), name))(run)
+    return available_if(_offers(name))(run)
 
 
 @register_private
@@ -249,7 +254,7 @@ class DPPipeline(Pipeline):
         cap = Cap(budget, self.adjacency)
         try:
             with only_our_warnings():
-                model = fit_steps(priced(cap), X, y, groups, parts)
+                model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
@@ -263,6 +268,7 @@ class DPPipeline(Pipeline):
         self.privacy_ = report
         return self
 
+    @available_if(_offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and transform the same data.
 
@@ -277,6 +283,7 @@ class DPPipeline(Pipeline):
         """
         return self.fit(X, y, groups, **unpaid).transform(X)
 
+    @available_if(_offers("fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and predict for the same data.
 
@@ -390,11 +397,20 @@ class DPPipeline(Pipeline):
                 f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
                 "what it can change, and no sensitivity with weights is proven yet."
             )
+        complaint = watched(self)
+        if complaint is not None:
+            raise ValueError(f"DPPipeline {complaint}.")
         if groups is None and self.rows_per_group != 1:
             raise ValueError(
                 "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
                 f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
             )
+
+    def _shown(self, model: Any) -> Any:
+        """Hand over progress bars, unless they come from a composition around this one."""
+        if not hasattr(self, "_parent_callback_ctx") and hasattr(self, "_skl_callbacks"):
+            model.set_callbacks(*self._skl_callbacks)
+        return model
 
     def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
         """Hand the number of rows to the private steps, unless they ask for another."""

@@ -15,8 +15,9 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from types import CodeType, FrameType
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from sklearn import model_selection
@@ -59,33 +60,37 @@ _OURS = ("sklearn.", "joblib.", "skdpnoise.")  # whose lines a warning does not 
 _told: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what was said about an object
 
 
-class _Level(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class _Level:
     """A call on the stack: how far out it is, and what it was called with first."""
 
     depth: int
-    subject: Any
+    subject: Any = field(compare=False)
 
 
 def warn_of_company(estimator: Any) -> None:
     """Warn, once for each of them, of an ordinary search or an unpaid composition around a fit."""
     searches, compositions = _around(estimator)
-    if searches:
-        _warn_of_scores(estimator, searches[-1])
+    if not searches and not compositions:
+        return
+    outermost = max(searches + compositions)
+    if outermost in searches:  # else it is a part of what the composition does
+        _warn_of_scores(estimator, outermost)
     if compositions:
-        _warn_of_steps(estimator, compositions[-1], (searches or compositions)[-1])
+        _warn_of_steps(estimator, compositions[-1], outermost)
 
 
 def warn_if_cloned_to_be_scored(estimator: Any) -> None:
     """Warn, once, where an ordinary search makes a copy: its fits may run in other processes."""
-    searches, _ = _around(estimator)
-    if searches:
+    searches, compositions = _around(estimator)
+    if searches and max(searches + compositions) in searches:
         _warn_of_scores(estimator, searches[-1])
 
 
 def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
     """Return the searches and the compositions that are running around a fit, outwards.
 
-    None if another private estimator is among them, which answers for all that it runs.
+    None are returned if another private estimator is among them: it answers for all that it runs.
     """
     searches: list[_Level] = []
     compositions: list[_Level] = []
@@ -146,7 +151,7 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
             f"reads. {listed}. The guarantee of {name} does not cover that. DPPipeline refuses "
             "such steps before anything is fitted, and takes your word for one in 'public'."
         )
-        _warn(text, outermost.subject, listed, max(composition.depth, outermost.depth))
+        _warn(text, outermost.subject, listed, outermost.depth)
 
 
 def _warn(text: str, subject: Any, said: str, depth: int) -> None:

@@ -16,10 +16,11 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
-from skdpnoise.compose._shares import pure_noise
+from skdpnoise.compose._register import is_private
+from skdpnoise.compose._shares import check_shareable, pure_noise
 from skdpnoise.model_selection._delegation import Delegation
 
-__all__ = ["Candidate", "sealed_candidates"]
+__all__ = ["Candidate", "private_estimators", "public_labels", "sealed_candidates"]
 
 _SET_BY_SEARCH = frozenset(
     {"epsilon", "delta", "adjacency", "ledger", "rows_per_group", "random_state", "classes"}
@@ -45,11 +46,14 @@ class Candidate:
         Unfitted, with these parameters. It is cloned for each fit.
     parts : tuple of Part
         Its leaves: private, public, or declared public by the user.
+    pure : bool
+        Whether the noise of the private parts calls for a pure budget.
     """
 
     parameters: dict[str, Any]
     estimator: Any
     parts: tuple[Part, ...]
+    pure: bool
 
     @property
     def private(self) -> list[Part]:
@@ -60,11 +64,6 @@ class Candidate:
     def declared(self) -> list[str]:
         """Labels of the parts that the user vouches for."""
         return [part.label for part in self.parts if part.kind == "declared"]
-
-    @property
-    def pure(self) -> bool:
-        """Whether the noise of the private parts calls for a pure budget."""
-        return pure_noise(self.estimator)
 
 
 def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[Candidate, ...]:
@@ -93,7 +92,7 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
         fixed = clone(dict(parameters), safe=False)
         estimator = clone(search.estimator).set_params(**clone(fixed, safe=False))
         parts = _parts(owner, estimator, search.public)
-        candidate = Candidate(fixed, estimator, parts)
+        candidate = Candidate(fixed, estimator, parts, pure_noise(estimator))
         _check_private_parts(owner, candidate, search.adjacency)
         _check_objects(owner, candidate)
         candidates.append(candidate)
@@ -156,12 +155,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
 
 def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> None:
     """Refuse a candidate without a private part, or one with settings that the search makes."""
-    if not candidate.private:
-        raise TypeError(
-            f"The 'estimator' parameter of {owner} must be a private estimator, or a pipeline with "
-            f"private steps. Got {type(candidate.estimator).__name__}, which does not spend "
-            "privacy."
-        )
+    check_shareable(owner, "estimator", candidate.parts, adjacency)
     labels = [part.label for part in candidate.private]
     taken = {f"{label}__{name}" if label else name for label in labels for name in _SET_BY_SEARCH}
     clash = sorted(taken & set(candidate.parameters))
@@ -173,22 +167,16 @@ def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> No
         )
     for part in candidate.private:
         where = _named(part.label, part.estimator)
-        given = part.estimator.get_params(deep=False)
-        if given["ledger"] is not None:
-            raise ValueError(
-                f"The 'estimator' parameter of {owner} must leave 'ledger' at None in all its "
-                f"steps and candidates: the search is charged as a whole. Give the ledger to "
-                f"{owner}. Got one in {where}."
-            )
-        if given["adjacency"] != adjacency:
+        given = part.estimator
+        if given.adjacency != adjacency:
             raise ValueError(
                 f"The 'adjacency' parameter of {owner} must be that of its estimator, of all steps "
-                f"and candidates. Got {adjacency!r}, and {given['adjacency']!r} in {where}."
+                f"and candidates. Got {adjacency!r}, and {given.adjacency!r} in {where}."
             )
-        if given.get("rows_per_group", 1) != 1:
+        if getattr(given, "rows_per_group", 1) != 1:
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must leave 'rows_per_group' at 1 in all its "
-                f"steps and candidates. Got {given['rows_per_group']!r} in {where}: give it to "
+                f"steps and candidates. Got {given.rows_per_group!r} in {where}: give it to "
                 f"{owner}, with groups= in fit."
             )
     for part in candidate.parts:
@@ -216,10 +204,10 @@ def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
 def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
     """Return the public labels that private parts of the candidates give; None if none does."""
     given = [
-        np.unique(np.asarray(part.estimator.get_params(deep=False)["classes"]))
+        np.unique(np.asarray(one.classes))
         for candidate in candidates
-        for part in candidate.private
-        if part.estimator.get_params(deep=False).get("classes") is not None
+        for _, one in private_estimators(candidate.estimator)
+        if getattr(one, "classes", None) is not None
     ]
     if any(not np.array_equal(labels, given[0]) for labels in given[1:]):
         raise ValueError(
@@ -235,6 +223,11 @@ def _estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
     for name, value in estimator.get_params(deep=True).items():
         if hasattr(value, "get_params") and not isinstance(value, type):
             yield name, value
+
+
+def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all private estimators that one holds, also those inside of others."""
+    yield from ((name, one) for name, one in _estimators(estimator) if is_private(one))
 
 
 def _led_to(name: str, estimator: Any) -> bool:

@@ -1,13 +1,12 @@
 """A rehearsal: whatever can fail of a search fails before it is charged.
 
-Every candidate is fitted twice where nothing is spent. To the records, up to its first charge: that
-checks the data as the first private step will see them, and plans its noise. And as a whole, with a
-score, to a **stand-in**: made-up numbers in columns of the same names and types. That checks the
-steps behind the first private one, which see no data before the charge.
+Every candidate is fitted where nothing is spent. Alone, it checks its parameters and the records,
+and plans its noise, up to its first charge. In a composition each private step does so, and what
+comes after it gets what the step would return had it seen noise. An error of a private step has no
+value in it, by contract; the message of any other is not shown.
 
-What an error may say: that of a private step has no values in it, by contract. That of any other
-step may quote one; it is shown only where the stand-in, which has no private values, gives the same
-message.
+So is what follows the fits: the units of the target are bought from made-up numbers, and the choice
+is made by made-up losses, with the budgets and the sizes of the search.
 """
 
 from __future__ import annotations
@@ -18,19 +17,14 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skdpnoise.compose import Part
-from skdpnoise.compose._parts import private_parts
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
-from skdpnoise.model_selection._runs import Parts, Problem, Target, in_this_process, silent
-from skdpnoise.model_selection._stand_in import VALUES, stand_in
+from skdpnoise.model_selection._runs import Problem, Target, silent
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
 from skdpnoise.privacy import LossBudget
 from skdpnoise.sampling import SeededWords
 
 __all__ = ["rehearse"]
-
-_FEW = 512  # rows of a stand-in that is as good as one of all rows, where it raises nothing
 
 
 def rehearse(
@@ -57,14 +51,12 @@ def rehearse(
     """
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
     problem = replace(problem, words=SeededWords(0))
-    fits = problem.candidates
+    candidates = problem.candidates
     if isinstance(strategy, OneRelease):
-        path = strategy.release.estimator
-        parts = (*private_parts(path), *problem.candidates[0].parts)
-        fits = (Candidate({}, path, parts),)
+        candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
     with silent():
         _try_choice(problem, strategy, known)
-        tasks = (delayed(_failure)(owner, problem, fit, strategy.fit_budget) for fit in fits)
+        tasks = (delayed(_failure)(owner, problem, one, strategy.fit_budget) for one in candidates)
         failures = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
     for failure in failures:
         if failure is not None:
@@ -76,21 +68,17 @@ def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> N
     size = problem.parts.reference.size
     if size:
         options: Any = (strategy.part_budget, problem.adjacency, problem.words)
-        release_units(np.resize(VALUES, size), known, problem.scoring, *options)
-    losses = np.zeros((len(problem.candidates), _FEW), dtype=np.int64)
-    strategy.choose(problem, losses, Target())
+        release_units(np.linspace(-1.0, 1.0, size), known, problem.scoring, *options)
+    shape = (len(problem.candidates), problem.parts.validation.size)
+    strategy.choose(problem, np.zeros(shape, dtype=np.int64), Target())
 
 
 def _failure(
     owner: str, problem: Problem, candidate: Candidate, budget: LossBudget
 ) -> Exception | None:
-    """Return the error of a candidate that cannot be fitted, fit to be seen."""
-    parts = problem.parts
-    rows = np.union1d(parts.train, np.union1d(parts.validation, parts.reference))
-    whole = len(candidate.parts) > 1
-    staged = _staged_failure(problem, candidate, budget) if whole else None
+    """Return the error of a candidate that cannot be fitted."""
     try:
-        if not problem.rehearsed(problem.priced(candidate.estimator, budget), rows):
+        if not problem.rehearsed(owner, candidate, budget):
             return ValueError(
                 f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
                 f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."
@@ -98,60 +86,6 @@ def _failure(
     except MemoryError:
         raise
     except Exception as error:
-        same = staged is not None and (type(staged), str(staged)) == (type(error), str(error))
-        if same or _is_private(error, candidate.private):
-            return _alone(error)
-        return _refusal(owner, candidate, error)
-    return staged
-
-
-def _staged_failure(problem: Problem, candidate: Candidate, budget: LossBudget) -> Exception | None:
-    """Return the error of a whole fit and its score on a stand-in; None if there is none."""
-    if candidate.declared:
-        return None  # nobody knows what these steps expect
-    sizes = sorted({min(_FEW, problem.parts.train.size), problem.parts.train.size})
-    failure: Exception | None = None
-    for n_rows in sizes:
-        made = stand_in(problem.X, n_rows)
-        if made is None:
-            return None
-        rows = np.arange(n_rows)
-        y = np.resize(VALUES if problem.classes is None else problem.classes, n_rows)
-        staged = replace(problem, X=made.X, y=y, parts=Parts(rows, rows, rows[:0]))
-        try:
-            model = staged.fitted(staged.priced(candidate.estimator, budget))
-            with silent(), in_this_process():
-                problem.scoring.exact(model, made.X, y, Target().units)
-            return None
-        except MemoryError:
-            raise
-        except Exception as error:
-            private = _is_private(error, candidate.private)
-            failure = _alone(error) if private or made.numeric else None
-    return failure
-
-
-def _is_private(error: BaseException, private: list[Part]) -> bool:
-    """Return whether an error was raised within a private step."""
-    kinds = {type(part.estimator) for part in private}
-    trace = error.__traceback__
-    while trace is not None:
-        if type(trace.tb_frame.f_locals.get("self")) in kinds:
-            return True
-        trace = trace.tb_next
-    return False
-
-
-def _alone(error: Exception) -> Exception:
-    """Return an error without what it was raised in the handling of."""
-    error.__cause__ = error.__context__ = None
-    return error
-
-
-def _refusal(owner: str, candidate: Candidate, error: Exception) -> Exception:
-    given = f" with {candidate.parameters}" if candidate.parameters else ""
-    return ValueError(
-        f"{owner} cannot fit its estimator{given} to these data: a step that is not private raised "
-        f"{type(error).__name__}. What it said is not shown, since it may quote a value. Nothing "
-        "was charged. Check the types of the columns, and what each step expects."
-    )
+        error.__cause__ = error.__context__ = None
+        return error
+    return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose._fitting import rehearse
 from skdpnoise.compose._parts import private_parts
+from skdpnoise.compose._register import is_private
 from skdpnoise.compose._shares import with_budget
-from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms import calibrate, private_count
-from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords
@@ -38,7 +39,6 @@ __all__ = [
     "noisy_count",
     "noisy_mean",
     "score_noise",
-    "settled",
     "silent",
 ]
 
@@ -157,8 +157,11 @@ class Problem:
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        options: dict[str, Any] = {"words": self.words, "classes": self.classes}
-        return Priced(with_budget(estimator, budget, self.delta, ledger=None, **options), budget)
+        copy = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        for _, one in private_estimators(copy):
+            if self.classes is not None and getattr(one, "classes", self.classes) is None:
+                one.set_params(classes=self.classes)
+        return Priced(copy, budget)
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
@@ -179,16 +182,18 @@ class Problem:
         give_ledger(model, no_ledger)
         return model
 
-    def rehearsed(self, priced: Priced, rows: NDArray[np.intp]) -> bool:
-        """Fit up to the first charge, with nothing drawn; return whether there was one."""
-        model = priced.estimator
-        give_ledger(model, Cap(None, self.adjacency).part)
-        try:
-            with silent(), in_this_process():
-                model.fit(_safe_indexing(self.X, rows), self.y[rows])
-        except Rehearsed:
-            return True
-        return False
+    def rehearsed(self, owner: str, candidate: Candidate, budget: LossBudget) -> bool:
+        """Fit to all records, with nothing drawn; return whether there was a charge."""
+        rows = np.union1d(self.parts.train, np.union1d(self.parts.validation, self.parts.reference))
+        model, cap = self.priced(candidate.estimator, budget).estimator, Cap(None, self.adjacency)
+        give_ledger(model, cap.part)
+        X, y = _safe_indexing(self.X, rows), self.y[rows]
+        with silent(), in_this_process(), suppress(Rehearsed):
+            if is_private(model):
+                model.fit(X, y)
+            else:
+                rehearse(model, X, y, None, candidate.parts, owner=owner)
+        return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
@@ -236,18 +241,6 @@ def settle(cap: Cap, model: Any) -> None:
         cap.settle([(part.label, getattr(part.estimator, "privacy_", None)) for part in found])
     except UnsettledError:
         raise SearchStopped(UNSETTLED) from None
-
-
-def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
-    """Return the winner with the guarantee of the search, which is what holds for it.
-
-    What its own fit cost says too little: that it was chosen tells something as well. To fit it
-    again, or a clone of it, costs what its own `epsilon` says, and charges the search's ledger.
-    """
-    give_ledger(model, lambda label: ledger)
-    for part in private_parts(model, fitted=True):
-        part.estimator.privacy_ = report
-    return model
 
 
 def score_noise(budget: LossBudget, adjacency: str) -> Any:

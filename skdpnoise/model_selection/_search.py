@@ -22,6 +22,7 @@ from skdpnoise.compose._advice import (
     advise_on_public_number,
     bought_number,
 )
+from skdpnoise.compose._fitting import settled
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.mechanisms.groups import group_codes, sample_rows
@@ -44,7 +45,6 @@ from skdpnoise.model_selection._runs import (
     Problem,
     SearchStopped,
     Target,
-    settled,
     silent,
 )
 from skdpnoise.model_selection._scoring import SCORINGS, Scoring, choose_scoring
