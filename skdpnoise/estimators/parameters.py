@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 __all__ = [
     "as_bounds",
@@ -37,7 +38,7 @@ def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
     for name, value in estimator.get_params(deep=False).items():
         _check_number(estimator, name, value)  # first: intervals cannot hold every kind of number
-    estimator._validate_params()
+    BaseEstimator._validate_params(estimator)
     if getattr(estimator, "n_jobs", None) is not None:
         _check_threads(estimator)
     if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:

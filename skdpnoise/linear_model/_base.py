@@ -117,7 +117,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
         features, model, center, scale = self._standardised
-        return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
+        with np.errstate(all="ignore"):  # of rows far from those of the fit
+            return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
 
     def _store(self, model: dict[str, Any], report: PrivacyReport) -> None:
         """Set the fitted attributes, all at once."""

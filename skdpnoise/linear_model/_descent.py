@@ -22,9 +22,13 @@ from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
+<<<<<<< HEAD
 __all__ = ["RESIDUAL_REACH", "DescentPlan", "check_plan", "plan_descent", "run_descent"]
 
 RESIDUAL_REACH = 4.0  # scales that residuals are clipped to
+=======
+__all__ = ["DescentPlan", "check_plan", "error_weights", "plan_descent", "run_descent"]
+>>>>>>> rails
 
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
@@ -128,7 +132,7 @@ def plan_descent(
     n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)
     clip = auto.clip if estimator.clip == "auto" else float(estimator.clip)
     growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
-    weights = np.tile(_error_weights(estimator, loss, used.size)[coordinates], n_outputs)
+    weights = np.tile(error_weights(estimator, loss, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         if n_passes * np.log(growth) > _LARGEST_GROWTH:
             raise ValueError(
@@ -164,7 +168,8 @@ def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budge
     plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
 
 
-def _error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+    """Return the weight of every feature's error, and of the intercept's."""
     weights = estimator.error_weights
     if isinstance(weights, str):
         # Standardised columns and the intercept share one curvature.
