@@ -22,13 +22,16 @@ from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
-<<<<<<< HEAD
-__all__ = ["RESIDUAL_REACH", "DescentPlan", "check_plan", "plan_descent", "run_descent"]
+__all__ = [
+    "RESIDUAL_REACH",
+    "DescentPlan",
+    "check_plan",
+    "error_weights",
+    "plan_descent",
+    "run_descent",
+]
 
 RESIDUAL_REACH = 4.0  # scales that residuals are clipped to
-=======
-__all__ = ["DescentPlan", "check_plan", "error_weights", "plan_descent", "run_descent"]
->>>>>>> rails
 
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
