@@ -145,8 +145,8 @@ def split_budget(
 
     If the guarantee is for groups of so many rows, the budget is what one row may cost.
 
-    A target without bounds is searched for first, by what a search needs; one with bounds
-    gets as much for its scaling as several features.
+    A target without bounds is searched for first, by what a search needs; one with bounds gets as
+    much for its scaling as several features.
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
@@ -155,7 +155,7 @@ def split_budget(
     target_need, n_open = 0.0, _count_open(feature_bounds)
     first = "classes"
     if target_bounds is not None:
-        target_need = _need(target_bounds) * float(np.sqrt(n_features))
+        target_need = float(np.sqrt(n_features))
         first = "search" if _count_open(target_bounds) else "scaling"
         n_open += _count_open(target_bounds)
     return Budget(

@@ -121,8 +121,12 @@ def class_share(strength: float, order: float) -> float:
 
 
 def residual_share(strength: float, order: float) -> float:
-    """Share of the model's budget for the mean of its residuals; parameters as in `class_share`."""
-    return float(min(0.15, max(0.01, (60.0 / strength) ** order)))
+    """Share of the model's budget for the mean of its residuals; 0 where that would cost much.
+
+    Parameters as in :func:`class_share`; the strength is that of the model's budget.
+    """
+    needed = (60.0 / strength) ** order
+    return 0.0 if needed > 0.12 / order else float(max(0.01, needed))
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

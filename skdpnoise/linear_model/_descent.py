@@ -119,15 +119,18 @@ def plan_descent(
     n_coordinates = coordinates.size * n_outputs
     # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
     order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
-    adjacency, left, residuals = estimator.adjacency, budget.model, None
+    adjacency, left = estimator.adjacency, budget.model
+    residuals, part = None, 0.0
     if loss == "squared" and estimator.fit_intercept:
         strength = count_strength(budget.noise, left, n_samples)
-        part = residual_share(strength, order)
+        # Without features the mean is all there is.
+        part = residual_share(strength, order) if used.any() else 1.0
+    if part:
         sums = clipped_sum(-RESIDUAL_REACH, RESIDUAL_REACH, adjacency)
         residuals = calibrate(budget.noise, sums, left.share(part))
-        left = left.share(1.0 - part)
-    if n_coordinates == 0:
+    if n_coordinates == 0 or part == 1.0:
         return DescentPlan(None, coordinates, used.size, 1, 1.0, 1.0, n_samples, residuals)
+    left = left.share(1.0 - part)
     ones = np.ones(n_coordinates)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples

@@ -3,10 +3,13 @@ r"""What becomes of the iterates of a descent: drawn in by as much as they are n
 *Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
 from noise alone, and the model becomes
 
-.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{2 N}{E}\Bigr)
+.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
+              c = 1.5 + 2 \sqrt{2/d}
 
-with w_0 the constant model (James and Stein, with the factor 2 since noise in directions that the
-features hardly have adds up over passes). This is post-processing.
+with w_0 the constant model and d the number of slopes: the positive-part estimator of James and
+Stein, with a larger factor. E varies by :math:`\sqrt{2/d}` of N around N if there is nothing but
+noise, and noise in directions that the features hardly have adds up over passes. This is
+post-processing.
 
 *Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
 sum of the residuals, clipped to ±4 scales: it moves by at most 8 if a record is replaced, and by
@@ -23,7 +26,6 @@ from skdpnoise.sampling import RandomWords
 
 __all__ = ["centred", "drawn_in"]
 
-_INFLATION = 2.0  # of the noise of slopes, beyond that of their last passes
 _SHIFT = 0.3  # typical mean residual, in scales
 
 
@@ -32,10 +34,12 @@ def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.nd
     anchor = np.zeros(path.shape[1:])
     anchor[:, -1] = constant
     slopes = path[-plan.n_averaged :, :, :-1].mean(axis=0)
-    energy, noise = float((slopes**2).sum()), _INFLATION * plan.slope_noise()
+    energy, noise = float((slopes**2).sum()), plan.slope_noise()
     if noise == 0.0:
         return path  # without features there is nothing but the constant
-    keep = max(0.0, 1.0 - noise / energy) if energy > 0.0 else 0.0
+    n_slopes = np.count_nonzero(plan.coordinates < plan.n_features) * len(slopes)
+    factor = 1.5 + 2.0 * np.sqrt(2.0 / n_slopes)
+    keep = max(0.0, 1.0 - factor * noise / energy) if energy > 0.0 else 0.0
     drawn: np.ndarray = anchor + keep * (path - anchor)
     return drawn
 

@@ -23,8 +23,9 @@ LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
 # moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
 FARTHEST = 20.0
-# A target within bounds is hidden if the noise of its mean is more than this part of its scale.
-_HIDDEN = 0.7
+# A target within bounds is hidden if the noise of its mean is more than this part of its scale;
+# bounds that are wide, in units of ±3 scales, make the noise of the model as large.
+_HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
@@ -144,7 +145,8 @@ def standardise_target(
         half = 0.5 * (bounds[1] - bounds[0])
         one_sum = clipped_sum(-half, half, account.guarantee.adjacency)
         noise = calibrate(budget.noise, one_sum, budget.target.share(0.5)).standard_deviation
-        if noise[0] / n_samples <= _HIDDEN * standard.scale[0]:
+        hidden = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
+        if noise[0] / n_samples <= hidden * standard.scale[0]:
             return standard, budget
         budget = budget.with_search(n_samples)
     found = search_location(
@@ -158,10 +160,12 @@ def standardise_target(
         charge=lambda label, mechanism: account.charge(f"target: {label}", mechanism),
     )
     _warn_of_constant(estimator, found)
-    center, scale = np.array([found.location]), np.array([found.scale])
-    widest = np.maximum(bounds[1] - center, center - bounds[0])
-    wide = np.where(np.isfinite(widest), np.maximum(LIMIT * scale, widest), LIMIT * scale)
-    standard = Standardisation(center, scale, np.array([found.found]), wide / scale)
+    standard = Standardisation(
+        np.array([found.location]),
+        np.array([found.scale]),
+        np.array([found.found]),
+        np.array([LIMIT]),
+    )
     return (standard if estimator.fit_intercept else standard.through_origin()), budget
 
 
