@@ -208,6 +208,7 @@ class DPPipeline(FittedSteps):
         # check
         warn_of_company(self)
         self._refuse(unpaid, groups)
+        self._check_numbers()
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
@@ -299,9 +300,20 @@ class DPPipeline(FittedSteps):
         copy.ledger = self.ledger
         return copy
 
+    def _check_numbers(self) -> None:
+        """Refuse numbers that are no plain ones: fractions, decimals, truth values."""
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if type(value) is bool or not isinstance(value, int | float | np.integer | np.floating):
+                raise TypeError(
+                    f"The {name!r} parameter of DPPipeline must be an int or a float. Got "
+                    f"{value!r} of type {type(value).__name__} instead: pass float(...) of it."
+                )
+
     def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
-        if unpaid:
-            names = ", ".join(map(repr, unpaid))
+        given = [name for name, value in unpaid.items() if value is not None]
+        if given:
+            names = ", ".join(map(repr, given))
             raise TypeError(
                 f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
                 "what it can change, and no sensitivity with weights is proven yet."
@@ -353,6 +365,11 @@ register_inner(DPPipeline, _inside)
 
 
 def _check_data(X: Any, y: Any) -> None:
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            "DPPipeline does not support masked arrays: data would be read without their mask. "
+            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
     if issparse(X):
         raise TypeError(
             "Sparse data were passed to DPPipeline, but dense data are required: private steps "
