@@ -11,7 +11,7 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
@@ -127,7 +127,7 @@ class _NoFurther(Exception):
     """Raised where a rehearsal cannot go on without a draw."""
 
 
-class _StandIn(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+class _StandIn(BaseEstimator):
     """Stands in a rehearsal where a private step will be."""
 
     def __init__(self, step: Any, label: str, grouped: bool) -> None:
@@ -147,6 +147,10 @@ class _StandIn(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         with suppress(Rehearsed):  # which a step does not raise that has nothing to release
             self.fitted_ = self.step.fit(X, y, **grouped)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
 
     @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
