@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms._promises import check_type
 from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
@@ -160,6 +161,7 @@ def private_norm_quantile(
     adjacency: Adjacency | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Callable[[str, Any], None] | None = None,
+    ledger: LedgerLike | None = None,
 ) -> float:
     r"""Choose a radius that about a share `level` of the rows do not exceed.
 
@@ -209,6 +211,9 @@ def private_norm_quantile(
         None is the operating system's cryptographic source.
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each choice.
+    ledger : PrivacyLedger or None, default=None
+        Charged for both choices together, before the first, after all checks: None charges nobody,
+        and the caller does the accounting.
 
     Returns
     -------
@@ -250,11 +255,17 @@ def private_norm_quantile(
                 "the number of records is then private. Release a noisy count and pass it."
             )
         n_samples = values.size
+    else:
+        n_samples = check_real(owner, "n_samples", n_samples)
+    check_ledger(owner, ledger)
     words = random_words(random_state)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     within = _Counts(values.astype(np.float64, copy=False), high)
+    name = NormQuantileMechanism.within(budget).noise
+    secure = words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
