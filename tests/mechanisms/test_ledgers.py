@@ -29,12 +29,16 @@ X = np.random.default_rng(0).uniform(0.0, 1.0, size=(400, 2))
 COLUMN = X[:, 0].copy()
 NAMES = ["a", "b"]
 
+LAPLACE = {"noise": "iid_laplace"}  # "auto" compares all families, which takes a while
+
 CALLS = {
-    "private_count": lambda g, **k: private_count(COLUMN > 0.5, g, **k),
-    "private_sum": lambda g, **k: private_sum(X, 0.0, 1.0, g, **k),
-    "private_mean": lambda g, **k: private_mean(X, 0.0, 1.0, g, **k),
-    "private_histogram": lambda g, **k: private_histogram(["a", "b"] * 9, g, categories=NAMES, **k),
-    "noisy_histogram": lambda g, **k: noisy_histogram([5, 9], g, **k),
+    "private_count": lambda g, **k: private_count(COLUMN > 0.5, g, **LAPLACE, **k),
+    "private_sum": lambda g, **k: private_sum(X, 0.0, 1.0, g, **LAPLACE, **k),
+    "private_mean": lambda g, **k: private_mean(X, 0.0, 1.0, g, **LAPLACE, **k),
+    "private_histogram": lambda g, **k: private_histogram(
+        ["a", "b"] * 9, g, categories=NAMES, **LAPLACE, **k
+    ),
+    "noisy_histogram": lambda g, **k: noisy_histogram([5, 9], g, **LAPLACE, **k),
     "private_moments": lambda g, **k: private_moments(X, g, **k),
     "private_quantiles": lambda g, **k: private_quantiles(X, [0.5], g, **k),
     "private_location_scale": lambda g, **k: private_location_scale(X, g, **k),
