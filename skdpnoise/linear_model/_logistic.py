@@ -16,7 +16,7 @@ from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.linear_model._scaling import release_log_odds, standardise
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLogisticCD"]
@@ -236,6 +236,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             words = random_words(self.random_state)
             X, y, *outputs = rows.keep(words, X, y, *outputs)
             n_samples, budget = count_records(len(y), budget, account, words)
+            constant = release_log_odds(outputs, budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
             # calibrate, charge, draw
             plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
@@ -243,9 +244,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             noise = plan.draw(words)
             # solve, store
             labels = {"classes_": classes}
-            model = self._solve(
-                "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
-            )
+            data = (X, outputs, features, plan, noise, words, y)
+            model = self._solve("logistic", *data, constant=constant, extra=labels)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
