@@ -15,10 +15,10 @@ from skdpnoise.compose._register import is_private, rule_of
 
 __all__ = [
     "INSIDE",
+    "SPARSE",
     "Children",
     "Inside",
     "below",
-    "held_by",
     "holds_private",
     "inner_of",
     "register_inner",
@@ -34,6 +34,10 @@ except ImportError:  # scikit-learn below 1.9 has no callbacks
     _BLIND_CALLBACKS = ()
 
 
+SPARSE = (
+    "must have sparse_threshold=0: else whether its output is sparse depends on how many values "
+    "are zero"
+)
 Children = tuple[tuple[str, Any], ...]
 
 
@@ -43,6 +47,7 @@ class Inside:
 
     children: Children
     complaint: str | None = None
+    only_dense: bool = False  # every step must be known to have dense output
 
 
 def _pipeline(pipeline: Pipeline, fitted: bool) -> Inside:
@@ -76,11 +81,8 @@ def _columns(columns: ColumnTransformer, fitted: bool) -> Inside:
     elif callable(columns.verbose_feature_names_out):
         complaint = "must have verbose_feature_names_out=True or False, not a function"
     elif columns.sparse_threshold != 0 and any(_may_be_sparse(child) for _, child in children):
-        complaint = (
-            "must have sparse_threshold=0: else whether its output is sparse depends on how many "
-            "values are zero"
-        )
-    return Inside(tuple(children), complaint)
+        complaint = SPARSE
+    return Inside(tuple(children), complaint, columns.sparse_threshold != 0)
 
 
 def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
@@ -109,9 +111,9 @@ INSIDE: dict[type, Callable[[Any, bool], Inside]] = {
     ColumnTransformer: _columns,
     TransformedTargetRegressor: _target,
 }
-# Private classes that hold steps of their own, which they pay for as a whole: the steps, and those
-# for which a person vouches.
-_Inner = Callable[[Any], tuple[Children, Collection[str]]]
+# Private classes that hold steps of their own, which they pay for as a whole: the steps, fitted or
+# as a fit would use them, and the labels of those for which a person vouches.
+_Inner = Callable[[Any, bool], tuple[Children, Collection[str]]]
 _INNER: dict[type, _Inner] = {}
 
 
@@ -120,16 +122,10 @@ def register_inner(cls: type, inside: _Inner) -> None:
     _INNER[cls] = inside
 
 
-def inner_of(estimator: Any) -> tuple[Children, Collection[str]] | None:
+def inner_of(estimator: Any, *, fitted: bool = False) -> tuple[Children, Collection[str]]:
     """Return the steps that a private estimator holds, and the names that are vouched for."""
     inner = _INNER.get(type(estimator))
-    return None if inner is None else inner(estimator)
-
-
-def held_by(estimator: Any) -> tuple[Any, ...]:
-    """Return the steps that a private estimator holds."""
-    inner = inner_of(estimator)
-    return () if inner is None else tuple(child for _, child in inner[0])
+    return ((), ()) if inner is None else inner(estimator, fitted)
 
 
 def _named(
@@ -155,18 +151,14 @@ def _named(
 
 
 def _may_be_sparse(step: Any) -> bool:
-    """Return whether a step's output can be sparse where its input is not."""
-    if step is None or isinstance(step, str) or is_private(step):
-        return False
+    """Return whether the output of a known step can be sparse where its input is not."""
     rule = rule_of(step)
     if rule is not None:
         return rule.sparse(step)
-    if type(step) is ColumnTransformer and step.sparse_threshold == 0:
+    if type(step) not in INSIDE or (type(step) is ColumnTransformer and not step.sparse_threshold):
         return False
-    if type(step) in INSIDE:
-        # Also where a later step would make it dense: then sparse_threshold=0 costs nothing.
-        return any(_may_be_sparse(child) for _, child in INSIDE[type(step)](step, False).children)
-    return True
+    # Also where a later step would make it dense: then sparse_threshold=0 costs nothing.
+    return any(_may_be_sparse(child) for _, child in INSIDE[type(step)](step, False).children)
 
 
 def tampered(step: Any) -> str | None:
@@ -218,4 +210,4 @@ def _is_empty(where: Any) -> bool:
 
 def below(label: str, name: str) -> str:
     """Return the label of a step within a step."""
-    return f"{label}__{name}" if label else name
+    return "__".join(filter(None, (label, name)))

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from skdpnoise.compose._compositions import (
     INSIDE,
+    SPARSE,
     Children,
     below,
     holds_private,
@@ -200,7 +201,10 @@ class _Walk:
             self.parts.append(Part(label, step, "declared"))
         elif type(step) in INSIDE:
             inside = INSIDE[type(step)](step, self.fitted)
-            self._refuse(label, step, tampered(step) or inside.complaint)
+            complaint = tampered(step) or inside.complaint
+            if complaint is None and inside.only_dense and self._vouched_below(label):
+                complaint = SPARSE  # nobody knows what the output of such a step is
+            self._refuse(label, step, complaint)
             for name, child in inside.children:
                 self.visit(below(label, name), child, alone=alone)
         else:
@@ -226,12 +230,10 @@ class _Walk:
         self._refuse(label, step, tampered(step))
         if not alone:
             self.parts.append(Part(label, step, "private"))
-        inner = None if self.fitted else inner_of(step)
-        if inner is not None:
-            children, public = inner
-            self.vouch(label, children, public)
-            for name, child in children:
-                self.visit(below(label, name), child, alone=True)
+        children, public = inner_of(step, fitted=self.fitted)
+        self.vouch(label, children, public)
+        for name, child in children:
+            self.visit(below(label, name), child, alone=True)
 
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
@@ -239,6 +241,9 @@ class _Walk:
         self._refuse(label, step, complaint)
         if complaint is None:
             self.parts.append(Part(label, step, "public"))
+
+    def _vouched_below(self, label: str) -> bool:
+        return any(name.startswith(f"{label}__" if label else "") for name in self.vouched)
 
     def _refuse(self, label: str, step: Any, remedy: str | None) -> None:
         if remedy is not None and (label, type(step).__name__, remedy) not in self.refused:

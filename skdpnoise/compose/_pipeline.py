@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import wraps
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -11,14 +10,14 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
 from skdpnoise.compose._compositions import register_inner, watched
+from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
@@ -33,25 +32,8 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPPipeline"]
 
 
-def _offers(name: str) -> Callable[[Any], bool]:
-    """Return whether scikit-learn's pipeline of the same steps would have a method."""
-    return lambda pipeline: hasattr(pipeline._ordinary(), name)
-
-
-def _handed_on(name: str) -> Any:
-    """Return a method of Pipeline that the fitted steps run, where they offer it."""
-    method: Callable[..., Any] = getattr(Pipeline, name)
-
-    @wraps(method)
-    def run(self: DPPipeline, *args: Any, **kwargs: Any) -> Any:
-        check_is_fitted(self)
-        return getattr(self._ordinary(), name)(*args, **kwargs)
-
-    return available_if(_offers(name))(run)
-
-
 @register_private
-class DPPipeline(Pipeline):
+class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
     scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
@@ -154,8 +136,6 @@ class DPPipeline(Pipeline):
     the data unpaid, use DPStandardScaler. ...
     """
 
-    memory = None  # what Pipeline's own code looks for
-    transform_input = None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "steps": [list, tuple],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
@@ -168,7 +148,6 @@ class DPPipeline(Pipeline):
         "random_state": ["random_state", np.random.Generator],
         "verbose": ["boolean"],
     }
-    steps_: list[tuple[str, Any]]
     privacy_: PrivacyReport
 
     def __init__(
@@ -268,7 +247,7 @@ class DPPipeline(Pipeline):
         self.privacy_ = report
         return self
 
-    @available_if(_offers("fit_transform"))
+    @available_if(offers("fit_transform"))
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and transform the same data.
 
@@ -283,7 +262,7 @@ class DPPipeline(Pipeline):
         """
         return self.fit(X, y, groups, **unpaid).transform(X)
 
-    @available_if(_offers("fit_predict"))
+    @available_if(offers("fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Fit, and predict for the same data.
 
@@ -296,61 +275,6 @@ class DPPipeline(Pipeline):
         ndarray of shape (n_samples,)
         """
         return self.fit(X, y, groups, **unpaid).predict(X)
-
-    predict = _handed_on("predict")
-    predict_proba = _handed_on("predict_proba")
-    predict_log_proba = _handed_on("predict_log_proba")
-    decision_function = _handed_on("decision_function")
-    score_samples = _handed_on("score_samples")
-    score = _handed_on("score")
-    transform = _handed_on("transform")
-    inverse_transform = _handed_on("inverse_transform")
-    get_feature_names_out = _handed_on("get_feature_names_out")
-
-    def set_output(self, *, transform: str | None = None) -> DPPipeline:
-        """Set what transformers return, as in scikit-learn.
-
-        Parameters
-        ----------
-        transform : {"default", "pandas", "polars"} or None, default=None
-            None changes nothing.
-
-        Returns
-        -------
-        self : DPPipeline
-        """
-        for steps in (self.steps, getattr(self, "steps_", [])):
-            Pipeline(steps).set_output(transform=transform)
-        return self
-
-    @property
-    def named_steps(self) -> Bunch:
-        """Steps by name: fitted copies after a fit, else those of `steps`."""
-        return Bunch(**dict(self._current))
-
-    @property
-    def classes_(self) -> Any:
-        """Labels of the last step, for classifiers."""
-        return self._ordinary().classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features of the first step."""
-        return int(self._ordinary().n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> Any:
-        """Names of the features of the first step, where X has them."""
-        return self._ordinary().feature_names_in_
-
-    def get_metadata_routing(self) -> Any:
-        """Return what this estimator asks for itself; steps get groups from its fit.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        return BaseEstimator.get_metadata_routing(self)
 
     def __getitem__(self, ind: Any) -> Any:
         """Return a step, or a part of the pipeline, which shares its fitted steps and report."""
@@ -374,21 +298,6 @@ class DPPipeline(Pipeline):
         copy = BaseEstimator.__sklearn_clone__(self)
         copy.ledger = self.ledger
         return copy
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "steps_")
-
-    @property
-    def _current(self) -> list[tuple[str, Any]]:
-        return getattr(self, "steps_", self.steps)
-
-    @property
-    def _final_estimator(self) -> Any:
-        return self._ordinary()._final_estimator
-
-    def _ordinary(self) -> Pipeline:
-        """Return a pipeline of scikit-learn with the same steps, fitted if this is."""
-        return Pipeline(self._current)
 
     def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
         if unpaid:
@@ -431,7 +340,12 @@ class DPPipeline(Pipeline):
         return GaussianLoss(gdp_mu(self.epsilon, self.delta))
 
 
-def _inside(pipeline: DPPipeline) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _inside(
+    pipeline: DPPipeline, fitted: bool
+) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+    """Return the steps that a fit used, or would use, and the names that are vouched for."""
+    if fitted and hasattr(pipeline, "steps_"):
+        return tuple(pipeline.steps_), pipeline.privacy_.declared
     return tuple((name, step) for name, step in pipeline.steps), pipeline.public
 
 

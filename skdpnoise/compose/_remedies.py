@@ -58,9 +58,7 @@ def remedy_for(estimator: Any) -> str:
     if name in _COUNTERPART:
         return f"learns from the data unpaid, use {_COUNTERPART[name]}"
     if name == "FrozenEstimator":
-        return (
-            "holds a model whose training nobody can see: put a fitted private model in its place"
-        )
+        return "holds a model whose training cannot be seen from here: use a private model itself"
     if any(attribute in vars(estimator) for attribute in _HOLDS):
         return (
             "learns from the data itself, whatever it holds, and fits what it holds as often as it "

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skdpnoise.compose._caps import Cap
-from skdpnoise.compose._compositions import held_by
+from skdpnoise.compose._compositions import inner_of
 from skdpnoise.compose._parts import Part, private_parts
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
@@ -72,7 +72,8 @@ def pure_noise(estimator: Any) -> bool:
         family = noise.partition("_")[2]
         if own.get("delta") == 0.0 or noise in _PURE_FOR_MATRICES:
             return True
-        if family in noise_names(pure=True) or any(map(pure_noise, held_by(part.estimator))):
+        inner = [child for _, child in inner_of(part.estimator)[0]]
+        if family in noise_names(pure=True) or any(map(pure_noise, inner)):
             return True
     return False
 
@@ -134,7 +135,7 @@ def with_budget(
 
 def _divides(estimator: Any) -> bool:
     """Return whether a private estimator divides what it gets among steps with noise."""
-    return bool(held_by(estimator)) and "weights" in estimator.get_params(deep=False)
+    return bool(inner_of(estimator)[0]) and "weights" in estimator.get_params(deep=False)
 
 
 def _stated(mu: float, delta: float) -> float:

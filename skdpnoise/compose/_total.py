@@ -8,7 +8,8 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from skdpnoise.compose._parts import fitted_parts
+from skdpnoise.compose._compositions import below, inner_of
+from skdpnoise.compose._parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger.report import (
     DECLARED,
     SOURCE,
@@ -250,7 +251,8 @@ def total_guarantee(
             free.append(label)
         elif isinstance(report, PrivacyReport):
             found.append((label, report))
-            declared += [f"{label}__{name}" for name in report.declared]
+            declared += [below(part.label, name) for name in report.declared]
+            found += _fitted_again(part, report)
         else:
             unfitted.append(f"{label} ({type(part.estimator).__name__})")
     if unfitted:
@@ -284,7 +286,18 @@ def total_guarantee(
     if delta is None:
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)
     delta = check_real("total_guarantee", "delta", delta, high=1.0, low_closed=True)
-    return TotalReport(tuple(found), tuple(free), delta, tuple(declared))
+    return TotalReport(tuple(found), tuple(free), delta, tuple(dict.fromkeys(declared)))
+
+
+def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, PrivacyReport]]:
+    """Return the reports of steps that were fitted again since the whole was."""
+    found = []
+    for name, step in inner_of(whole.estimator, fitted=True)[0]:
+        for part in private_parts(step, fitted=True):
+            own = getattr(part.estimator, "privacy_", report)
+            if own != report:
+                found.append((below(below(whole.label, name), part.label), own))
+    return found
 
 
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:

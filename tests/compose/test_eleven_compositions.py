@@ -217,6 +217,23 @@ def test_compositions_that_pay_warn_of_nothing(told):
     assert len(total_guarantee(composition).steps) == 2
 
 
+def test_a_private_pipeline_answers_for_its_own_steps_and_not_for_what_is_before_it(told):
+    steps = [("known", StandardScaler()), ("model", _classifier())]
+    model = DPPipeline(steps, public=["known"]).fit(X, Y)
+    assert not [text for text in told() if "is fitted within" in text]
+    make_pipeline(StandardScaler(), model).fit(X, Y)
+    (text,) = (text for text in told() if "is fitted within" in text)
+    assert text.startswith("DPPipeline is fitted within Pipeline")
+    assert "'standardscaler' (StandardScaler)" in text
+    assert "'known'" not in text
+
+
+def test_a_warning_comes_again_if_other_steps_are_unpaid(told):
+    composition = make_pipeline(StandardScaler(), _classifier()).fit(X, Y)
+    composition.set_params(standardscaler=FunctionTransformer(scale)).fit(X, Y)
+    assert len([text for text in told() if "is fitted within" in text]) == 2
+
+
 # Ordinary searches and validations, without a ledger.
 
 
