@@ -5,7 +5,7 @@ Messages never show a value of the data.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar
@@ -43,7 +43,6 @@ class PrivateFitMixin:
     adjacency: Any
     rows_per_group: int
     ledger: Any
-    _validate_params: Callable[[], None]  # of scikit-learn's base class
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows_per_group": [Interval(Integral, 1, None, closed="left")],
         "ledger": [None, HasMethods("charge")],
@@ -56,6 +55,10 @@ class PrivateFitMixin:
         copy.ledger = self.ledger
         return copy
 
+    def _validate_params(self) -> None:
+        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
+        check_parameters(self)
+
     @contextmanager
     def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
         """Check the parameters; give the account of the fit: the one way into a private fit.
@@ -67,7 +70,7 @@ class PrivateFitMixin:
         """
         warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
-        check_parameters(self)
+        self._validate_params()
         if groups is None and self.rows_per_group != 1:
             raise ValueError(
                 f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "

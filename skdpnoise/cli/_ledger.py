@@ -17,6 +17,8 @@ from skdpnoise.sampling.words import SEEDED
 __all__ = ["FORMATS", "create", "export", "history", "show"]
 
 FORMATS = ("csv", "json")
+# What starts a formula in some spreadsheet; the last four are the wide forms of the first.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _COST = ("epsilon", "delta", "loss", "spent")
 _TABLE = ("number", "time", "label", "estimator", "mechanism", *_COST, "who")
 
@@ -45,7 +47,8 @@ def create(args: Namespace) -> None:
     adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
     print(
         f"{'created' if new else 'there already:'} {ledger.dataset!r}: epsilon={budget.epsilon:g}, "
-        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}"
+        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}, in "
+        f"{ledger.storage}"
     )
 
 
@@ -175,14 +178,19 @@ def _kind(out: Path | None, default: str) -> str:
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
-    """Return a table in which what is not a plain value is JSON."""
+    """Return a table in which what is not a plain value is JSON, and no text is a formula."""
     names = (*_TABLE, "parameters", "token", "exact_loss")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     for record in records:
         writer.writerow(
-            json.dumps(value) if isinstance(value, dict | list) else value
+            json.dumps(value) if isinstance(value, dict | list) else _harmless(value)
             for value in (record[name] for name in names)
         )
     return out.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula; numbers stay numbers."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -213,7 +213,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -253,8 +253,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         check_is_fitted(self)
         X = read_table(self, X, reset=False)
-        projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
-        return projected / self._lengths(X.dtype) if self.whiten else projected
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
+            return projected / self._lengths(X.dtype) if self.whiten else projected
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Return the rows that have these projections and lie in the span of the components.
@@ -270,9 +271,10 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         check_is_fitted(self)
         projected = read_projections(type(self).__name__, X, len(self.components_))
         kind = projected.dtype
-        if self.whiten:
-            projected = projected * self._lengths(kind)
-        return projected @ self.components_.astype(kind) + self.mean_.astype(kind)
+        with np.errstate(all="ignore"):
+            if self.whiten:
+                projected = projected * self._lengths(kind)
+            return projected @ self.components_.astype(kind) + self.mean_.astype(kind)
 
     @property
     def _n_features_out(self) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from skdpnoise.compose._numbers import NUMBERS, check_numbers
 
@@ -28,6 +29,7 @@ _MOST_ROWS_PER_GROUP = 2**31
 # it (``mechanisms.calibrate``), with room for how the budget is shared.
 _QUANTA, _QUANTA_PER_EPSILON = 2.0**26, 2.0**18
 _SUM = 2.0**62
+_MOST_ROWS = 2**30  # of which squares of row integers sum to less than 2**63
 # Rounding to quanta of 2**-52 noise scales may cost so much of ε for every column.
 _EPSILON_PER_COLUMN = 1e-9
 
@@ -35,7 +37,7 @@ _EPSILON_PER_COLUMN = 1e-9
 def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
     check_numbers(estimator)  # first: intervals cannot hold every kind of number
-    estimator._validate_params()
+    BaseEstimator._validate_params(estimator)
     if getattr(estimator, "n_jobs", None) is not None:
         _check_threads(estimator)
     if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:
@@ -71,6 +73,11 @@ def check_within(estimator: Any, name: str, low: float, high: float) -> None:
 
 def check_size(estimator: Any, n_rows: int, n_columns: int) -> None:
     """Refuse an ε that is too large for 64-bit sums of the rows, or too small for the columns."""
+    if n_rows > _MOST_ROWS:
+        raise ValueError(
+            f"{_name(estimator)}.fit takes at most {_MOST_ROWS} rows, for sums of their integers "
+            f"to stay within 64 bits. Got {n_rows}: fit to a part of them."
+        )
     epsilon = float(estimator.epsilon)
     quanta = max(_QUANTA, _QUANTA_PER_EPSILON * epsilon)
     if n_rows * quanta > _SUM:

@@ -57,11 +57,10 @@ def read_table(
         )
         return table
 
-    if reset:
-        with silence():
-            table = without_values(convert, _unreadable(owner, "X", X))
-    else:
+    # New data may be those of the fit, on their way through a pipeline.
+    with silence() if reset else np.errstate(all="ignore"):
         table = without_values(convert, _unreadable(owner, "X", X))
+    if not reset:
         largest, keeps_subnormal = np.inf, True
     check_values(owner, "X", table, largest=largest, keeps_subnormal=keeps_subnormal)
     return table

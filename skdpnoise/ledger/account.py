@@ -90,11 +90,29 @@ class Ledger(Protocol):
 class BudgetExceededError(ValueError):
     """Raised when a release would cost more than what is left of the guarantee.
 
+    Parameters
+    ----------
+    message : str, default=""
+        What was asked for, what is spent, and what to do.
+    largest_epsilon : float or None, default=None
+        The largest ε of a release of the same kind and δ that would still fit, rounded down; 0 if
+        none does, None if that was not asked.
+
     Examples
     --------
-    >>> issubclass(BudgetExceededError, ValueError)
-    True
+    >>> from skdpnoise import PrivacyLedger
+    >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+    >>> charge = ledger.charge("first", PureLoss(0.75))
+    >>> try:
+    ...     ledger.charge("second", PureLoss(0.5))
+    ... except BudgetExceededError as refusal:
+    ...     print(refusal.largest_epsilon)
+    0.25
     """
+
+    def __init__(self, message: str = "", largest_epsilon: float | None = None) -> None:
+        super().__init__(message)
+        self.largest_epsilon = largest_epsilon
 
 
 class Account:

@@ -24,7 +24,7 @@ from skdpnoise.linear_model._gram import (
     plan_gram,
     release_pseudo_data,
 )
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
@@ -251,7 +251,7 @@ class DPCoordinateDescentRegressor(
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -282,14 +282,15 @@ class DPCoordinateDescentRegressor(
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            common = (budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, *common)
-            target = standardise(self, [y], y_bounds, *common, target=True)
             # calibrate, charge, draw
             plan = self._plan(features, target, n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store
-            model = self._solved(X, y, features, target, plan, noise, n_samples, words)
+            model = self._solved(X, y, features, target, plan, noise, words)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -355,19 +356,19 @@ class DPCoordinateDescentRegressor(
         target: Standardisation,
         plan: GramPlan | DescentPlan,
         noise: np.ndarray,
-        n_samples: float,
         words: RandomWords,
     ) -> dict[str, Any]:
         """Return the fitted attributes."""
         if isinstance(plan, DescentPlan):
             features, target = features.widened(), target.widened()
             alpha = 0.0 if self.alpha == "auto" else self.alpha
-            common = (features, plan, noise, n_samples, words, y)
+            common = (features, plan, noise, words, y)
             return self._solve(
                 "squared",
                 X,
                 [target(y[:, np.newaxis])[:, 0]],
                 *common,
+                constant=np.zeros(1),
                 target=target,
                 extra={"solver_": "gradient", "alpha_": alpha},
             )

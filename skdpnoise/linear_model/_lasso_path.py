@@ -20,7 +20,7 @@ from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegres
 from skdpnoise.linear_model._defaults import path_alpha
 from skdpnoise.linear_model._gram import GRAM_NOISES, check_gram, plan_gram, release_pseudo_data
 from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLassoPath"]
@@ -197,7 +197,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -238,10 +238,10 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
-            features = standardise(self, X.T, bounds, *common).capped()
-            target = standardise(self, [y], y_bounds, *common, target=True).capped()
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            features = standardise(self, X.T, bounds, budget, *common[1:]).capped()
             # calibrate, charge, draw
-            plan = plan_gram(self, features.beside(target), n_samples, budget)
+            plan = plan_gram(self, features.beside(target.capped()), n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store

@@ -16,7 +16,7 @@ from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.linear_model._scaling import release_log_odds, standardise
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLogisticCD"]
@@ -66,8 +66,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         (n_features,); infinite where a column has none. They must not be read from the data. None
         buys locations and scales privately, from the same budget.
     classes : array-like of shape (n_classes,) or None, default=None
-        The **public** set of labels. None takes the labels that occur in y, which are thereby
-        treated as public: give them where the presence of a label says something about a person.
+        The **public** labels, two or more, each once and all of one kind. None takes the labels
+        that occur in y, which are thereby treated as public: give them where the presence of a
+        label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
+        as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
@@ -198,13 +200,13 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         X : array-like of shape (n_samples, n_features)
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of one kind: text, whole numbers or booleans.
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of what owns the rows: people, households, devices. The guarantee then holds for
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -236,6 +238,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             words = random_words(self.random_state)
             X, y, *outputs = rows.keep(words, X, y, *outputs)
             n_samples, budget = count_records(len(y), budget, account, words)
+            constant = release_log_odds(outputs, budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
             # calibrate, charge, draw
             plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
@@ -243,9 +246,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             noise = plan.draw(words)
             # solve, store
             labels = {"classes_": classes}
-            model = self._solve(
-                "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
-            )
+            data = (X, outputs, features, plan, noise, words, y)
+            model = self._solve("logistic", *data, constant=constant, extra=labels)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 

@@ -49,9 +49,9 @@ def exact_numbers(value: ArrayLike) -> NDArray[Any]:
         array = given
     if array.dtype.kind != "O" or not all(map(_is_real, array.flat)):
         return array
-    plain = np.empty(array.shape, dtype=object)
-    plain.flat = [int(x) if isinstance(x, int | np.integer) else float(x) for x in array.flat]
-    return plain
+    plain = np.empty(array.size, dtype=object)
+    plain[:] = [int(x) if isinstance(x, int | np.integer) else float(x) for x in array.flat]
+    return plain.reshape(array.shape)
 
 
 def are_real(array: NDArray[Any]) -> bool:

@@ -255,7 +255,7 @@ def _groups(
         if len(families) > 1:
             chosen = np.array([other == family for other in families])
         unique, inverse = np.unique(values[..., chosen].ravel(), return_inverse=True)
-        totals = np.bincount(inverse, weights=counts[..., chosen].ravel())
+        totals = np.bincount(inverse, weights=counts[..., chosen].ravel()).astype(np.float64)
         moving = unique > 0.0
         if moving.any():
             groups.append((family, unique[moving], totals[moving]))

@@ -120,6 +120,28 @@ class Selection(ABC):
         """
         return int(self._draws(random_words(random_state), self._quanta(utilities), 1)[0])
 
+    def check(self, utilities: ArrayLike) -> None:
+        """Refuse what :meth:`select` would refuse, without choosing.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u.
+
+        Raises
+        ------
+        TypeError
+            If the utilities are not an array of real numbers of double precision or less.
+        ValueError
+            If they are not a non-empty vector, or not finite.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection import PermuteAndFlip
+        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
+        """
+        _check_utilities(type(self).__name__, utilities)
+
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each candidate, for analysis and tests.
 

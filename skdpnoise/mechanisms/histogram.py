@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._exact import are_finite, are_real, exact_numbers
+from skdpnoise.mechanisms._exact import are_finite, are_integers, are_real, exact_numbers
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["noisy_histogram"]
@@ -24,6 +26,7 @@ def noisy_histogram(
     sensitivity: SensitivityProfile | None = None,
     noise: str = "auto",
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> tuple[NDArray[np.float64], AdditiveMechanism]:
     r"""Release the counts of a histogram with public bins.
 
@@ -50,6 +53,9 @@ def noisy_histogram(
         See :func:`~skdpnoise.mechanisms.calibrate`.
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -103,6 +109,26 @@ def noisy_histogram(
             "The 'adjacency' parameter of noisy_histogram must be None when 'sensitivity' is "
             f"given, which has one already. Got {adjacency!r} instead."
         )
-    mechanism = calibrate(noise, sensitivity, guarantee)
-    noisy = mechanism.release(array.reshape(-1), random_state)
+    check_ledger("noisy_histogram", ledger)
+    mechanism, words = calibrate(noise, sensitivity, guarantee), random_words(random_state)
+    if array.size != sensitivity.n_coordinates or (
+        mechanism.family.lattice and not are_integers(array)
+    ):
+        raise ValueError(
+            f"The 'counts' parameter of noisy_histogram must have {sensitivity.n_coordinates} "
+            "entries, those of the sensitivity, integer for noise on the integers. Got shape "
+            f"{array.shape} and noise={mechanism.noise!r}."
+        )
+    if ledger is not None:
+        cost = mechanism.own_loss()
+        pay(
+            ledger,
+            "noisy_histogram",
+            cost,
+            guarantee,
+            adjacency=adjacency,
+            noise=mechanism.noise,
+            secure=words.secure,
+        )
+    noisy = mechanism.release(array.reshape(-1), words)
     return noisy.reshape(array.shape), mechanism

@@ -24,6 +24,7 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_rea
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["KNormMechanism", "k_norm"]
 
@@ -129,7 +130,8 @@ class KNormMechanism:
         0.5-DP
         """
         rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
-        return PureLoss(self.radius / self.scale + rounding).compose(self.n_releases)
+        each = rounded_up(self.radius / self.scale + rounding)
+        return PureLoss(rounded_up(each * self.n_releases))
 
     def sample(
         self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None

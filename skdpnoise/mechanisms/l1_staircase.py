@@ -26,6 +26,7 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_rea
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import rounded_simplex_levels
 from skdpnoise.sampling._lazy import CAPACITY
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["L1StaircaseMechanism", "l1_staircase"]
 
@@ -143,8 +144,9 @@ class L1StaircaseMechanism:
         >>> print(l1_staircase(2, 1.0, PureLoss(1.0), n_releases=2).privacy_loss())
         1-DP
         """
-        moved = self.radius + norm_of_rounding(1.0, self.n_coordinates, self.bits) * self.width
-        return PureLoss(self.step * math.ceil(moved / self.width)).compose(self.n_releases)
+        rounding = norm_of_rounding(1.0, self.n_coordinates, self.bits)
+        widths = math.ceil(rounded_up(self.radius / self.width + rounding))
+        return PureLoss(self.step * widths).compose(self.n_releases)
 
     def sample(
         self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None

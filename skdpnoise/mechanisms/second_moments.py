@@ -123,6 +123,12 @@ def _calibrate(
     adjacency: Adjacency,
 ) -> SymmetricMatrixMechanism:
     resource, family = _resource(noise, guarantee), FAMILIES[noise]
+    if bounds.n_columns > family.most_columns:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
+            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
+            "Choose another noise, or 'auto'."
+        )
     made = []
     for shape, off_diagonal in proposals(noise, bounds, adjacency):
         units = shape * bounds.radius

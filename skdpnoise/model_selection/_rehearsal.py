@@ -19,9 +19,8 @@ from joblib import Parallel, delayed
 
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
-from skdpnoise.model_selection._runs import Problem, Target, silent
+from skdpnoise.model_selection._runs import Priced, Problem, Target, silent
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
-from skdpnoise.privacy import LossBudget
 from skdpnoise.sampling import SeededWords
 
 __all__ = ["rehearse"]
@@ -56,7 +55,9 @@ def rehearse(
         candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
     with silent():
         _try_choice(problem, strategy, known)
-        tasks = (delayed(_failure)(owner, problem, one, strategy.fit_budget) for one in candidates)
+        priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
+        pairs = zip(candidates, priced, strict=True)
+        tasks = (delayed(_failure)(owner, problem, one, asking) for one, asking in pairs)
         failures = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
     for failure in failures:
         if failure is not None:
@@ -74,11 +75,11 @@ def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> N
 
 
 def _failure(
-    owner: str, problem: Problem, candidate: Candidate, budget: LossBudget
+    owner: str, problem: Problem, candidate: Candidate, priced: Priced
 ) -> Exception | None:
     """Return the error of a candidate that cannot be fitted."""
     try:
-        if not problem.rehearsed(owner, candidate, budget):
+        if not problem.rehearsed(owner, candidate, priced):
             return ValueError(
                 f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
                 f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."

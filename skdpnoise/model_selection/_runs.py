@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,10 +119,13 @@ class Priced:
     estimator : estimator
     budget : PureLoss or GaussianLoss
         What one fit of it may spend.
+    labels : tuple of str
+        Its private parts.
     """
 
     estimator: Any
     budget: LossBudget
+    labels: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -161,7 +165,7 @@ class Problem:
         for _, one in private_estimators(copy):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
                 one.set_params(classes=self.classes)
-        return Priced(copy, budget)
+        return Priced(copy, budget, tuple(part.label for part in private_parts(copy)))
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
@@ -172,6 +176,7 @@ class Problem:
         rows = self.parts.train if rows is None else rows
         model, cap = priced.estimator, Cap(priced.budget, self.adjacency)
         give_ledger(model, cap.part)
+        check_all_pay(model, priced.labels)
         try:
             with silent(), in_this_process():
                 model.fit(_safe_indexing(self.X, rows), self.y[rows])
@@ -182,11 +187,12 @@ class Problem:
         give_ledger(model, no_ledger)
         return model
 
-    def rehearsed(self, owner: str, candidate: Candidate, budget: LossBudget) -> bool:
+    def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
         """Fit to all records, with nothing drawn; return whether there was a charge."""
         rows = np.union1d(self.parts.train, np.union1d(self.parts.validation, self.parts.reference))
-        model, cap = self.priced(candidate.estimator, budget).estimator, Cap(None, self.adjacency)
+        model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
+        check_all_pay(model, priced.labels)
         X, y = _safe_indexing(self.X, rows), self.y[rows]
         with silent(), in_this_process(), suppress(Rehearsed):
             if is_private(model):
@@ -227,7 +233,24 @@ def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
     """Give each private part of a model its ledger: fitted parts, and what they are made from."""
     for fitted in (False, True):
         for part in private_parts(model, fitted=fitted):
-            part.estimator.ledger = ledger_of(part.label)
+            part.estimator.ledger = ledger = ledger_of(part.label)
+            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
+                give_ledger(step, partial(_same, ledger))
+
+
+def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
+    """Refuse a model that lost a private part on its way to the process that fits it."""
+    here = tuple(part.label for part in private_parts(model))
+    if here != labels:
+        raise ValueError(
+            f"A step that is registered as private in one process is not in another: {labels}, "
+            f"and {here}. Register its class in a module that all processes import, or set "
+            "n_jobs=None."
+        )
+
+
+def _same(ledger: Any, label: str) -> Any:
+    return ledger
 
 
 def no_ledger(label: str) -> None:

@@ -127,7 +127,8 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         """
         # check
         owner = type(self).__name__
-        check_unpaid_arguments(self, unpaid)
+        weightless = unpaid.get("sample_weight", 0) is None
+        check_unpaid_arguments(self, {} if weightless and len(unpaid) == 1 else unpaid)
         self._validate_params()
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)

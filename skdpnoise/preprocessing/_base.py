@@ -61,7 +61,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -143,19 +143,21 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def _shift_and_divide(self, X: Any, shift: Any, scale: Any) -> np.ndarray:
         """Return (X - shift) / scale; None leaves out a step."""
         X = self._checked(X)
-        if shift is not None:
-            X -= shift
-        if scale is not None:
-            X /= scale
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            if shift is not None:
+                X -= shift
+            if scale is not None:
+                X /= scale
         return X
 
     def _multiply_and_shift(self, X: Any, scale: Any, shift: Any) -> np.ndarray:
         """Return X * scale + shift; None leaves out a step."""
         X = self._checked(X)
-        if scale is not None:
-            X *= scale
-        if shift is not None:
-            X += shift
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            if scale is not None:
+                X *= scale
+            if shift is not None:
+                X += shift
         return X
 
     def _checked(self, X: Any) -> np.ndarray:

@@ -217,7 +217,4 @@ class DPMinMaxScaler(PrivateScaler):
             In the user's units.
         """
         check_is_fitted(self)
-        X = self._checked(X)
-        X -= self.min_
-        X /= self.scale_
-        return X
+        return self._shift_and_divide(X, self.min_, self.scale_)

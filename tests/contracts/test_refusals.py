@@ -14,6 +14,7 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPPCA, DPLogisticCD, DPStandardScaler
+from skdpnoise.estimators.parameters import check_size
 from tests._register import (
     ENTRIES,
     PRIVATE,
@@ -210,9 +211,14 @@ def test_more_classes_or_columns_than_memory_bears_are_refused_before_the_charge
 
 
 def test_more_rows_than_64_bits_bear_are_refused_by_the_product_with_epsilon():
-    X = np.broadcast_to(np.ones(1, dtype=np.float32), (2**25, 1))
-    with pytest.raises(ValueError, match=r"'epsilon' .* too large for 33554432 rows"):
-        DPStandardScaler(epsilon=9e5, ledger=Forbidden()).fit(X)
+    X = np.ones((2**18, 1), dtype=np.float32)
+    with pytest.raises(ValueError, match=r"'epsilon' .* too large for 262144 rows"):
+        DPStandardScaler(epsilon=9e7, ledger=Forbidden()).fit(X)
+    with pytest.raises(ValueError, match=r"at most 1073741824 rows"):
+        check_size(DPStandardScaler(), 2**30 + 1, 1)
+    growing = DPLogisticCD(budget_growth=1.99, n_passes=20, ledger=Forbidden())
+    with pytest.raises(ValueError, match=r"'budget_growth' .* too far apart for 262144 rows"):
+        growing.fit(X, np.arange(2**18) % 2)
 
 
 def test_the_checks_see_what_they_look_for():

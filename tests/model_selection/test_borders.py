@@ -39,51 +39,17 @@ from skdpnoise import (
     PrivacyLedger,
 )
 from skdpnoise.mechanisms import TruncatedNegativeBinomial
-
-CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
-REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))
-TWO = Pipeline([("s", DPStandardScaler()), ("clf", DPLogisticCD())])
-RNG = np.random.default_rng(0)
-X = RNG.uniform(-1.0, 1.0, size=(300, 3))
-SCORE = X[:, 0] + 0.3 * RNG.normal(size=300)
-LABELS = np.where(SCORE > 0, "yes", "no")
-
-
-class Untouched:
-    """A ledger that fails the test if anything is charged."""
-
-    def charge(self, label, cost, **facts):
-        raise AssertionError(f"{label} was charged")
-
-
-class Reached(Exception):
-    """Raised by a ledger that is charged: everything before was allowed."""
-
-
-class Door:
-    """A ledger that ends the fit at the charge."""
-
-    def charge(self, label, cost, **facts):
-        raise Reached
-
-
-class Drawn:
-    """A distribution of whatever it is given."""
-
-    def __init__(self, *values):
-        self.values = values
-        self.count = 0
-
-    def rvs(self, random_state=None):
-        self.count += 1
-        return self.values[self.count % len(self.values)]
-
-
-def both(estimator, grid, **options):
-    """The same search over a grid, and over distributions."""
-    yield DPGridSearchCV(estimator, grid, **options)
-    drawn = {name: Drawn(*values) for name, values in grid.items()}
-    yield DPRandomizedSearchCV(estimator, drawn, n_iter=4, **options)
+from tests.model_selection._searches import (
+    CLASSIFIER,
+    LABELS,
+    SCORE,
+    TWO,
+    Door,
+    Reached,
+    Untouched,
+    X,
+    both,
+)
 
 
 class Alpha(float):
@@ -329,47 +295,6 @@ def test_every_unsafe_step_is_refused_in_every_place_of_a_candidate(given_form):
             search.fit(X[:40], LABELS[:40])
 
 
-VOUCHED = make_pipeline(StandardScaler(), DPLogisticCD())
-PENALTIES = {"dplogisticcd__alpha": [0.0, 0.1]}
-
-
-class TestDeclared:
-    """Steps for which a person vouches."""
-
-    def test_they_are_listed_in_the_report_of_the_search_and_of_its_winner(self):
-        for search in both(VOUCHED, PENALTIES, public=["standardscaler"], random_state=0):
-            search.fit(X, LABELS)
-            assert search.privacy_.declared == ("standardscaler",)
-            assert "declared public by the user: standardscaler" in str(search.privacy_)
-            assert search.best_estimator_[-1].privacy_ is search.privacy_
-
-    def test_a_name_holds_in_the_candidates_that_have_the_step(self):
-        grid = {"s": [DPStandardScaler(), make_pipeline(StandardScaler())]}
-        for search in both(TWO, grid, public=["standardscaler"], random_state=0):
-            assert search.fit(X, LABELS).privacy_.declared == ("s__standardscaler",)
-
-    @pytest.mark.parametrize("name", ["nobody", "alpha", "StandardScaler", "dplogisticcd__alpha"])
-    def test_a_name_of_no_step_is_refused(self, name):
-        for search in both(VOUCHED, PENALTIES, public=[name], ledger=Untouched()):
-            with pytest.raises(ValueError, match="public"):
-                search.fit(X, LABELS)
-
-    def test_a_private_step_stays_private(self):
-        search = DPGridSearchCV(TWO, {}, public=["clf"], ledger=Door())
-        with pytest.raises(Reached):
-            search.fit(X, LABELS)
-        search.set_params(public=["s", "clf"])
-        with pytest.raises(Reached):
-            search.fit(X, LABELS)
-
-    def test_one_may_not_vouch_for_what_holds_private_steps(self):
-        search = DPGridSearchCV(
-            make_pipeline(OneVsRestClassifier(CLASSIFIER)), {}, public=["onevsrestclassifier"]
-        )
-        with pytest.raises(ValueError, match="holds private steps"):
-            search.set_params(ledger=Untouched()).fit(X, LABELS)
-
-
 def bad(**changes):
     return {"X": X, "y": LABELS, "match": "", **changes}
 
@@ -451,110 +376,3 @@ def test_text_and_weights_that_say_nothing_are_taken():
     numbers = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}, random_state=0)
     numbers.fit(X, np.array([1, 2], dtype=object)[(SCORE > 0).astype(int)])
     assert list(numbers.classes_) == [1, 2]
-
-
-class TestFixed:
-    """What is checked is what is fitted, whatever changes meanwhile."""
-
-    def test_a_grid_that_changes_at_the_charge_changes_nothing(self):
-        values = [DPLogisticCD(alpha=0.1), DPLogisticCD(alpha=0.2)]
-        bounds = np.array([-1.0, -1.0, -1.0])
-        grid = {"clf": values, "s__feature_bounds": [(bounds, 1.0)]}
-        search = DPGridSearchCV(clone(TWO), grid, random_state=0)
-
-        class Meddling:
-            def charge(self, label, cost, **facts):
-                values[:] = [LogisticRegression()]
-                grid["s"] = [StandardScaler()]
-                bounds[:] = -100.0
-                search.estimator.steps[:] = [("clf", LogisticRegression())]
-                search.set_params(
-                    epsilon=100.0, adjacency="add_remove", ledger=None, n_jobs=2, public=["s"]
-                )
-
-        search.set_params(ledger=Meddling()).fit(X, LABELS)
-        assert search.privacy_.guarantee.epsilon == 1.0
-        scaler, model = (step for _, step in search.best_estimator_.steps)
-        assert isinstance(scaler, DPStandardScaler)
-        assert isinstance(model, DPLogisticCD)
-        np.testing.assert_array_equal(scaler.feature_bounds[0], [-1.0] * 3)
-        assert search.best_params_["clf"].alpha in (0.1, 0.2)
-        assert model.epsilon < 1.0
-        assert type(scaler.ledger) is Meddling
-
-    def test_a_value_is_that_of_its_copy(self):
-        class Turning:
-            def __deepcopy__(self, memo):
-                return 0.25
-
-            def __float__(self):
-                return -1.0
-
-        search = DPGridSearchCV(CLASSIFIER, {"alpha": [Turning()]}, random_state=0)
-        assert search.fit(X, LABELS).best_params_ == {"alpha": 0.25}
-        assert search.best_estimator_.alpha == 0.25
-
-    def test_methods_that_an_instance_has_replaced_do_not_survive(self):
-        estimator = clone(CLASSIFIER)
-        estimator.fit = lambda X, y: pytest.fail("not the fit of the class")
-        search = DPGridSearchCV(estimator, {"alpha": [0.1]}, random_state=0).fit(X, LABELS)
-        assert "fit" not in vars(search.best_estimator_)
-
-    def test_nothing_is_printed_of_runs(self, capfd):
-        estimator = make_pipeline(DPStandardScaler(), DPLogisticCD(), verbose=True)
-        law = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
-        DPGridSearchCV(
-            estimator, {"dplogisticcd__alpha": [0.0, 0.1]}, strategy="repeated", repetitions=law
-        ).fit(X, LABELS)
-        assert capfd.readouterr() == ("", "")
-
-
-class TestCallbacks:
-    """Callbacks see neither records nor models."""
-
-    @pytest.fixture(autouse=True)
-    def _newer(self):
-        pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 or newer")
-
-    def monitors(self):
-        from sklearn.callback import ProgressBar, ScoringMonitor
-
-        return ScoringMonitor(scoring="accuracy"), ProgressBar()
-
-    def test_those_of_an_estimator_a_step_or_a_candidate_are_refused(self):
-        for callback in self.monitors():
-            watched = clone(CLASSIFIER).set_callbacks(callback)
-            within = Pipeline([("s", DPStandardScaler()), ("clf", watched)])
-            cases = [
-                (watched, {"alpha": [0.1]}),
-                (within, {"clf__alpha": [0.1]}),
-                (clone(within).set_callbacks(callback), {"clf": [CLASSIFIER]}),
-                (TWO, {"clf": [CLASSIFIER, watched]}),
-            ]
-            for estimator, grid in cases:
-                for search in both(estimator, grid, ledger=Untouched()):
-                    with pytest.raises(ValueError, match="callbacks"):
-                        search.fit(X, LABELS)
-
-    def test_a_search_takes_only_callbacks_that_ask_for_neither(self):
-        seen = []
-
-        class Curious:
-            def setup(self, estimator, context):
-                pass
-
-            teardown = setup
-
-            def on_fit_task_begin(self, estimator, context, *, X=None):
-                seen.append(X)
-
-            def on_fit_task_end(self, estimator, context):
-                pass
-
-        monitor, _ = self.monitors()
-        for callback in (monitor, Curious()):
-            search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.1]}, ledger=Untouched())
-            search.set_callbacks(callback)
-            with pytest.raises(ValueError, match="get neither records nor models"):
-                search.fit(X, LABELS)
-        assert seen == []
