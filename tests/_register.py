@@ -21,6 +21,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPipeline,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -78,6 +79,11 @@ ENTRIES = [
     Entry(DPStandardScaler),
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
+    Entry(
+        DPPipeline,
+        "labels",
+        {"steps": [("scale", DPStandardScaler()), ("model", DPLogisticCD(n_passes=2))]},
+    ),
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]
 PRIVATE = [entry for entry in ENTRIES if entry.spends]

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,6 +19,8 @@ Result = TypeVar("Result")
 
 # Kinds of warnings that are heard; None where all are. Each thread has its own.
 _heard: ContextVar[tuple[type[Warning], ...] | None] = ContextVar("heard", default=None)
+_counting = Lock()
+_n_blocks = 0  # in which threads are now
 
 
 class _Asked(type):
@@ -37,17 +40,24 @@ def silence(*heard: type[Warning]) -> Iterator[None]:
     """Suppress warnings but those of the given kinds, and floating-point errors, in this thread.
 
     ``warnings.catch_warnings`` changes what the whole process hears, and threads that leave it in
-    another order than they entered it undo one another. Here one filter stays in place, and it
-    matches only within a block like this.
+    another order than they entered it undo one another. Here one filter stands as long as any
+    thread is in a block like this, and it matches only within such a block.
     """
+    global _n_blocks
     token = _heard.set(heard)
+    with _counting:
+        _n_blocks += 1
+        warnings.simplefilter("ignore", _Unheard)
     try:
         with np.errstate(all="ignore"), special.errstate(all="ignore"):
-            if not warnings.filters or warnings.filters[0][2] is not _Unheard:
-                warnings.simplefilter("ignore", _Unheard)
             yield
     finally:
         _heard.reset(token)
+        with _counting:
+            _n_blocks -= 1
+            if not _n_blocks:
+                filters: Any = warnings.filters
+                filters[:] = [one for one in filters if one[2] is not _Unheard]
 
 
 def without_values(call: Callable[[], Result], otherwise: str) -> Result:
@@ -66,8 +76,9 @@ def without_values(call: Callable[[], Result], otherwise: str) -> Result:
 # Texts of scikit-learn and numpy that hold shapes, names of columns and types, and no values.
 _HARMLESS = re.compile(
     r"""
-    Found\ array\ with\ \d+\ (?:sample|feature)\(s\)\ \(shape=\([\d,\ ]*\)\)\ while\ a\ minimum\ of
-        \ \d+\ is\ required\ by\ \w+\.
+    np\.matrix\ is\ not\ supported\..*
+    | Found\ array\ with\ \d+\ (?:sample|feature)\(s\)\ \(shape=\([\d,\ ]*\)\)\ while\ a\ minimum
+        \ of\ \d+\ is\ required\ by\ \w+\.
     | Found\ array\ with\ dim\ \d+,\ while\ dim\ <=\ 2\ is\ required\ by\ \w+\.
     | Found\ input\ variables\ with\ inconsistent\ numbers\ of\ samples:\ \[[\d,\ ]*\]
     | Expected\ a\ 2-dimensional\ container\ but\ got\ <class\ '[\w.]+'>\ instead\..*

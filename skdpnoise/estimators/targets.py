@@ -71,7 +71,7 @@ def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
         raise ValueError(
             f"{expected}. Got {len(labels)} labels, {len(found)} of them different, instead."
         )
-    return found
+    return np.asarray(found.tolist()) if found.dtype.kind == "O" else found
 
 
 def one_against_rest(
@@ -115,12 +115,14 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         )
     listed = y if isinstance(y, list | tuple) and not _holds_masks(y) else None
     if listed is not None:
+        types = set(map(type, listed))
+        check_objects(owner, "y", types)
         # One by one, for the same reason as for classes.
         vector: NDArray[Any] = np.empty(len(listed), dtype=object)
         for place, value in enumerate(listed):
             vector[place] = value
-        check_objects(owner, "y", set(map(type, listed)))
-        y = vector if not _is_nested(listed) else np.asarray(listed, dtype=object)
+        whole = str if types and all(issubclass(one, str) for one in types) else object
+        y = np.asarray(listed, dtype=whole) if whole is str or _is_nested(listed) else vector
     else:
         y = check_container(owner, "y", y)
     text = (
