@@ -5,19 +5,21 @@ Messages never show a value of the data.
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from numbers import Integral
-from types import FrameType
 from typing import Any, ClassVar
-from weakref import WeakSet
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import HasMethods, Interval
 
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose._surroundings import (
+    PrivacyWarning,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
+)
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import Account
@@ -31,16 +33,6 @@ __all__ = [
     "check_unpaid_arguments",
     "unchanged_on_failure",
 ]
-
-
-class PrivacyWarning(UserWarning):
-    """Warns that the noise hides what the model would need, or that a score is not private.
-
-    Examples
-    --------
-    >>> issubclass(PrivacyWarning, UserWarning)
-    True
-    """
 
 
 class PrivateFitMixin:
@@ -58,7 +50,7 @@ class PrivateFitMixin:
 
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same ledger, not with a copy of it."""
-        _warn_if_searched(self)
+        warn_if_cloned_to_be_scored(self)
         copy = BaseEstimator.__sklearn_clone__(self)
         copy.ledger = self.ledger
         return copy
@@ -76,6 +68,7 @@ class PrivateFitMixin:
         warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
         as it was, with an earlier fit intact, and says what stays spent.
         """
+        warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
         self._validate_params()
         if groups is None and self.rows_per_group != 1:
@@ -91,12 +84,15 @@ class PrivateFitMixin:
             estimator=self,
         )
         heard = (PrivacyWarning, DataConversionWarning)  # the latter of a column of targets
+        advise(self)
         with unchanged_on_failure(self), silence(*heard), account.noted():
             yield account
+            advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
         if groups is None:
+            advise_on_public_number(self, n_rows)
             return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
         codes = without_values(
@@ -110,6 +106,7 @@ class PrivateFitMixin:
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
+        advise_on_public_number(self, n_rows, codes)
         return rows
 
 
@@ -130,37 +127,6 @@ def _restore(estimator: Any, before: dict[str, Any]) -> None:
     for name in [name for name in now if "callback" not in name]:
         del now[name]
     now.update({name: value for name, value in before.items() if "callback" not in name})
-
-
-_warned: WeakSet[Any] = WeakSet()  # ledgers whose user has been told, once
-
-
-def _warn_if_searched(estimator: Any) -> None:
-    """Warn where scikit-learn's model selection makes a copy whose scores nobody pays for."""
-    ledger = estimator.ledger
-    if ledger is None or ledger in _warned:
-        return
-    # The copy is made within the search or validation that will score it: there is no other hint.
-    frames: list[str] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        frames.append(frame.f_globals.get("__name__", ""))
-        frame = frame.f_back
-    searching = [name.startswith("sklearn.model_selection") for name in frames]
-    if not any(searching) or any(name.startswith("skdpnoise.model_selection") for name in frames):
-        return
-    with suppress(TypeError):  # a ledger of one's own that cannot be remembered
-        _warned.add(ledger)
-    inside = ("sklearn.", "joblib.", "skdpnoise.")
-    users = [level for level, name in enumerate(frames) if not name.startswith(inside)]
-    outermost = len(searching) - 1 - searching[::-1].index(True)
-    warnings.warn(
-        f"{type(estimator).__name__} charges every fit of this search or validation to its ledger, "
-        "but the scores are computed from private data without noise, and so is what is chosen by "
-        "them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay for both.",
-        PrivacyWarning,
-        stacklevel=2 + min([level for level in users if level > outermost], default=outermost),
-    )
 
 
 def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any], method: str = "fit") -> None:

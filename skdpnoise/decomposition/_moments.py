@@ -193,7 +193,8 @@ def _count(
     noise = "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
     mechanism = calibrate(noise, SensitivityProfile([1.0]), total.share(COUNT_SHARE))
     account.charge("number of records", mechanism)
-    return max(2.0, float(mechanism.release(np.array([len(X)]), words)[0])), COUNT_SHARE
+    account.n_records = max(2.0, float(mechanism.release(np.array([len(X)]), words)[0]))
+    return account.n_records, COUNT_SHARE
 
 
 def _row_bounds(

@@ -14,6 +14,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._validation import PrivateFitMixin
+from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     PrivateMoments,
@@ -28,6 +29,7 @@ __all__ = ["DPPCA"]
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
+@register_private
 class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 
@@ -87,7 +89,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, and refused if it would exceed the budget of the
         data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
+    random_state : None, int, RandomState or Generator, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
     n_jobs : int or None, default=None
@@ -147,10 +149,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     >>> from skdpnoise.decomposition import DPPCA
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 5)) * [5.0, 3.0, 0.5, 0.5, 0.5] + 100.0
-    >>> pca = DPPCA(n_components=2, epsilon=1.0, random_state=0).fit(X)
-    >>> pca.components_.round(1) + 0.0
-    array([[1., 0., 0., 0., 0.],
-           [0., 1., 0., 0., 0.]])
+    >>> pca = DPPCA(n_components=2, epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(pca.components_ - np.eye(2, 5)) < 0.1))
+    True
     >>> pca.transform(X).shape
     (20000, 2)
     """

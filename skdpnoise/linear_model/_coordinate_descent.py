@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.compose import register_private
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
@@ -23,12 +24,13 @@ from skdpnoise.linear_model._gram import (
     plan_gram,
     release_pseudo_data,
 )
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
 
 
+@register_private
 class DPCoordinateDescentRegressor(
     CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
 ):
@@ -173,7 +175,7 @@ class DPCoordinateDescentRegressor(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=10_000)
-    >>> model = DPCoordinateDescentRegressor(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPCoordinateDescentRegressor(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.privacy_.guarantee
@@ -280,14 +282,15 @@ class DPCoordinateDescentRegressor(
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            common = (budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, *common)
-            target = standardise(self, [y], y_bounds, *common, target=True)
             # calibrate, charge, draw
             plan = self._plan(features, target, n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store
-            model = self._solved(X, y, features, target, plan, noise, n_samples, words)
+            model = self._solved(X, y, features, target, plan, noise, words)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -353,19 +356,19 @@ class DPCoordinateDescentRegressor(
         target: Standardisation,
         plan: GramPlan | DescentPlan,
         noise: np.ndarray,
-        n_samples: float,
         words: RandomWords,
     ) -> dict[str, Any]:
         """Return the fitted attributes."""
         if isinstance(plan, DescentPlan):
             features, target = features.widened(), target.widened()
             alpha = 0.0 if self.alpha == "auto" else self.alpha
-            common = (features, plan, noise, n_samples, words, y)
+            common = (features, plan, noise, words, y)
             return self._solve(
                 "squared",
                 X,
                 [target(y[:, np.newaxis])[:, 0]],
                 *common,
+                constant=np.zeros(1),
                 target=target,
                 extra={"solver_": "gradient", "alpha_": alpha},
             )

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
+from skdpnoise.compose import register_private
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.linear_model._base import PrivateLinearModel
@@ -15,12 +16,13 @@ from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.linear_model._scaling import release_log_odds, standardise
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLogisticCD"]
 
 
+@register_private
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
@@ -138,7 +140,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = np.where(X[:, 0] / 10 + rng.normal(size=10_000) > 5, "yes", "no")
-    >>> model = DPLogisticCD(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPLogisticCD(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.72)
     True
     >>> model.predict(X[:3]).shape, model.predict_proba(X[:3]).shape
@@ -236,6 +238,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             words = random_words(self.random_state)
             X, y, *outputs = rows.keep(words, X, y, *outputs)
             n_samples, budget = count_records(len(y), budget, account, words)
+            constant = release_log_odds(outputs, budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
             # calibrate, charge, draw
             plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
@@ -243,9 +246,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             noise = plan.draw(words)
             # solve, store
             labels = {"classes_": classes}
-            model = self._solve(
-                "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
-            )
+            data = (X, outputs, features, plan, noise, words, y)
+            model = self._solve("logistic", *data, constant=constant, extra=labels)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 

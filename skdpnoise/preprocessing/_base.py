@@ -102,6 +102,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             words = release["random_state"] = random_words(self.random_state)
             (X,) = rows.keep(words, X)
             fitted = self._statistics(X, bounds, release)
+            if self.adjacency == "add_remove":
+                account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=words.secure, empty=True)
             for name, value in {**fitted, "privacy_": report}.items():
                 setattr(self, name, value)

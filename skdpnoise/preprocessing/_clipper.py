@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise._validation import as_bounds, check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.compose import register_public
 from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.tables import read_table
 
@@ -111,3 +112,6 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+register_public(BoundsClipper, lambda clipper: None)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import number_pair
 from skdpnoise.mechanisms import private_quantiles
 from skdpnoise.mechanisms.quantiles import quantiles_budget
@@ -15,6 +16,7 @@ from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 __all__ = ["DPMinMaxScaler"]
 
 
+@register_private
 class DPMinMaxScaler(PrivateScaler):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
@@ -95,7 +97,7 @@ class DPMinMaxScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform([0.0, -10.0], [100.0, 10.0], size=(20_000, 2))
-    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]), random_state=0)
+    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]))
     >>> scaler.fit(X).data_min_[0], scaler.data_max_[0]
     (np.float64(0.0), np.float64(100.0))
     >>> bool(abs(scaler.data_max_[1] - 10.0) < 1.0)

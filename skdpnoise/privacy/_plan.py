@@ -14,17 +14,22 @@ from skdpnoise.privacy.curves import LossCurve
 Vector = NDArray[np.float64]
 
 _NODES_FREE = 48  # so many different shifts of a curve get a lattice each
-_RATIO = 1.07  # between lattices, where there are more
+_RATIO = 1.07  # between lattices, where there are more, or the next larger shift
 _NEGLIGIBLE = 5e-4  # of the variance, for what interpolating from zero adds
 _TINY = 1e-9  # of the largest shift: smaller ones count as that
 _REACHES = np.geomspace(1e-8, 1e5, 200)  # of an unbounded loss, in units of the shift
 _CELLS = 2_000_000  # values of a curve that are computed at once
-_DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are rounded up to this relative grid
+_DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within this of a larger one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Which shifts of a curve get lattices, for a composition."""
+    """Which shifts of a curve get lattices, for a composition.
+
+    Whatever stands for a shift is one of the shifts themselves and not below it: noise on the
+    integers has curves that jump from one integer to the next, so that a node a hair below one
+    would have the curve of the integer before.
+    """
 
     curve: LossCurve
     shifts: Vector
@@ -36,19 +41,29 @@ class Plan:
     def of(cls, curve: LossCurve, shifts: Vector, counts: Vector, floor: float) -> Plan:
         shifts = np.maximum(shifts, _TINY * shifts[-1])
         if shifts.size > _DISTINCT:
-            steps = np.floor(np.log(shifts[-1] / shifts) / _MERGED)
-            shifts, inverse = np.unique(shifts[-1] * np.exp(-_MERGED * steps), return_inverse=True)
-            counts = np.asarray(np.bincount(inverse, weights=counts), dtype=np.float64)
+            cells = np.floor(np.log(shifts[-1] / shifts) / _MERGED)
+            first = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+            counts = np.add.reduceat(counts, first)
+            shifts = np.maximum.reduceat(shifts, first)
         nodes = shifts
         if shifts.size > _NODES_FREE:
-            total = float(counts @ shifts**2)
+            part = shifts / shifts[-1]
+            total = float(counts @ part**2)
             # Below the lowest lattice, interpolation from zero adds up to shift times lowest.
-            added = np.cumsum(counts * shifts) * shifts
+            added = np.cumsum(counts * part) * part
             lowest = shifts[max(0, int(np.searchsorted(added, _NEGLIGIBLE * total)) - 1)]
             n_nodes = max(2, math.ceil(math.log(shifts[-1] / lowest) / math.log(_RATIO)) + 1)
-            nodes = np.concatenate([[0.0], np.geomspace(lowest, shifts[-1], n_nodes)])
-            nodes[-1] = shifts[-1]
+            wanted = np.searchsorted(shifts, np.geomspace(lowest, shifts[-1], n_nodes))
+            wanted[-1] = shifts.size - 1
+            nodes = np.concatenate([[0.0], np.unique(shifts[wanted])])
         return cls(curve, shifts, counts, nodes, _tops(curve, nodes, floor))
+
+    @property
+    def high(self) -> NDArray[np.intp]:
+        """The node that stands for each shift, or is the upper one of the two that do."""
+        index = np.searchsorted(self.nodes, self.shifts)
+        assert (self.nodes[index] >= self.shifts).all(), "a node lies below its shift"
+        return index
 
     def variance(self) -> float:
         """Return the variance of the loss, roughly."""
@@ -61,8 +76,7 @@ class Plan:
 
     def support(self) -> float:
         """Return the largest finite loss of the composition, roughly."""
-        index = np.minimum(np.searchsorted(self.nodes, self.shifts), self.nodes.size - 1)
-        return float(self.counts @ self.tops[index])
+        return float(self.counts @ self.tops[self.high])
 
     def build(
         self, step: float, nodes: list[Lattice]
@@ -79,7 +93,7 @@ class Plan:
             table = self.curve.hockey_stick(grid, self.nodes[block, None])
             values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
         nodes += [discretise(row, step) for row in values]
-        high = np.searchsorted(self.nodes, self.shifts * (1.0 - 1e-14))
+        high = self.high
         if self.nodes is self.shifts:
             index = first + np.arange(self.nodes.size)
             return index, index, np.ones(index.size), self.counts

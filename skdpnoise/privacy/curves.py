@@ -7,7 +7,8 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr
+
+from skdpnoise.privacy import _half_lines
 
 __all__ = ["LossCurve", "NormalShift", "RandomisedResponse"]
 
@@ -75,14 +76,11 @@ class NormalShift:
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest δ at each ε."""
-        epsilon, shift = np.broadcast_arrays(
-            np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
+        epsilon, shift = _half_lines.pairs(epsilon, shift)
+        point = _half_lines.ratio(epsilon, shift) + 0.5 * shift
+        return _half_lines.threshold_delta(
+            point, shift, lambda x: 0.5 * x * x, _half_lines.mills_fall, _half_lines.SQRT_2PI
         )
-        mu = np.where(shift > 0.0, shift, 1.0)
-        upper = log_ndtr(0.5 * mu - epsilon / mu)
-        lower = epsilon + log_ndtr(-0.5 * mu - epsilon / mu)
-        values = np.exp(upper) * -np.expm1(np.minimum(lower - upper, 0.0))
-        return np.where(shift > 0.0, values, 0.0)
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return infinity, but for no shift."""

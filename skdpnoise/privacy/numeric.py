@@ -78,16 +78,17 @@ class NumericLoss:
 
     def __post_init__(self) -> None:
         merged: Counter[tuple[LossCurve, float]] = Counter()
-        squares = []
+        normal = []
         for curve, shift, count in self.terms:
             shift = check_real("NumericLoss", "shift", shift, low_closed=True)
             count = check_count("NumericLoss", "count", count)
             if isinstance(curve, NormalShift):
-                squares.append(count * shift**2)  # normal shifts compose exactly
+                normal.append(math.sqrt(count) * shift)  # normal shifts compose exactly
             elif shift > 0.0:
                 merged[curve, shift] += count
-        if sum(squares) > 0.0:
-            merged[NormalShift(), math.sqrt(math.fsum(squares)) * (1.0 + _TOLERANCE)] = 1
+        mu = math.hypot(*normal)
+        if mu > 0.0:
+            merged[NormalShift(), mu * (1.0 + _TOLERANCE)] = 1
         terms = tuple((curve, shift, count) for (curve, shift), count in merged.items())
         object.__setattr__(self, "terms", terms)
 
@@ -258,7 +259,8 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
     groups = list(groups)
     if _alone(groups):
         curve, shifts, _ = groups[0]
-        return min(1.0, float(curve.hockey_stick(epsilon, shifts[0])) * (1.0 + 1e-11))
+        value = float(curve.hockey_stick(epsilon, shifts[0])) * (1.0 + 1e-11)
+        return min(1.0, math.nextafter(value, 1.0))  # below the smallest double, that double
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
     finite = 0.0 if found is None else tail(found, epsilon / found.step)
     return min(1.0, finite + infinite)

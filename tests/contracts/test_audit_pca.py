@@ -17,6 +17,7 @@ from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA, _location, _moments
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit, calibrations_remembered
+from tests._marks import quick
 from tests._replay import Replay, charged_noted, cost, exact
 
 RUNS = 800  # on each of the two data sets
@@ -99,7 +100,7 @@ def runs(model, n_samples, n_runs=RUNS):
         ]
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", quick(FITS, "gaussian, replace one, public norm"))
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model, n_samples = FITS[name]
     assert audit(*runs(model, n_samples), model.delta) <= model.epsilon

@@ -106,8 +106,8 @@ def test_a_noisy_mean_is_near_the_mean(budget, adjacency):
 
 def test_a_scoring_that_does_not_suit_the_estimator_is_refused():
     with pytest.raises(ValueError, match="must be None or one of"):
-        choose_scoring("Search", "r2", LogisticRegression())
-    assert choose_scoring("Search", None, LogisticRegression()).name == "accuracy"
+        choose_scoring("Search", "r2", [LogisticRegression()])
+    assert choose_scoring("Search", None, [LogisticRegression()]).name == "accuracy"
 
 
 class TestDivision:

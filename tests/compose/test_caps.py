@@ -7,8 +7,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPLogisticCD, DPRobustScaler, DPStandardScaler
+from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._shares import with_budget
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.model_selection._budget import Cap, with_budget
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import SeededWords
 
