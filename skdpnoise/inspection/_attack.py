@@ -97,7 +97,9 @@ def _best_event(
     # Between two values: single points that many fits share are then on one side, whole.
     middles = np.concatenate([values, 0.5 * (values[1:] + values[:-1])])
     for side in (1, -1):
-        counts = [np.array([np.count_nonzero(side * s > side * t) for t in middles]) for s in scores]
+        counts = [
+            np.array([np.count_nonzero(side * s > side * t) for t in middles]) for s in scores
+        ]
         # One more on the wrong side than was seen: rates of zero are not to be trusted.
         rates = [(c + 0.5) / (len(s) + 1.0) for c, s in zip(counts, scores, strict=True)]
         hits, false_hits = (np.floor(trials * rate) for rate in rates[::side])

@@ -88,9 +88,7 @@ def black_box(
     each = false_alarm / 2  # one bound on epsilon and one on mu
     chosen = fits.views(pair, n_choose)
     layout = Layout([*chosen[0], *chosen[1]])
-    attack = choose_attack(
-        *(layout.table(views) for views in chosen), n_measure, claim.delta, each
-    )
+    attack = choose_attack(*(layout.table(views) for views in chosen), n_measure, claim.delta, each)
     measured = fits.views(pair, n_measure)
     first, second = (attack.score(layout.table(views)) for views in measured)
     hits, false_hits = attack.for_epsilon.hits(first, second)

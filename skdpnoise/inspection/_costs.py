@@ -138,9 +138,7 @@ def _size(mechanism: Any, meeting: Meeting) -> int:
     return meeting.integers.size
 
 
-def _share(
-    mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]
-) -> float:
+def _share(mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]) -> float:
     """Return a change in units of the worst one."""
     if not np.isfinite(flat).all():
         return np.inf

@@ -72,7 +72,9 @@ def replay(
     )
 
 
-def ranked(estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee) -> list[Neighbours]:
+def ranked(
+    estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee
+) -> list[Neighbours]:
     """Return the pairs that cost most, by one replay each, where releases of ours are seen."""
     if len(pairs) <= _KEPT:
         return list(pairs)
@@ -105,7 +107,9 @@ def _judged(
     for one in found:
         name = repr(one.label) if one.label else f"an uncharged {type(one.mechanism).__name__}"
         if one.share > TOLERANCE:
-            problems.append(f"{name}: one record moves it by {one.share:.3g} times what is declared")
+            problems.append(
+                f"{name}: one record moves it by {one.share:.3g} times what is declared"
+            )
         if one.label is None:
             problems.append(f"{name} released something")
         if one.n_releases > getattr(one.mechanism, "n_releases", 1) and one.label is not None:
