@@ -165,8 +165,8 @@ def audit(
                 results.append(found)
             elif not optional:
                 raise ValueError(
-                    f"method='replay' sees releases of skdpnoise only, and {type(estimator).__name__}"
-                    " made none: use method='black_box'."
+                    "method='replay' sees releases of skdpnoise only, and "
+                    f"{type(estimator).__name__} made none: use method='black_box'."
                 )
         if "black_box" in methods:
             fits = Fits(estimator, seeds[1], n_jobs, tell)

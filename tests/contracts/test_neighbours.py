@@ -26,7 +26,7 @@ from tests._replay import Ordered, two_runs
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
 EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
-NO_NOISE = np.zeros((1, 1), dtype=np.int64)
+NO_NOISE = np.zeros((1, 3), dtype=np.int64)
 ADJACENCIES = ["replace_one", "add_remove"]
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
 
