@@ -65,7 +65,7 @@ def test_an_estimator_is_audited_and_drawn():
 
 
 def test_what_is_no_report_is_refused():
-    with pytest.raises(TypeError, match="'report' parameter of AuditDisplay.from_report"):
+    with pytest.raises(TypeError, match="'report' parameter of AuditDisplay"):
         AuditDisplay.from_report("no")
-    with pytest.raises(TypeError, match="'ax' parameter of AuditDisplay.plot"):
+    with pytest.raises(TypeError, match="'ax' parameter of AuditDisplay"):
         AuditDisplay.from_report(REPORT, ax=3)
