@@ -22,6 +22,7 @@ LINE = (
     ("compose",),
     ("estimators",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
+    ("inspection",),
     ("datasets", "plotting"),
     ("cli",),
 )
@@ -152,6 +153,12 @@ def test_imports_point_one_way(path):
         ("skdpnoise.linear_model.a", "from skdpnoise import plotting", "right of linear_model"),
         ("skdpnoise.mechanisms.a", "from skdpnoise.solvers import f", "right of mechanisms"),
         ("skdpnoise.plotting.a", "from skdpnoise.cli import main", "right of plotting"),
+        ("skdpnoise.inspection.a", "from skdpnoise import plotting", "right of inspection"),
+        (
+            "skdpnoise.model_selection.a",
+            "from skdpnoise.inspection import audit",
+            "right of model_selection",
+        ),
         ("skdpnoise.plotting.a", "from skdpnoise import __version__", "right of plotting"),
         ("skdpnoise.linear_model.a", "import skdpnoise", "name the room"),
         ("skdpnoise.linear_model.a", "from skdpnoise import DPLogisticCD", "name the room"),
@@ -178,6 +185,7 @@ def test_the_walker_sees_a_wrong_import(module, source, complaint):
         ("skdpnoise.linear_model.a", "from skdpnoise.solvers import coordinate_descent"),
         ("skdpnoise.model_selection.a", "from skdpnoise.linear_model import DPLogisticCD"),
         ("skdpnoise.cli.a", "from skdpnoise import __version__, ledger"),
+        ("skdpnoise.inspection.a", "from skdpnoise.model_selection import DPGridSearchCV"),
         ("skdpnoise.linear_model.a", "from skdpnoise.privacy.loss import GaussianLoss"),
         ("skdpnoise.linear_model.a", "from skdpnoise.preprocessing import Scaler"),
         ("skdpnoise.linear_model.a", "from skdpnoise._validation import validated"),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from skdpnoise import __version__
+from skdpnoise.cli._audit import add_arguments
 from skdpnoise.cli._ledger import FORMATS, create, export, history, show
 from skdpnoise.ledger.privacy_ledger import STORAGE
 
@@ -33,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0, or 1 after an error, which is said on the standard error. Arguments that are not
-        understood end the process with 2.
+        0, or 1 after an error, which is said on the standard error, and after an audit that
+        refutes a claim. Arguments that are not understood end the process with 2.
 
     Examples
     --------
@@ -56,12 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = _parser()
     args = parser.parse_args(argv)
-    if not args.storage:
+    if not getattr(args, "storage", True):
         args.parser.error(
             f"the following arguments are required: --storage (or the variable {STORAGE})"
         )
     try:
-        args.run(args)
+        code = args.run(args) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has enough of it, as `head` has. What is still in the buffer
@@ -73,12 +74,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return int(code)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="skdpnoise", description="Differentially private estimators: their privacy budgets."
+        prog="skdpnoise", description="Differentially private estimators: budgets and audits."
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     told = _command(commands, "history", history, "every charge, and what was spent after it")
     told.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
 
+    add_arguments(rooms)
     out = _command(commands, "export", export, "every charge with all that is known, as a file")
     out.add_argument("--format", choices=FORMATS, help="default: the ending of --out, else csv")
     out.add_argument("--out", type=Path, metavar="FILE", help="default: the standard output")
@@ -118,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
-    run: Callable[[argparse.Namespace], None],
+    run: Callable[[argparse.Namespace], int | None],
     text: str,
     one: bool = True,
 ) -> argparse.ArgumentParser:

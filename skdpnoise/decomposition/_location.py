@@ -20,6 +20,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k
 from skdpnoise.mechanisms.norm_quantile import private_norm_quantile
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms
 
@@ -242,7 +243,8 @@ class Locator:
             norm=radius,
             n_threads=self._n_threads,
         )
-        step = (sums + release.sample(self._words)) * (release.quantum / self._n_rows)
+        noisy = plus_noise(release.mechanism, sums, release.sample(self._words))
+        step = noisy * (release.quantum / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
 __all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_parameters"]
@@ -202,6 +203,7 @@ class Account:
         BudgetExceededError
             If the ledger's budget does not cover it; nothing is charged then.
         """
+        note_charge("fit", tuple(stages))
         losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
         if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
             losses = [loss.numeric() for loss in losses]
@@ -226,6 +228,7 @@ class Account:
         BudgetExceededError
             If the guarantee, or the ledger's budget, does not cover it; nothing is charged then.
         """
+        note_charge(label, mechanism)
         loss = self._of_unit(mechanism.privacy_loss())
         total = loss if self._total is None else self._total + loss
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.sampling.observer import is_observed
 from skdpnoise.sampling.words import SEEDED, with_caveat
 
 __all__ = [
@@ -37,6 +38,9 @@ SOURCE = {
     False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
     "use random_state=None for real data",
 }
+
+
+OBSERVED = "NOT PRIVATE: an audit looked on while this was fitted, and chose its randomness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ class PrivacyReport:
         rests on that.
     n_records : float or None, default=None
         Noisy number of records, where it was bought; None where it is public, or was not needed.
+    observed : bool, optional
+        Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 
     Raises
     ------
@@ -129,6 +135,7 @@ class PrivacyReport:
     rows_per_group: int | None = None
     declared: tuple[str, ...] = ()
     n_records: float | None = None
+    observed: bool = field(default_factory=is_observed)
 
     def __post_init__(self) -> None:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -198,7 +205,7 @@ class PrivacyReport:
             *vouched,
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
-            ("randomness", SOURCE[self.secure]),
+            ("randomness", OBSERVED if self.observed else SOURCE[self.secure]),
         ]
 
 

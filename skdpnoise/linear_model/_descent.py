@@ -18,6 +18,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.searched_location import count_strength
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
@@ -241,6 +242,7 @@ def run_descent(
                 clip=plan.clip,
                 quantum=quanta,
                 noise=draws,
+                add=adder(plan.mechanism),
                 order=order,
                 n_samples=plan.n_samples,
                 center=features.center,

@@ -26,6 +26,7 @@ from skdpnoise.mechanisms.second_moments import (
     calibrate_second_moments,
 )
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
 from skdpnoise.solvers.second_moments import second_moments
 
@@ -149,5 +150,5 @@ def release_pseudo_data(
         l1_norm=mechanism.row_bounds.l1_norm,
         n_threads=effective_n_jobs(estimator.n_jobs),
     )
-    noisy = (moments + noise) * mechanism.quantum / plan.n_samples
+    noisy = plus_noise(mechanism, moments, noise) * mechanism.quantum / plan.n_samples
     return make_pseudo_data(noisy, used, plan.noise_level)

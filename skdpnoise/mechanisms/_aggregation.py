@@ -15,6 +15,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = [
@@ -101,10 +102,11 @@ def noisy_sums(
     if count is not None:
         totals.append(count * math.floor(1.0 / unit[-1]))
     half = 1 << (_FINE_BITS - 1)
-    (draws,) = mechanism.sample(words).tolist()
-    released: Vector = mechanism.quantum * [
-        float((t + half >> _FINE_BITS) + z) for t, z in zip(totals, draws, strict=True)
-    ]
+    (draws,) = mechanism.sample(words)
+    # Python's integers: a sum may be larger than any of numpy's.
+    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
+    noisy = plus_noise(mechanism, quanta, draws.astype(object))
+    released: Vector = mechanism.quantum * noisy.astype(np.float64)
     return released
 
 

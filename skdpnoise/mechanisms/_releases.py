@@ -12,6 +12,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
 __all__ = ["Charge", "Releases", "blocks", "uncharged"]
@@ -84,7 +85,8 @@ class Releases:
         for j, (column, quantum) in enumerate(zip(columns, mechanism.quantum, strict=True)):
             for values in blocks(column):
                 totals[j] += np.rint(contribution(j, values) / quantum).astype(np.int64).sum()
-        noisy = (totals + mechanism.sample(self.words)[0]) * mechanism.quantum
+        draws = mechanism.sample(self.words)[0]
+        noisy = plus_noise(mechanism, totals, draws) * mechanism.quantum
         return noisy, float(mechanism.standard_deviation[0])
 
 

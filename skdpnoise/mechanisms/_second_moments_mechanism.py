@@ -21,6 +21,7 @@ from skdpnoise.privacy import (
     check_real,
 )
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
 
 __all__ = ["MARGIN", "SymmetricMatrixMechanism"]
@@ -310,7 +311,8 @@ class SymmetricMatrixMechanism:
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
-        released: NDArray[np.float64] = (kept + self.sample(random_words(words))) * self.quantum
+        noisy = plus_noise(self, kept, self.sample(random_words(words)))
+        released: NDArray[np.float64] = noisy * self.quantum
         return released
 
     def expected_error(self, weights: ArrayLike | None = None) -> float:

@@ -20,6 +20,7 @@ from skdpnoise.mechanisms._exact import (
 )
 from skdpnoise.privacy import PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import chosen
 
 __all__ = ["Selection", "check_name", "whole_quanta"]
 
@@ -118,7 +119,12 @@ class Selection(ABC):
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
         1
         """
-        return int(self._draws(random_words(random_state), self._quanta(utilities), 1)[0])
+        quanta = self._quanta(utilities)
+
+        def draw(words: RandomWords) -> int:
+            return int(self._draws(words, quanta, 1)[0])
+
+        return chosen(self, quanta, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
         """Refuse what :meth:`select` would refuse, without choosing.

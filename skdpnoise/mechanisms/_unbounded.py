@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms._releases import Releases, blocks
 from skdpnoise.privacy import LossBudget
-from skdpnoise.sampling import permutation
+from skdpnoise.sampling import secret_order
 
 __all__ = ["find_bins"]
 
@@ -43,7 +43,7 @@ def _magnitudes(
     columns: Sequence[NDArray[np.floating]], loss: LossBudget, releases: Releases
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
-    matching = permutation(releases.words, len(columns[0]))  # secret, and never released
+    matching = secret_order(releases.words, len(columns[0]))
     half = matching.size // 2
     counts = np.zeros((len(columns), _EXPONENTS.size), dtype=np.int64)
     for j, column in enumerate(columns):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms._exact import are_finite, are_real, exact_numbers, exact_quanta
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
 
 _LARGEST_QUANTA = 2**62
 _MARGIN = 1e-12  # floating-point error of a scale, with room to spare
@@ -218,7 +219,10 @@ def checked_count(
 
 
 def add_quanta(
-    value: NDArray[Any], draws: NDArray[np.int64], quantum: NDArray[np.float64]
+    value: NDArray[Any],
+    draws: NDArray[np.int64],
+    quantum: NDArray[np.float64],
+    mechanism: Any = None,
 ) -> NDArray[np.float64]:
     """Return the values, rounded to quanta, plus the draws; as they are where there is no quantum.
 
@@ -233,6 +237,8 @@ def add_quanta(
         In quanta.
     quantum : ndarray of shape (n,) or (m, n)
         Positive, or zero.
+    mechanism : object, default=None
+        What drew, for an observer.
 
     Returns
     -------
@@ -246,7 +252,8 @@ def add_quanta(
     rows: NDArray[np.float64] = value.astype(np.float64)
     step = np.broadcast_to(quantum, rows.shape)
     noisy = step > 0.0
-    rows[noisy] = (exact_quanta(value[noisy], step[noisy]) + draws[noisy]) * step[noisy]
+    quanta = exact_quanta(value[noisy], step[noisy])
+    rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows
 
 
@@ -278,9 +285,8 @@ def noisy_release(
     """
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     start, quantum = first or 0, mechanism.quantum
-    return add_quanta(
-        rows, draws, quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
-    )
+    step = quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
+    return add_quanta(rows, draws, step, mechanism)
 
 
 def pure_epsilon(owner: str, guarantee: object) -> float:
@@ -400,7 +406,7 @@ def exact_release(
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     quanta = np.array([_exact_quanta(row, mechanism.quantum) for row in exact])
-    released: NDArray[np.float64] = (quanta + draws) * mechanism.quantum
+    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum
     return released
 
 

@@ -12,6 +12,7 @@ from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.model_selection._strategies import Strategy
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.sampling.observer import note_charge
 
 __all__ = ["charge", "state"]
 
@@ -69,6 +70,7 @@ def state(
 
 def charge(search: Any, report: PrivacyReport) -> Any:
     """Charge the ledger of a search, if it has one, for all of it; return the ledger."""
+    note_charge("choice and scores", report)
     ledger = search.ledger
     if ledger is None:
         return None

@@ -1,8 +1,15 @@
 """Pictures of noise, of what it costs and of what was spent, in scikit-learn's convention."""
 
 from skdpnoise.plotting.allocation_display import AllocationDisplay
+from skdpnoise.plotting.audit_display import AuditDisplay
 from skdpnoise.plotting.ledger_display import LedgerDisplay
 from skdpnoise.plotting.noise_display import NoiseDisplay
 from skdpnoise.plotting.privacy_loss_display import PrivacyLossDisplay
 
-__all__ = ["AllocationDisplay", "LedgerDisplay", "NoiseDisplay", "PrivacyLossDisplay"]
+__all__ = [
+    "AllocationDisplay",
+    "AuditDisplay",
+    "LedgerDisplay",
+    "NoiseDisplay",
+    "PrivacyLossDisplay",
+]

@@ -2,7 +2,7 @@
 
 from skdpnoise.sampling.exponential import rounded_laplace
 from skdpnoise.sampling.gaussian import rounded_gaussian
-from skdpnoise.sampling.integers import integers_below, permutation
+from skdpnoise.sampling.integers import integers_below, permutation, secret_order
 from skdpnoise.sampling.piecewise import Exponent, integer_piecewise, rounded_piecewise
 from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, is_seeded, random_words
 
@@ -19,4 +19,5 @@ __all__ = [
     "rounded_gaussian",
     "rounded_laplace",
     "rounded_piecewise",
+    "secret_order",
 ]

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._bits import COMPILED, Progress, fill, take_below
+from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
 
 # Rejection accepts more than half of the attempts.
@@ -135,3 +136,28 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
         n_bits = (out.size - 1).bit_length()
         fill(_shuffle, words, out, _MEAN_ATTEMPTS * n_bits, n_bits)
     return out
+
+
+def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
+    """Draw an order of `n` records that is never released.
+
+    Parameters
+    ----------
+    words : RandomWords
+        Source of randomness.
+    n : int
+        Number of records, 0 <= `n` <= 2**48.
+
+    Returns
+    -------
+    order : ndarray of int64, shape (n,)
+        As :func:`permutation` draws it, unless an audit couples the orders of two data sets.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import SeededWords
+    >>> sorted(secret_order(SeededWords(0), 3).tolist())
+    [0, 1, 2]
+    """
+    observer = current()
+    return permutation(words, n) if observer is None else observer.order(n)

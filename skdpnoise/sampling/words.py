@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.sampling.observer import current
+
 _SEED_WORDS = 4
 
 SEEDED = "NOT PRIVATE: random_state is set"
@@ -223,6 +225,9 @@ def random_words(random_state: object = None) -> RandomWords:
     >>> random_words(None).secure, random_words(0).secure
     (True, False)
     """
+    observer = current()
+    if observer is not None and not isinstance(random_state, RandomWords):
+        return observer.words()
     if random_state is None:
         return SystemWords()
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from operator import itemgetter
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any
@@ -38,6 +38,7 @@ def coordinate_descent(
     clip: ArrayLike | None = None,
     quantum: ArrayLike | None = None,
     noise: NDArray[np.int64] | None = None,
+    add: Callable[[int, int], int] = operator.add,
     order: NDArray[np.integer] | None = None,
     n_samples: float | None = None,
     center: ArrayLike | None = None,
@@ -92,6 +93,8 @@ def coordinate_descent(
         as 0.
     noise : ndarray of int64 of shape (T, K), default=None
         Noise z, in quanta; None for none.
+    add : callable, default=operator.add
+        How the integer sum of a coordinate meets its noise: for those who want to look on.
     order : ndarray of int of shape (T, K), default=None
         The order of the coordinates in each pass; None for 0, ..., K - 1.
     n_samples : float, default=None
@@ -191,7 +194,7 @@ def coordinate_descent(
             q = float(quanta[t, k])
             inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
             total = sum(run(private_sweep, *shared, inverse, q * float(bounds[t, k])))
-            return q * (total if noise is None else total + int(noise[t, k]))
+            return q * (total if noise is None else add(total, int(noise[t, k])))
 
         previous, change = 0, 0.0
         if coef_init is not None:
@@ -285,7 +288,7 @@ def _runner(ranges: list[tuple[int, int]]) -> Iterator[Callable[..., list[Any]]]
         for queue in tasks:
             queue.put((kernel, arguments))
         own = kernel(first, *arguments)
-        answers = sorted((results.get() for _ in others), key=itemgetter(0))
+        answers = sorted((results.get() for _ in others), key=operator.itemgetter(0))
         for _, _, error in answers:
             if error is not None:
                 raise error

@@ -1,0 +1,207 @@
+"""Audits: what every estimator claims, and what replays and thousands of fits find.
+
+Each row is written to a file of its own as it is done, keyed by its configuration and the commit,
+so that a run that was stopped goes on where it was. The last table is a peer with a known fault, in
+an environment of its own, which `--peer` makes (diffprivlib needs scikit-learn 1.7).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _audit_peer
+from benchmarks._audit_cases import Case, data_of, rows
+from benchmarks._remembered import remembered
+from benchmarks._report import add_common_arguments, machine, print_table, save_json
+from skdpnoise.inspection import audit
+
+ROOT = Path(__file__).resolve().parents[1]
+FALSE_ALARM = 0.01  # of all tables together
+# Rounds over all rows: fits on each of two data sets, and those of searches, which take longer.
+ROUNDS = ((400, 100), (2000, 400))
+FITS_OF_MANY = 10_000  # a last round over three rows
+_EXTRA_ROWS = 1  # the peer's
+
+
+def commit() -> str:
+    """Return the last commit of what the figures depend on, marked if there are changes since."""
+    paths = ["--", "skdpnoise", "benchmarks/audit.py", "benchmarks/_audit_cases.py"]
+    found = _git("log", "-1", "--format=%H", *paths)
+    return f"{found}+changes" if _git("status", "--porcelain", *paths) else found
+
+
+def _git(*args: str) -> str:
+    answer = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True, check=False)
+    return answer.stdout.strip()
+
+
+def plan(quick: bool) -> list[tuple[Case, float, str, int]]:
+    """Return what is run: every row in each round; those that are only replayed once."""
+    scale = 0.1 if quick else 1.0
+    found = []
+    for number, (usual, slow) in enumerate(ROUNDS):
+        for case, epsilon, adjacency in rows():
+            if number == 0 or "black_box" in case.method:
+                n_fits = max(20, round(scale * (slow if case.slow else usual)))
+                found.append((case, epsilon, adjacency, n_fits))
+    many = [one for one in rows() if one[0].many and one[1:] == (1.0, "replace_one")]
+    return found + [(*one, round(scale * FITS_OF_MANY)) for one in many]
+
+
+def row_alarm(quick: bool) -> float:
+    """Return the false alarm of one row of one round, whichever are run."""
+    return FALSE_ALARM / (len(plan(quick)) + _EXTRA_ROWS)
+
+
+def measure(
+    case: Case, epsilon: float, adjacency: str, n_fits: int, alarm: float
+) -> dict[str, Any]:
+    """Return the report of one row of one round; replays are the same in all."""
+    first = n_fits <= ROUNDS[0][0]
+    method = case.method if first else ("black_box",)
+    X, y = data_of(case)
+    estimator = case.make(epsilon, adjacency)
+    start = time.perf_counter()
+    with warnings.catch_warnings(), case.context(), remembered():
+        warnings.simplefilter("ignore")
+        report = audit(
+            estimator,
+            X,
+            y,
+            method=method,
+            n_fits=n_fits,
+            n_replays=5 if case.slow else 2,
+            false_alarm=alarm,
+            random_state=0,
+            **case.claims,
+        )
+    return {
+        **report.to_dict(),
+        "name": case.name,
+        "broken": case.broken,
+        "n_fits": n_fits if "black_box" in case.method else 0,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield all rows, those that are known already from their files."""
+    folder, version = Path(args.out) / "audit", commit()
+    folder.mkdir(parents=True, exist_ok=True)
+    planned, alarm = plan(args.quick), row_alarm(args.quick)
+    for number, (case, epsilon, adjacency, n_fits) in enumerate(planned, 1):
+        if args.only and not any(text in case.name for text in args.only):
+            continue
+        key = json.dumps([case.name, epsilon, adjacency, n_fits, alarm, version])
+        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+        if path.exists():
+            yield json.loads(path.read_text())
+            continue
+        if args.known:
+            continue
+        print(f"{number}/{len(planned)} {case.name}, epsilon={epsilon:g}, {adjacency}", flush=True)
+        row = {**measure(case, epsilon, adjacency, n_fits, alarm), "commit": version}
+        row["machine"] = machine()
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(row, indent=1))
+        os.replace(partial, path)
+        yield row
+
+
+def merged(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one record for each row: its replay, the most fits; refuted if any round refutes."""
+    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(records, key=lambda row: row["n_fits"]):
+        key = row["name"], row["epsilon"], row["adjacency"]
+        known = best.get(key, {"results": [], "passed": True, "seconds": 0.0})
+        methods = {result["method"]: result for result in [*known["results"], *row["results"]]}
+        best[key] = {
+            **row,
+            "results": list(methods.values()),
+            "passed": row["passed"] and known["passed"],
+            "seconds": row.get("seconds", 0.0) + known["seconds"],
+        }
+    return list(best.values())
+
+
+def summary(row: dict[str, Any]) -> list[Any]:
+    """Return a line of the table: claimed beside found."""
+    results = {result["method"]: result for result in row["results"]}
+    replayed, box = results.get("replay", {}), results.get("black_box", {})
+    problems = replayed.get("problems", [])
+    told = f"{len(problems)} problems" if problems else replayed.get("epsilon")
+    return [
+        row["name"],
+        row["adjacency"],
+        row["epsilon"],
+        told,
+        box.get("epsilon"),
+        box.get("most_epsilon"),
+        box.get("claimed_mu"),
+        box.get("mu"),
+        box.get("n_fits"),
+        "nothing found" if row["passed"] else "REFUTED",
+    ]
+
+
+HEADERS = (
+    "estimator",
+    "neighbours",
+    "claimed",
+    "replay uses",
+    "found >=",
+    "most",
+    "claimed mu",
+    "mu >=",
+    "fits",
+    "verdict",
+)
+
+
+def show(records: Sequence[dict[str, Any]]) -> None:
+    """Print the tables."""
+    for title, broken in (("Sound estimators", False), ("Broken twins and a peer", True)):
+        lines = [summary(row) for row in records if row["broken"] is broken]
+        if lines:
+            print_table(HEADERS, lines, title=title)
+    print(
+        f"A sound estimator is refuted somewhere in these tables with probability {FALSE_ALARM:g}."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Audit; 1 if a sound estimator was refuted or a broken one was not."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks audit", description=__doc__)
+    add_common_arguments(parser)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="rows whose name has this text")
+    parser.add_argument("--known", action="store_true", help="show what is known; run nothing")
+    parser.add_argument("--peer", action="store_true", help="make the peer's environment, run it")
+    parser.add_argument(
+        "--peer-python", type=Path, metavar="FILE", help="a Python that has diffprivlib already"
+    )
+    args = parser.parse_args(argv)
+    records = list(run(args))
+    if args.peer or args.peer_python:
+        n_fits, alarm = 100 if args.quick else ROUNDS[-1][0], row_alarm(args.quick)
+        records.append(_audit_peer.row(args.peer_python, n_fits, alarm, commit()))
+    records = merged(records)
+    show(records)
+    save_json(
+        args.out,
+        "audit",
+        {"commit": commit(), "false_alarm": FALSE_ALARM, "rows": records},
+    )
+    wrong = [row["name"] for row in records if row["passed"] is row["broken"]]
+    if wrong:
+        print(f"not as they should be: {', '.join(wrong)}", file=sys.stderr)
+    return int(bool(wrong))

@@ -1,0 +1,147 @@
+"""The command that audits an estimator."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.cli._output import print_json, print_table
+from skdpnoise.inspection import AuditReport, audit
+
+__all__ = ["METHODS", "add_arguments", "run"]
+
+METHODS = ("replay", "black_box", "one_run")
+_HEADERS = ("method", "claimed epsilon", "found", "most it could show", "verdict")
+_ENDING = """
+The estimator is made by a function without arguments, or a class, of a module that Python can
+import; the current folder is searched first. Its code runs on this machine: name nothing that you
+do not trust. (Pickles are not read: opening one runs code too, that nobody sees.) The table is a
+CSV file with a header, numbers only but for the target. The report is not private unless the table
+is public. The command ends with 1 if something was found against the claim.
+"""
+
+
+def add_arguments(commands: Any) -> None:
+    """Add the command to those of the program."""
+    parser: ArgumentParser = commands.add_parser(
+        "audit",
+        help="what an estimator claims, beside what replays and many fits find",
+        description="Audit what an estimator claims.",
+        epilog=_ENDING,
+    )
+    parser.add_argument("estimator", metavar="MODULE:FACTORY", help="what makes the estimator")
+    parser.add_argument(
+        "--data", type=Path, required=True, metavar="FILE", help="a table of public records, CSV"
+    )
+    parser.add_argument("--target", metavar="COLUMN", help="column of the target or labels")
+    parser.add_argument("--method", nargs="+", choices=METHODS, help="default: what applies")
+    parser.add_argument("--n-fits", type=int, default=1000, help="on each of two data sets")
+    parser.add_argument("--n-canaries", type=int, default=1000, help="of the one run")
+    parser.add_argument("--epsilon", type=float, help="claimed, if the estimator does not say")
+    parser.add_argument("--delta", type=float, help="claimed, if the estimator does not say")
+    parser.add_argument(
+        "--adjacency",
+        choices=["replace_one", "add_remove"],
+        help="which data sets are neighbours, if the estimator does not say",
+    )
+    parser.add_argument(
+        "--false-alarm", type=float, default=1e-3, help="that a sound estimator is refuted"
+    )
+    parser.add_argument("--seed", type=int, help="of everything")
+    parser.add_argument("--n-jobs", type=int, help="processes")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run, parser=parser)
+
+
+def run(args: Namespace) -> int:
+    """Audit, and print the report; 1 if the claim was refuted."""
+    estimator = _made(args.estimator)
+    X, y = _read(args.data, args.target)
+    report = audit(
+        estimator,
+        X,
+        y,
+        method=args.method or "auto",
+        epsilon=args.epsilon,
+        delta=args.delta,
+        adjacency=args.adjacency,
+        n_fits=args.n_fits,
+        n_canaries=args.n_canaries,
+        false_alarm=args.false_alarm,
+        random_state=args.seed,
+        n_jobs=args.n_jobs,
+        progress=sys.stderr.isatty() and not args.json,
+    )
+    if args.json:
+        print_json(report.to_dict())
+    else:
+        _show(report)
+    return 0 if report.passed else 1
+
+
+def _made(text: str) -> Any:
+    """Import what makes the estimator, and call it."""
+    module_name, colon, name = text.partition(":")
+    if not (module_name and colon and name):
+        raise ValueError(
+            f"the estimator must be given as MODULE:FACTORY, such as "
+            f"skdpnoise:DPStandardScaler. Got {text!r}."
+        )
+    # As `python -m` does: a module of one's own lies in the folder where one works.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    factory: Any = importlib.import_module(module_name)
+    for part in name.split("."):
+        if not hasattr(factory, part):
+            raise ValueError(f"the module {module_name!r} has no {name!r}.")
+        factory = getattr(factory, part)
+    estimator = factory() if callable(factory) else factory
+    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
+        raise ValueError(
+            f"{text!r} made an object of type {type(estimator).__name__}, which is no estimator: "
+            "it has no fit or no get_params."
+        )
+    return estimator
+
+
+def _read(path: Path, target: str | None) -> tuple[Any, Any]:
+    """Return the records, and the target if there is one."""
+    import pandas as pd
+
+    table = pd.read_csv(path)
+    y = None
+    if target is not None:
+        if target not in table.columns:
+            raise ValueError(f"the table has no column {target!r} for --target.")
+        y = table.pop(target).to_numpy()
+    other = [
+        name
+        for name, kind in zip(table.columns, table.dtypes, strict=True)
+        if kind.kind not in "iufb"
+    ]
+    if other:
+        raise ValueError(f"these columns are not numbers: {', '.join(map(repr, other))}.")
+    return table.to_numpy(dtype=np.float64), y
+
+
+def _show(report: AuditReport) -> None:
+    rows = [
+        (
+            result.method,
+            f"{report.claim.epsilon:g}",
+            result.found,
+            result.most or "no limit",
+            "nothing found" if result.passed else "REFUTED",
+        )
+        for result in report.results
+    ]
+    print_table(_HEADERS, rows, title=str(report).partition("\n")[0])
+    for line in str(report).splitlines()[1:]:
+        if not line.startswith(tuple(f"  {result.method}:" for result in report.results)):
+            print(line.strip())

@@ -1,0 +1,258 @@
+"""Neighbouring data sets: given, or made of records that tell the most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.utils import _safe_indexing, indexable
+
+from skdpnoise.privacy import Adjacency
+
+__all__ = ["Data", "Neighbours", "append_rows", "as_data", "bounds_of", "candidates", "given_pair"]
+
+_FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
+_FEATURE_BOUNDS = ("feature_bounds", "bounds_X", "bounds")
+_TARGET_BOUNDS = ("target_bounds", "bounds_y")
+
+Data = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Neighbours:
+    """Two data sets that differ in their last record.
+
+    Parameters
+    ----------
+    label : str
+        In what they differ.
+    first, second : tuple (X, y)
+        Under "add_remove" the first has one record more.
+    """
+
+    label: str
+    first: Data
+    second: Data
+
+
+def as_data(X: Any, y: Any) -> Data:
+    """Return X and y as they can be taken apart by rows."""
+    X, y = indexable(X, y)
+    if not hasattr(X, "iloc"):
+        X = np.asarray(X)
+    if X.ndim != 2 or X.shape[0] < 4:
+        raise ValueError(
+            f"The 'X' parameter of audit must be two-dimensional, with 4 rows at least. Got shape "
+            f"{tuple(X.shape)}."
+        )
+    return X, None if y is None else np.asarray(y)
+
+
+def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
+    """Check that a data set is a neighbour of another; return them with the difference last."""
+    expected = (
+        "The 'neighbours' parameter of audit must be 'worst' or a pair (X, y), y None without a "
+        "target, that is a neighbour of the data: "
+    )
+    if not (isinstance(pair, tuple) and len(pair) == 2):
+        raise ValueError(f"{expected}got an object of type {type(pair).__name__}.")
+    other = as_data(*pair)
+    if (other[1] is None) != (data[1] is None) or other[0].shape[1] != data[0].shape[1]:
+        raise ValueError(f"{expected}the columns of the two are not the same.")
+    sizes = [len(data[0]), len(other[0])]
+    if adjacency == "replace_one":
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                f"{expected}as many rows with one of them replaced. Got {sizes[1]} rows for "
+                f"{sizes[0]}."
+            )
+        (differ,) = np.nonzero([a != b for a, b in zip(_rows(data), _rows(other), strict=True)])
+        if differ.size > 1:
+            raise ValueError(f"{expected}one row may differ, but {differ.size} do.")
+        place = int(differ[0]) if differ.size else sizes[0] - 1
+        return Neighbours("as given", _last(data, place), _last(other, place))
+    if abs(sizes[0] - sizes[1]) != 1:
+        raise ValueError(f"{expected}one row more or less. Got {sizes[1]} rows for {sizes[0]}.")
+    more, fewer = (data, other) if sizes[0] > sizes[1] else (other, data)
+    rows = zip(_rows(more), _rows(fewer), strict=False)
+    place = next((k for k, (a, b) in enumerate(rows) if a != b), len(fewer[0]))
+    moved = _last(more, place)
+    if _rows(moved)[:-1] != _rows(fewer):
+        raise ValueError(f"{expected}without the row that one of them has more, they differ.")
+    return Neighbours("as given", moved, fewer)
+
+
+def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbours]:
+    """Return pairs of neighbours that differ in records which tell much of most estimators."""
+    records = _Records(estimator, data)
+    if adjacency == "add_remove":
+        return [
+            Neighbours(f"{label} added", append_rows(data, *record), data)
+            for label, record in records.single()
+        ]
+    rest = _take(data, np.arange(len(data[0]) - 1))
+    pairs = [
+        Neighbours(f"{one} replaced by {other}", append_rows(rest, *a), append_rows(rest, *b))
+        for one, a, other, b in records.pairs()
+    ]
+    return [pair for pair in pairs if _rows(pair.first)[-1] != _rows(pair.second)[-1]]
+
+
+Record = tuple[Any, Any]
+
+
+class _Records:
+    """Corners of the bounds, far outliers, zeros and duplicates, with one target or the other."""
+
+    def __init__(self, estimator: Any, data: Data) -> None:
+        X, y = data
+        self._X = X
+        self._numeric = _numeric_columns(X)
+        values = self._values(X)
+        largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
+        low, high = bounds_of(estimator, values)
+        axis, other = np.zeros((2, values.shape[1]))
+        axis[0] = other[-1] = _FAR
+        self.places = {
+            "a far corner": _FAR * largest,
+            "the opposite far corner": -_FAR * largest,
+            "a corner": high,
+            "the opposite corner": low,
+            "zeros": np.zeros(values.shape[1]),
+            "far along the first column": axis * largest,
+            "far along the last column": other * largest,
+            "a duplicate": values[0],
+        }
+        self.low: Any = None
+        self.high: Any = None
+        if y is None:
+            return
+        if is_classifier(estimator) or y.dtype.kind not in "iuf":
+            self.low, self.high = np.unique(y)[[0, -1]]
+        else:
+            ends = bounds_of(estimator, y[:, np.newaxis].astype(float), target=True, far=_FAR)
+            (self.low,), (self.high,) = ends
+
+    def single(self) -> Iterator[tuple[str, Record]]:
+        """Yield records to be added."""
+        for place in self.places:
+            yield f"{place}{self._and('high')}", self._record(place, self.high)
+        if self.low is not None:
+            for place in ("a far corner", "a corner", "the opposite corner", "a duplicate"):
+                yield f"{place}{self._and('low')}", self._record(place, self.low)
+
+    def pairs(self) -> Iterator[tuple[str, Record, str, Record]]:
+        """Yield records and those that take their place."""
+        high, low = self.high, self.low
+        turned = [
+            ("a far corner", "the opposite far corner"),
+            ("a corner", "the opposite corner"),
+            ("far along the first column", "far along the last column"),
+            ("a corner", "zeros"),
+            ("a far corner", "zeros"),
+            ("a duplicate", "a far corner"),
+        ]
+        if self.low is not None:
+            for place in ("a far corner", "a corner", "a duplicate", "far along the first column"):
+                yield (
+                    f"{place}{self._and('low')}",
+                    self._record(place, low),
+                    "that with the high target",
+                    self._record(place, high),
+                )
+            yield (
+                f"zeros{self._and('low')}",
+                self._record("zeros", low),
+                f"a corner{self._and('high')}",
+                self._record("a corner", high),
+            )
+        for one, other in turned:
+            yield one, self._record(one, high), other, self._record(other, high)
+
+    def _and(self, target: str) -> str:
+        return "" if self.low is None else f" with the {target} target"
+
+    def _record(self, place: str, target: Any) -> Record:
+        row = _safe_indexing(self._X, [0])
+        values = self.places[place]
+        if not hasattr(row, "iloc"):
+            kept = values.astype(self._X.dtype) if self._X.dtype.kind == "f" else values
+            return kept[np.newaxis], target
+        row = row.copy()
+        for k, name in enumerate(self._numeric):
+            row[name] = values[k]
+        return row, target
+
+    def _values(self, X: Any) -> NDArray[np.float64]:
+        if hasattr(X, "iloc"):
+            return X[self._numeric].to_numpy(dtype=np.float64)
+        return np.asarray(X, dtype=np.float64)
+
+
+def append_rows(data: Data, rows: Any, targets: Any) -> Data:
+    """Return data with more records, at the end; a single target may stand for all of them."""
+    X, y = data
+    if hasattr(X, "iloc"):
+        import pandas as pd
+
+        if not hasattr(rows, "iloc"):
+            rows = pd.DataFrame(rows, columns=X.columns)
+        X = pd.concat([X, rows], ignore_index=True)
+    else:
+        X = np.vstack([X, rows])
+    if y is None:
+        return X, None
+    return X, np.append(y, np.broadcast_to(np.asarray(targets), len(rows)).astype(y.dtype))
+
+
+def bounds_of(
+    estimator: Any, values: NDArray[np.float64], *, target: bool = False, far: float = 1.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return public bounds, or, where there are none, the range of the data.
+
+    With `far` > 1 it is so many times the largest value, to either side.
+    """
+    low, high = values.min(axis=0), values.max(axis=0)
+    if far > 1.0:
+        high = far * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        low = -high
+    names = _TARGET_BOUNDS if target else _FEATURE_BOUNDS
+    for name, given in estimator.get_params(deep=True).items():
+        if name.rpartition("__")[2] not in names or given is None:
+            continue
+        try:
+            public = [np.broadcast_to(np.asarray(end, float), low.shape) for end in given]
+        except (TypeError, ValueError):  # of another step, with other columns
+            continue
+        low = np.where(np.isfinite(public[0]), public[0], low)
+        high = np.where(np.isfinite(public[1]), public[1], high)
+    return low, high
+
+
+def _numeric_columns(X: Any) -> list[Any]:
+    if not hasattr(X, "iloc"):
+        return list(range(X.shape[1]))
+    return [name for name, kind in zip(X.columns, X.dtypes, strict=True) if kind.kind in "iufb"]
+
+
+def _rows(data: Data) -> list[tuple[Any, ...]]:
+    X, y = data
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    rows = [tuple(row) for row in values.tolist()]
+    return rows if y is None else [(*row, t) for row, t in zip(rows, y.tolist(), strict=True)]
+
+
+def _take(data: Data, rows: NDArray[np.intp]) -> Data:
+    X, y = data
+    taken = X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
+    return taken, None if y is None else y[rows]
+
+
+def _last(data: Data, place: int) -> Data:
+    """Return the data with one row moved to the end."""
+    rows = np.arange(len(data[0]))
+    return _take(data, np.append(np.delete(rows, place), place))

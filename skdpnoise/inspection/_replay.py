@@ -1,0 +1,151 @@
+"""One fit replayed on a neighbour with its releases frozen: all that differs must be paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.inspection._claims import clone_for_audit, fit_quietly
+from skdpnoise.inspection._costs import TOLERANCE, Moved, moved, total_moved
+from skdpnoise.inspection._fingerprint import differences, fingerprint
+from skdpnoise.inspection._neighbours import Data, Neighbours
+from skdpnoise.inspection.report import ReplayResult
+from skdpnoise.inspection.transcript import Transcript
+from skdpnoise.privacy import PrivacyGuarantee
+
+__all__ = ["ranked", "replay"]
+
+_MOST_DIFFERENCES = 5  # that are named
+_KEPT = 4  # pairs of neighbours that cost most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    """One observed fit."""
+
+    model: Any
+    transcript: Transcript
+    warned: list[str]
+    raised: str | None
+
+
+def replay(
+    estimator: Any,
+    pairs: Sequence[Neighbours],
+    claim: PrivacyGuarantee,
+    seeds: np.random.SeedSequence,
+    n_replays: int,
+    tell: Callable[[int], None],
+) -> ReplayResult | None:
+    """Replay so many fits for each pair, two fits each; None if no release of ours was seen."""
+    problems: dict[str, str] = {}
+    shares: dict[str, float] = {}
+    worst: float | None = 0.0
+    n_checks = n_releases = 0
+    for pair in pairs:
+        for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
+            runs = _two_runs(estimator, pair, seed)
+            tell(2)
+            seen = any(run.transcript.meetings for run in runs)
+            if not seen and runs[0].raised is None:
+                return None
+            n_checks += 1
+            n_releases += len(runs[0].transcript.meetings)
+            found = moved(*(run.transcript for run in runs))
+            for one in found:
+                name = one.label or "without a charge"
+                shares[name] = max(shares.get(name, 0.0), one.share)
+            used, troubles = _judged(runs, found, claim)
+            worst = None if used is None or worst is None else max(worst, used)
+            for trouble in troubles:
+                problems.setdefault(trouble, pair.label)
+    return ReplayResult(
+        claim=claim,
+        epsilon=worst,
+        n_checks=n_checks,
+        n_releases=n_releases,
+        shares=tuple(shares.items()),
+        problems=tuple(f"{text} ({label})" for text, label in problems.items()),
+    )
+
+
+def ranked(
+    estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee
+) -> list[Neighbours]:
+    """Return the pairs that cost most, by one replay each, where releases of ours are seen."""
+    if len(pairs) <= _KEPT:
+        return list(pairs)
+    costs = []
+    for pair in pairs:
+        runs = _two_runs(estimator, pair, 0)
+        if not runs[0].transcript.meetings:
+            return list(pairs)
+        used = total_moved(moved(*(run.transcript for run in runs)))
+        costs.append(0.0 if used is None else float(used.epsilon(claim.delta)))
+    return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
+
+
+def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[_Run, _Run]:
+    def run(data: Data, earlier: Transcript | None) -> _Run:
+        transcript = Transcript(seed, earlier)
+        model, warned, raised = transcript.watch(fit_quietly, clone_for_audit(estimator), *data)
+        return _Run(model, transcript, warned, raised)
+
+    first = run(pair.first, None)
+    return first, run(pair.second, first.transcript)
+
+
+def _judged(
+    runs: tuple[_Run, _Run], found: Sequence[Moved], claim: PrivacyGuarantee
+) -> tuple[float | None, list[str]]:
+    """Return the ε that the change used, if it is known, and what is wrong."""
+    first, second = runs
+    problems = _control_flow(first, second)
+    for one in found:
+        name = repr(one.label) if one.label else f"an uncharged {type(one.mechanism).__name__}"
+        if one.share > TOLERANCE:
+            problems.append(
+                f"{name}: one record moves it by {one.share:.3g} times what is declared"
+            )
+        if one.label is None:
+            problems.append(f"{name} released something")
+        if one.n_releases > getattr(one.mechanism, "n_releases", 1) and one.label is not None:
+            problems.append(f"{name}: more is released than is charged for")
+    total = total_moved(found)
+    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
+    if total is None or getattr(first.model, "strategy_", None) == "repeated":
+        return None, problems
+    used = float(total.epsilon(claim.delta))
+    if used > claim.epsilon * TOLERANCE:
+        problems.append(f"all releases together move by epsilon = {used:.4g}, more than is claimed")
+    return used, problems
+
+
+def _control_flow(first: _Run, second: _Run) -> list[str]:
+    """Return what beside the released numbers tells the data sets apart."""
+    problems = []
+    here, there = first.transcript, second.transcript
+    if first.raised != second.raised:
+        problems.append("one of the fits raises an error that the other does not")
+    elif there.diverged is not None:
+        problems.append(f"the sequence of releases depends on the data: {there.diverged}")
+    elif len(here.meetings) != len(there.meetings):
+        problems.append("the number of releases depends on the data")
+    charges = [
+        [(label, fingerprint(mechanism)) for label, mechanism in one.charges]
+        for one in (here, there)
+    ]
+    if charges[0] != charges[1]:
+        problems.append("the charges depend on the data")
+    if first.warned != second.warned:
+        problems.append("the warnings depend on the data")
+    if first.raised is None and second.raised is None and there.diverged is None:
+        paths = differences(first.model, second.model)
+        if paths:
+            more = f" and {len(paths) - _MOST_DIFFERENCES} more" if len(paths) > 5 else ""
+            named = ", ".join(paths[:_MOST_DIFFERENCES])
+            problems.append(f"what is published depends on more than the releases: {named}{more}")
+    return problems

@@ -1,0 +1,375 @@
+"""What an audit found, beside what was claimed and the most that it could have found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from skdpnoise.privacy import PrivacyGuarantee
+
+__all__ = ["AuditReport", "BlackBoxResult", "OneRunResult", "ReplayResult"]
+
+_NOT_PRIVATE = (
+    "this report is not private unless the data are public: it was computed from them without noise"
+)
+_HEADERS = ("method", "claimed", "found", "most it could show", "verdict")
+# Beyond the claim by this much is floating-point error of a bound.
+_ROUNDING = 1.0 + 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What replaying fits on neighbours with their releases frozen has shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    epsilon : float or None
+        The largest ε that a change of one record used, of those that were tried; None where costs
+        do not add up: of the best of a random number of runs, or of losses of other kinds.
+    n_checks : int
+        Pairs of fits.
+    n_releases : int
+        Releases that were compared.
+    shares : tuple of (str, float)
+        For each label of a charge the largest change in units of what was declared. 1 is sharp.
+    problems : tuple of str
+        What tells the data sets apart beside the releases, and changes that are not paid for.
+
+    Examples
+    --------
+    >>> result = ReplayResult(PrivacyGuarantee(1.0), 0.9, 10, 50, (("means", 0.9),), ())
+    >>> result.passed, result.most
+    (True, None)
+    """
+
+    claim: PrivacyGuarantee
+    epsilon: float | None
+    n_checks: int
+    n_releases: int
+    shares: tuple[tuple[str, float], ...]
+    problems: tuple[str, ...]
+
+    method = "replay"
+    false_alarm = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was found against the claim."""
+        return not self.problems
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        if self.problems:
+            return f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        return "no cost" if self.epsilon is None else f"epsilon = {self.epsilon:.3g} is used"
+
+    @property
+    def most(self) -> str | None:
+        """The most that could have been found; None: there is no limit."""
+        return None
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        shares = ", ".join(f"{label} {share:.3g}" for label, share in self.shares)
+        return (
+            *(f"problem: {text}" for text in self.problems),
+            f"{self.n_releases} releases in {self.n_checks} pairs of fits; largest change in units "
+            f"of what was declared: {shares or 'none'}",
+            "exact for the neighbours that were tried, and says nothing of others or of the law of "
+            "the noise itself",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BlackBoxResult:
+    """What many fits on two neighbouring data sets have shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    claimed_mu : float or None
+        μ of the Gaussian loss that the estimator states; None if it states no such loss.
+    epsilon, mu : float
+        Lower bounds, at the δ of the claim and of Gaussian privacy.
+    most_epsilon, most_mu : float
+        The bounds if the attack had never erred.
+    n_fits, n_measured : int
+        Fits on each data set, and those of them that had no part in the choice of the attack.
+    hits : tuple of int
+        How often the event behind `epsilon` occurred on the data set that it points to, and on the
+        other, among the measured fits.
+    score : str
+        What the attack looks at.
+    neighbours : str
+        In what the data sets differ.
+    mean_shift : float
+        Distance of the mean scores in standard deviations: a diagnostic, which bounds nothing.
+    false_alarm : float
+        Probability that a sound estimator is found to break its claim.
+
+    Examples
+    --------
+    >>> result = BlackBoxResult(
+    ...     PrivacyGuarantee(1.0), None, 0.6, 0.4, 4.7, 5.0, 1000, 750, (400, 150), "number 3",
+    ...     "zeros added", 0.8, 1e-3,
+    ... )
+    >>> result.passed, result.most
+    (True, 'epsilon = 4.7')
+    """
+
+    claim: PrivacyGuarantee
+    claimed_mu: float | None
+    epsilon: float
+    mu: float
+    most_epsilon: float
+    most_mu: float
+    n_fits: int
+    n_measured: int
+    hits: tuple[int, int]
+    score: str
+    neighbours: str
+    mean_shift: float
+    false_alarm: float
+
+    method = "black_box"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bounds do not exceed the claim."""
+        if self.epsilon > self.claim.epsilon * _ROUNDING:
+            return False
+        return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        return f"epsilon >= {self.epsilon:.3g}, mu >= {self.mu:.3g}"
+
+    @property
+    def most(self) -> str | None:
+        """The most that so many fits could have shown."""
+        return f"epsilon = {self.most_epsilon:.3g}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        claimed = "" if self.claimed_mu is None else f" (claimed: {self.claimed_mu:.3g})"
+        return (
+            f"neighbours: {self.neighbours}",
+            f"mu >= {self.mu:.3g}{claimed} of at most {self.most_mu:.3g}; score: {self.score}",
+            f"{self.n_fits} fits on each data set, {self.n_measured} of them measured: the event "
+            f"occurred {self.hits[0]} and {self.hits[1]} times",
+            f"mean shift of the score, a diagnostic and no bound: {self.mean_shift:.3g}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OneRunResult:
+    """What one fit with many canaries has shown.
+
+    Parameters
+    ----------
+    claim : PrivacyGuarantee
+        What is audited.
+    epsilon : float
+        Lower bound at the δ of the claim.
+    most_epsilon : float
+        The bound if every guess had been right.
+    n_canaries, n_guesses, n_right : int
+        Canaries, guesses about them, and guesses that were right.
+    false_alarm : float
+        Probability that a sound estimator is found to break its claim.
+
+    Examples
+    --------
+    >>> OneRunResult(PrivacyGuarantee(1.0), 0.2, 5.1, 1000, 300, 190, 1e-3).passed
+    True
+    """
+
+    claim: PrivacyGuarantee
+    epsilon: float
+    most_epsilon: float
+    n_canaries: int
+    n_guesses: int
+    n_right: int
+    false_alarm: float
+
+    method = "one_run"
+
+    @property
+    def passed(self) -> bool:
+        """Whether the bound does not exceed the claim."""
+        return self.epsilon <= self.claim.epsilon * _ROUNDING
+
+    @property
+    def found(self) -> str:
+        """What was found, in a few words."""
+        return f"epsilon >= {self.epsilon:.3g}"
+
+    @property
+    def most(self) -> str | None:
+        """The most that so many canaries could have shown."""
+        return f"epsilon = {self.most_epsilon:.3g}"
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """What the numbers mean, and how far they reach."""
+        return (
+            f"{self.n_canaries} canaries in one fit: {self.n_right} of {self.n_guesses} guesses "
+            "were right",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """Claimed beside found, for one estimator and one data set.
+
+    Prints as text, and as a table in notebooks. **It is not private** unless the data are public.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the class.
+    claim : PrivacyGuarantee
+        What is audited.
+    results : tuple of ReplayResult, BlackBoxResult and OneRunResult
+        One for each method.
+    n_records : int
+        Rows of the data.
+    false_alarm : float
+        Probability that a sound estimator does not pass, all methods together.
+
+    Examples
+    --------
+    >>> claim = PrivacyGuarantee(1.0)
+    >>> found = OneRunResult(claim, 0.2, 5.1, 1000, 300, 190, 1e-3)
+    >>> report = AuditReport("Example", claim, (found,), 500, 1e-3)
+    >>> report.passed
+    True
+    >>> print(report)
+    Example claims (epsilon=1, delta=0)-differential privacy, replace_one: nothing found against it
+      one_run: epsilon >= 0.2 of a claimed epsilon = 1; the most it could show: epsilon = 5.1
+        1000 canaries in one fit: 190 of 300 guesses were right
+      records: 500
+      false alarm: a sound estimator fails with probability at most 0.001, all methods together
+      this report is not private unless the data are public: it was computed from them without noise
+    """
+
+    estimator: str
+    claim: PrivacyGuarantee
+    results: tuple[ReplayResult | BlackBoxResult | OneRunResult, ...]
+    n_records: int
+    false_alarm: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether no method found anything against the claim. That is no proof that it holds."""
+        return all(result.passed for result in self.results)
+
+    @property
+    def epsilon(self) -> float:
+        """The largest lower bound of ε that a method has shown."""
+        return max((result.epsilon or 0.0 for result in self.results), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as plain values, for JSON; what is not finite is None.
+
+        Returns
+        -------
+        dict
+        """
+        results = []
+        for result in self.results:
+            numbers = {key: _plain(value) for key, value in asdict(result).items()}
+            del numbers["claim"]
+            results.append({"method": result.method, "passed": result.passed, **numbers})
+        return {
+            "estimator": self.estimator,
+            "epsilon": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "adjacency": self.claim.adjacency,
+            "passed": self.passed,
+            "n_records": self.n_records,
+            "false_alarm": self.false_alarm,
+            "results": results,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{self.estimator} claims {self._claim}: {self._verdict}"]
+        for result in self.results:
+            most = "" if result.most is None else f"; the most it could show: {result.most}"
+            verdict = "" if result.passed else "REFUTED: "
+            lines.append(
+                f"  {result.method}: {verdict}{result.found} of a claimed epsilon = "
+                f"{self.claim.epsilon:g}{most}"
+            )
+            lines += [f"    {text}" for text in result.details]
+        lines += [f"  {text}" for text in self._facts()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<AuditReport of {self.estimator}: {self._claim}, {self._verdict}>"
+
+    def _repr_html_(self) -> str:
+        """Return the report as an HTML card, for notebooks."""
+        cell = 'style="text-align:left;padding:2px 10px"'
+        rows = ""
+        for result in self.results:
+            verdict = "nothing found" if result.passed else "REFUTED"
+            values = (
+                result.method,
+                f"epsilon = {self.claim.epsilon:g}",
+                result.found,
+                result.most or "no limit",
+                verdict,
+            )
+            rows += "<tr>" + "".join(f"<td {cell}>{escape(v)}</td>" for v in values) + "</tr>"
+            details = "<br>".join(escape(text) for text in result.details)
+            rows += f'<tr><td></td><td {cell} colspan="4"><small>{details}</small></td></tr>'
+        facts = "".join(f"<div>{escape(text)}</div>" for text in self._facts())
+        return (
+            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
+            'max-width:60em;font-family:sans-serif;font-size:90%">'
+            f"<div><b>{escape(self.estimator)}</b> claims {escape(self._claim)}: "
+            f"<b>{escape(self._verdict)}</b></div>"
+            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
+            + "".join(f"<th {cell}>{name}</th>" for name in _HEADERS)
+            + f"</tr>{rows}</table>{facts}</div>"
+        )
+
+    @property
+    def _claim(self) -> str:
+        claim = self.claim
+        return (
+            f"(epsilon={claim.epsilon:g}, delta={claim.delta:g})-differential privacy, "
+            f"{claim.adjacency}"
+        )
+
+    @property
+    def _verdict(self) -> str:
+        return "nothing found against it" if self.passed else "REFUTED"
+
+    def _facts(self) -> Sequence[str]:
+        return (
+            f"records: {self.n_records}",
+            "false alarm: a sound estimator fails with probability at most "
+            f"{self.false_alarm:g}, all methods together",
+            _NOT_PRIVATE,
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON knows it."""
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,265 @@
+"""What a fit hands to its noise, release by release, and how to freeze it for another fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.inspection._fingerprint import fingerprint
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.sampling import RandomWords, SeededWords, permutation
+from skdpnoise.sampling.observer import observed
+
+__all__ = ["Meeting", "Transcript", "coupled_order"]
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Meeting:
+    """Private integers that met their noise.
+
+    Parameters
+    ----------
+    kind : {"sum", "choice"}
+        A vector with noise, or a choice by utilities.
+    mechanism : object
+        What drew.
+    integers : ndarray
+        The private integers, in quanta: **not to be published**.
+    released : ndarray or int
+        What the fit used.
+
+    Examples
+    --------
+    >>> Meeting("choice", None, np.array([3, 5]), 1).released
+    1
+    """
+
+    kind: str
+    mechanism: Any
+    integers: NDArray[Any]
+    released: Any
+
+
+class Transcript:
+    """The private integers of every release of one fit; an observer, so that fit is not private.
+
+    With an earlier transcript, the integers of this fit are noted, but what is released is what was
+    released there, as if the noise had made up for the difference. What the noise had to make up
+    for is what privacy must pay for. Randomness is a function of the seed and of how many releases
+    there were, so that two fits take the same public and secret coins whatever their data make the
+    samplers do; the secret order of one record less is drawn jointly (:func:`coupled_order`).
+
+    Parameters
+    ----------
+    seed : int, default=0
+        Of all randomness of the fit.
+    earlier : Transcript or None, default=None
+        What is released again.
+
+    Attributes
+    ----------
+    meetings : list of Meeting
+        In the order of the fit.
+    charges : list of (str, object)
+        What was charged for, with the mechanism or the losses.
+    diverged : str or None
+        Where this fit first did something else than the earlier one.
+
+    References
+    ----------
+    "Re:cord-play", arXiv:2602.17454 (replaying a run on a neighbour with its releases frozen).
+
+    Examples
+    --------
+    >>> from skdpnoise import DPStandardScaler
+    >>> X = np.random.default_rng(0).normal(size=(100, 1))
+    >>> scaler = DPStandardScaler(feature_bounds=(-3, 3))
+    >>> first = Transcript()
+    >>> model = first.watch(scaler.fit, X)
+    >>> again = Transcript(earlier=first)
+    >>> replayed = again.watch(scaler.fit, -X)  # other data, the same releases
+    >>> replayed.mean_ == model.mean_
+    array([ True])
+    """
+
+    def __init__(self, seed: int = 0, earlier: Transcript | None = None) -> None:
+        self.meetings: list[Meeting] = []
+        self.charges: list[tuple[str, Any]] = []
+        self.diverged: str | None = None
+        self._seed = seed
+        self._earlier = earlier
+        self._orders: list[NDArray[np.int64]] = []
+        self._known: dict[int, tuple[Any, Any]] = {}  # mechanisms are kept, or ids would recur
+        self._asked = (0, 0)  # epoch, and how often words were asked for in it
+
+    def watch(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
+        """Call a function, such as the fit of a clone, while this looks on.
+
+        Parameters
+        ----------
+        function : callable
+        *args, **kwargs
+            Handed to it.
+
+        Returns
+        -------
+        object
+            What it returns.
+        """
+        return observed(self, function, *args, **kwargs)
+
+    def words(self) -> RandomWords:
+        """Return the randomness of the fit, which is not secure."""
+        return _Words(self)
+
+    def sum(self, mechanism: Any, integers: ArrayLike, draws: ArrayLike) -> NDArray[Any]:
+        """Return what is released of integers and their noise."""
+        private = np.array(integers)
+        noisy = private + np.asarray(draws)
+        there = self._counterpart("sum", mechanism, private.shape)
+        released = noisy if there is None else there.released
+        self.meetings.append(Meeting("sum", mechanism, private, released))
+        return released
+
+    def choice(
+        self, mechanism: Any, utilities: ArrayLike, draw: Callable[[RandomWords], int]
+    ) -> int:
+        """Return what is chosen by private utilities."""
+        private = np.array(utilities)
+        there = self._counterpart("choice", mechanism, private.shape)
+        # Of its own words: how many a choice takes depends on the utilities.
+        index = draw(self.words()) if there is None else int(there.released)
+        self.meetings.append(Meeting("choice", mechanism, private, index))
+        return index
+
+    def order(self, n: int) -> NDArray[np.int64]:
+        """Return a secret order of the records, coupled with that of the earlier fit."""
+        place = len(self._orders)
+        if self._earlier is None or place >= len(self._earlier._orders):
+            found = permutation(SeededWords([self._seed, 1, place]), n)
+        else:
+            found = self._earlier._orders[place]
+            while found.size > n:
+                found = coupled_order(found)
+            if found.size < n:
+                self._differs("an order of more records is asked for")
+                found = permutation(SeededWords([self._seed, 1, place]), n)
+        self._orders.append(found)
+        return found
+
+    def charge(self, label: str, mechanism: Any) -> None:
+        """Note what is charged for, before it draws."""
+        self.charges.append((label, mechanism))
+
+    def facts(self, mechanism: Any) -> Any:
+        """Return what two mechanisms must share to be the same."""
+        if id(mechanism) not in self._known:
+            self._known[id(mechanism)] = (mechanism, fingerprint(mechanism))
+        return self._known[id(mechanism)][1]
+
+    def charged(self, mechanism: Any) -> tuple[str, Any] | None:
+        """Return what a mechanism was charged for as, and by what; None if it was not."""
+        for label, charged in self.charges:
+            if charged is mechanism or any(part is mechanism for part in _parts(charged)):
+                return label, charged
+        # A search is charged as a whole, by its report, for what its parts have no account of.
+        whole = [one for one in self.charges if isinstance(one[1], PrivacyReport)]
+        return whole[0] if whole else None
+
+    def n_charges(self, mechanism: Any) -> int:
+        """Return how often a mechanism was charged for; a search may use it in every run."""
+        count = sum(
+            charged is mechanism or any(part is mechanism for part in _parts(charged))
+            for _, charged in self.charges
+        )
+        return count or len(self.meetings)
+
+    def _counterpart(self, kind: str, mechanism: Any, shape: tuple[int, ...]) -> Meeting | None:
+        """Return the meeting of the earlier fit at this place, if there is the same one."""
+        if self._earlier is None or self.diverged is not None:
+            return None
+        place = len(self.meetings)
+        if place >= len(self._earlier.meetings):
+            self._differs(f"release {place + 1} ({kind}) has no counterpart")
+            return None
+        there = self._earlier.meetings[place]
+        if (there.kind, there.integers.shape) != (kind, shape):
+            self._differs(
+                f"release {place + 1} is a {kind} of shape {shape}, but a {there.kind} of shape "
+                f"{there.integers.shape} on the neighbour"
+            )
+            return None
+        if self._earlier.facts(there.mechanism) != self.facts(mechanism):
+            self._differs(f"release {place + 1} has another mechanism on the neighbour")
+            return None
+        return there
+
+    def _differs(self, text: str) -> None:
+        if self.diverged is None:
+            self.diverged = text
+
+    def _take(self, n: int) -> NDArray[np.uint64]:
+        epoch = len(self.meetings) + len(self._orders)
+        number = self._asked[1] + 1 if self._asked[0] == epoch else 0
+        self._asked = (epoch, number)
+        return SeededWords([self._seed, 2, epoch, number]).take(n)
+
+
+class _Words:
+    """Randomness that starts again at every release, so that two fits stay in step."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+
+    @property
+    def secure(self) -> bool:
+        """Whether the words are unpredictable: False."""
+        return False
+
+    def take(self, n: int) -> NDArray[np.uint64]:
+        """Return `n` words."""
+        return self._transcript._take(n)
+
+
+def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of all records but the last that goes with an order of all of them.
+
+    Records are matched as the first half of an order with the second half. This is the joint draw
+    in the proof of :func:`~skdpnoise.sensitivity.paired_histogram`: the matchings differ in at most
+    one pair each way, and each by itself is uniform.
+
+    Parameters
+    ----------
+    order : array-like of int
+        A permutation of 0, ..., n - 1.
+
+    Returns
+    -------
+    ndarray of int64, shape (n - 1,)
+
+    Examples
+    --------
+    >>> coupled_order([3, 0, 1, 2])  # pairs (3, 1) and (0, 2): record 1 takes the place of 3
+    array([0, 2, 1])
+    """
+    left = [int(record) for record in order]
+    last, half = len(left) - 1, len(left) // 2
+    if len(left) % 2:
+        *left, left_out = left
+        return np.array([left_out if record == last else record for record in left], dtype=np.int64)
+    place = left.index(last)
+    partner = place + half if place < half else place - half
+    paired = [record for i, record in enumerate(left) if i not in (place, partner)]
+    return np.array([*paired, left[partner]], dtype=np.int64)
+
+
+def _parts(charged: Any) -> list[Any]:
+    """Return what a charged mechanism is made of."""
+    names = getattr(type(charged), "__dataclass_fields__", {})
+    return [getattr(charged, name) for name in names]

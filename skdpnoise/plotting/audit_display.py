@@ -1,0 +1,196 @@
+"""Claimed beside found: what an audit has shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skdpnoise.inspection import AuditReport, audit
+from skdpnoise.plotting._panels import COLOURS, one_panel
+
+__all__ = ["AuditDisplay"]
+
+
+class AuditDisplay:
+    """Lower bounds of ε, one bar for each audit, beside the claim and the most it could show.
+
+    Parameters
+    ----------
+    names : sequence of str of length n_audits
+        What was audited, or how.
+    found : array-like of shape (n_audits,)
+        What was found; NaN where there is no number.
+    claimed : array-like of shape (n_audits,)
+        ε of the claims.
+    most : array-like of shape (n_audits,)
+        The most that could have been found; NaN or infinity where there is no limit.
+    passed : array-like of bool of shape (n_audits,)
+        Whether nothing was found against the claim.
+    name : str or None, default=None
+        Title of the picture.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure of those Axes.
+    found_ : matplotlib BarContainer
+        The bounds.
+    claimed_, most_ : matplotlib Line2D
+        Marks of the claims, and of the most that could have been found.
+
+    Examples
+    --------
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> import matplotlib.pyplot as plt
+    >>> display = AuditDisplay(
+    ...     names=["replay", "black_box"], found=[0.9, 0.6], claimed=[1.0, 1.0],
+    ...     most=[np.nan, 4.7], passed=[True, True],
+    ... ).plot()
+    >>> [round(float(bar.get_width()), 1) for bar in display.found_]
+    [0.9, 0.6]
+    >>> plt.close(display.figure_)
+    """
+
+    def __init__(
+        self,
+        *,
+        names: Sequence[str],
+        found: ArrayLike,
+        claimed: ArrayLike,
+        most: ArrayLike,
+        passed: ArrayLike,
+        name: str | None = None,
+    ) -> None:
+        self.names = tuple(names)
+        self.found = np.asarray(found, dtype=np.float64)
+        self.claimed = np.asarray(claimed, dtype=np.float64)
+        self.most = np.asarray(most, dtype=np.float64)
+        self.passed = np.asarray(passed, dtype=bool)
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AuditDisplay:
+        """Draw the bars, from top to bottom.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture, in place of its own.
+        **kwargs
+            Passed to the bars, such as ``height`` or ``alpha``.
+
+        Returns
+        -------
+        AuditDisplay
+        """
+        count = len(self.names)
+        self.ax_ = one_panel("AuditDisplay.plot", ax)
+        places = np.arange(count)
+        colours = [COLOURS[0] if passed else COLOURS[3] for passed in self.passed]
+        given = {"color": colours, "height": 0.6} | kwargs
+        self.found_ = self.ax_.barh(places, np.nan_to_num(self.found), label="found", **given)
+        mark = {"linestyle": "none", "marker": "|", "markersize": 16, "markeredgewidth": 2}
+        (self.claimed_,) = self.ax_.plot(
+            self.claimed, places, color="black", label="claimed", **mark
+        )
+        most = np.where(np.isfinite(self.most), self.most, np.nan)
+        (self.most_,) = self.ax_.plot(
+            most, places, color="grey", label="most it could show", **mark
+        )
+        self.ax_.set_yticks(places, self.names)
+        self.ax_.invert_yaxis()
+        self.ax_.set_xlim(left=0.0)
+        self.ax_.set_xlabel("ε")
+        self.ax_.legend(loc="best")
+        name = self.name if name is None else name
+        if name is not None:
+            self.ax_.set_title(name)
+        self.figure_ = self.ax_.figure
+        return self
+
+    @classmethod
+    def from_report(
+        cls, report: AuditReport, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> AuditDisplay:
+        """Draw what an audit has found, one bar for each method.
+
+        Parameters
+        ----------
+        report : AuditReport
+            As :func:`~skdpnoise.inspection.audit` returns it.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture; None is the estimator and its claim.
+        **kwargs
+            Passed to the bars.
+
+        Returns
+        -------
+        AuditDisplay
+
+        Raises
+        ------
+        TypeError
+            If it is no report of an audit.
+        """
+        if not isinstance(report, AuditReport):
+            raise TypeError(
+                "The 'report' parameter of AuditDisplay.from_report must be an AuditReport. Got an "
+                f"object of type {type(report).__name__} instead."
+            )
+        results = report.results
+        claim = report.claim
+        display = cls(
+            names=[result.method for result in results],
+            found=[np.nan if r.epsilon is None else r.epsilon for r in results],
+            claimed=[claim.epsilon] * len(results),
+            most=[getattr(result, "most_epsilon", np.nan) for result in results],
+            passed=[result.passed for result in results],
+            name=f"{report.estimator}, δ={claim.delta:g}, {claim.adjacency}",
+        )
+        return display.plot(ax, name=name, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        ax: Any = None,
+        name: str | None = None,
+        bar_kwargs: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> AuditDisplay:
+        """Audit an estimator and draw what is found.
+
+        Parameters
+        ----------
+        estimator : estimator
+            With a claim; it is cloned.
+        X : array-like of shape (n_samples, n_features)
+            Records, public ones.
+        y : array-like of shape (n_samples,) or None, default=None
+            Target or labels.
+        ax : matplotlib Axes or None, default=None
+            Where to draw; None makes a figure.
+        name : str or None, default=None
+            Title of the picture; None is the estimator and its claim.
+        bar_kwargs : dict or None, default=None
+            Passed to the bars.
+        **options
+            Passed to :func:`~skdpnoise.inspection.audit`.
+
+        Returns
+        -------
+        AuditDisplay
+        """
+        report = audit(estimator, X, y, **options)
+        return cls.from_report(report, ax=ax, name=name, **(bar_kwargs or {}))

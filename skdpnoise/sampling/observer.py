@@ -1,0 +1,228 @@
+"""Where private integers meet their noise, an audit may look on.
+
+A fit that nobody observes adds noise to integers, and that is all: one look at a context variable
+for each release. An observed fit hands integers and noise to its observer, and uses what that
+returns. Such a fit is not private, and its report says so. An observer exists only while
+:func:`observed` runs one function, in a context of its own that ends with it, so that it cannot be
+left on.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from skdpnoise.sampling.words import RandomWords
+
+__all__ = [
+    "Observer",
+    "adder",
+    "chosen",
+    "current",
+    "is_observed",
+    "note_charge",
+    "observed",
+    "plus_noise",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Observer(Protocol):
+    """What looks on while one fit runs.
+
+    Examples
+    --------
+    >>> from skdpnoise.inspection import Transcript
+    >>> observer: Observer = Transcript()
+    """
+
+    def words(self) -> RandomWords:
+        """Return the randomness of the fit, which is not secure."""
+        ...
+
+    def sum(self, mechanism: Any, integers: ArrayLike, draws: ArrayLike) -> NDArray[Any]:
+        """Return what is released of integers and their noise."""
+        ...
+
+    def choice(self, mechanism: Any, utilities: ArrayLike, draw: Callable[[Any], int]) -> int:
+        """Return what is chosen by private utilities."""
+        ...
+
+    def order(self, n: int) -> NDArray[np.int64]:
+        """Return a secret order of the records, coupled with that of the neighbouring fit."""
+        ...
+
+    def charge(self, label: str, mechanism: Any) -> None:
+        """Note what is charged for, before it draws."""
+        ...
+
+
+_CURRENT: ContextVar[Observer | None] = ContextVar("skdpnoise_observer", default=None)
+
+
+def current() -> Observer | None:
+    """Return who observes the fit that runs; None for every ordinary fit.
+
+    Returns
+    -------
+    Observer or None
+
+    Examples
+    --------
+    >>> current() is None
+    True
+    """
+    return _CURRENT.get()
+
+
+def is_observed() -> bool:
+    """Return whether a fit that runs now is observed, and therefore not private.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> is_observed()
+    False
+    """
+    return _CURRENT.get() is not None
+
+
+def observed(
+    observer: Observer, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """Call a function while an observer looks on, and return what it returns.
+
+    The observer is set in a copy of the context, which ends with the call.
+
+    Parameters
+    ----------
+    observer : Observer
+        Sees the private integers of every release.
+    function : callable
+        Such as the fit of a clone.
+    *args, **kwargs
+        Handed to the function.
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> from skdpnoise.inspection import Transcript
+    >>> observed(Transcript(), is_observed), is_observed()
+    (True, False)
+    """
+
+    def run() -> R:
+        _CURRENT.set(observer)
+        return function(*args, **kwargs)
+
+    return copy_context().run(run)
+
+
+def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
+    """Return integers plus their noise, in quanta: what is released.
+
+    Parameters
+    ----------
+    mechanism : object
+        What drew the noise and is charged for.
+    integers, draws : array-like of int of one shape
+        The private integers, and the noise.
+
+    Returns
+    -------
+    ndarray of int of that shape
+
+    Examples
+    --------
+    >>> plus_noise(None, np.array([3, 5]), np.array([1, -1]))
+    array([4, 4])
+    """
+    observer = _CURRENT.get()
+    return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
+
+
+def adder(mechanism: Any) -> Callable[[int, int], int]:
+    """Return a function that adds one draw of a mechanism to one private integer.
+
+    Parameters
+    ----------
+    mechanism : object
+        What drew the noise and is charged for.
+
+    Returns
+    -------
+    callable
+        For a loop that releases one number after another.
+
+    Examples
+    --------
+    >>> adder(None)(3, 1)
+    4
+    """
+    observer = _CURRENT.get()
+    if observer is None:
+        return operator.add
+    looks_on = observer
+    return lambda integer, draw: int(looks_on.sum(mechanism, integer, draw))
+
+
+def chosen(
+    mechanism: Any, utilities: Any, words: RandomWords, draw: Callable[[RandomWords], int]
+) -> int:
+    """Return the candidate that a mechanism draws by private utilities.
+
+    Parameters
+    ----------
+    mechanism : object
+        What chooses and is charged for.
+    utilities : ndarray of int
+        In quanta.
+    words : RandomWords
+        Source of randomness.
+    draw : callable
+        From words to the chosen index.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> chosen(None, np.array([1, 2]), None, lambda words: 1)
+    1
+    """
+    observer = _CURRENT.get()
+    return draw(words) if observer is None else observer.choice(mechanism, utilities, draw)
+
+
+def note_charge(label: str, mechanism: Any) -> None:
+    """Tell an observer what is charged for, before it draws.
+
+    Parameters
+    ----------
+    label : str
+        What is released.
+    mechanism : object
+        What will draw, or the losses that were charged for in advance.
+
+    Examples
+    --------
+    >>> note_charge("means", None)
+    """
+    observer = _CURRENT.get()
+    if observer is not None:
+        observer.charge(label, mechanism)
