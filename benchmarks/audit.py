@@ -174,7 +174,9 @@ def show(records: Sequence[dict[str, Any]]) -> None:
         lines = [summary(row) for row in records if row["broken"] is broken]
         if lines:
             print_table(HEADERS, lines, title=title)
-    print(f"A sound estimator is refuted somewhere in these tables with probability {FALSE_ALARM:g}.")
+    print(
+        f"A sound estimator is refuted somewhere in these tables with probability {FALSE_ALARM:g}."
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
