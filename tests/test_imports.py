@@ -20,6 +20,7 @@ LINE = (
     ("mechanisms",),
     ("ledger",),
     ("compose",),
+    ("estimators",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("datasets", "plotting"),
     ("cli",),

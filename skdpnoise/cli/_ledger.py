@@ -9,9 +9,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from skdpnoise.cli._output import jsonable, print_json, print_table
+from skdpnoise.cli._output import jsonable, print_json, print_table, printable
 from skdpnoise.ledger import PrivacyLedger, UnknownDatasetError, encode_loss
 from skdpnoise.ledger._database import DatabaseStorage
+from skdpnoise.sampling.words import SEEDED
 
 __all__ = ["FORMATS", "create", "export", "history", "show"]
 
@@ -116,6 +117,7 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         "unit": ledger.unit,
         "adaptive": ledger.adaptive,
         "charges": total.n_charges,
+        "secure": total.secure,
         "spent": {
             "tight": total.epsilon,
             "adaptive": total.adaptive_epsilon,
@@ -139,6 +141,8 @@ def _print_one(facts: dict[str, Any]) -> None:
         ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
         ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
     ]
+    if not facts["secure"]:
+        print(SEEDED)
     print_table(None, rows, title=f"Ledger of {facts['dataset']}")
 
 
@@ -148,6 +152,9 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
         return
     headers = ("data set", "epsilon", "delta", "adjacency", "protected", "charges", "tight", "left")
     names = ("dataset", "epsilon", "delta", "adjacency", "unit", "charges")
+    for facts in found:
+        if not facts["secure"]:
+            print(f"{SEEDED} in fits to {printable(facts['dataset'])}")
     rows = [
         [*(facts[name] for name in names), facts["spent"]["tight"], facts["left"]]
         for facts in found

@@ -11,10 +11,11 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.metaestimators import available_if
 
 from skdpnoise.compose._caps import Rehearsed
 from skdpnoise.compose._parts import Part, private_parts
@@ -126,7 +127,7 @@ class _NoFurther(Exception):
     """Raised where a rehearsal cannot go on without a draw."""
 
 
-class _StandIn(TransformerMixin, BaseEstimator):
+class _StandIn(BaseEstimator):
     """Stands in a rehearsal where a private step will be."""
 
     def __init__(self, step: Any, label: str, grouped: bool) -> None:
@@ -147,6 +148,11 @@ class _StandIn(TransformerMixin, BaseEstimator):
             self.fitted_ = self.step.fit(X, y, **grouped)
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
@@ -157,6 +163,7 @@ class _StandIn(TransformerMixin, BaseEstimator):
                 raise _NoFurther from None
         return self.fitted_.transform(X)
 
+    @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
         """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
         raise _NoFurther

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import _num_samples, check_consistent_length
 
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
@@ -24,6 +25,7 @@ from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
 from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.mechanisms.groups import group_codes
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
 
@@ -122,7 +124,6 @@ class DPPipeline(FittedSteps):
     >>> model = DPPipeline(
     ...     [("scale", DPStandardScaler()), ("classify", DPLogisticCD())],
     ...     weights={"scale": 1, "classify": 3},
-    ...     random_state=0,
     ... ).fit(X, y)
     >>> bool(model.score(X, y) > 0.9), model.privacy_.guarantee.epsilon
     (True, 1.0)
@@ -207,6 +208,7 @@ class DPPipeline(FittedSteps):
         # check
         warn_of_company(self)
         self._refuse(unpaid, groups)
+        self._check_numbers()
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
@@ -214,6 +216,10 @@ class DPPipeline(FittedSteps):
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
         _check_data(X, y)
+        n_rows = _num_samples(X)
+        codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+        advise(self)
+        advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
         words = random_words(self.random_state)
 
@@ -232,6 +238,7 @@ class DPPipeline(FittedSteps):
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
+            advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
             if self.ledger is not None:
                 error.add_note(f"The ledger was charged {budget}, which stays spent.")
@@ -293,9 +300,20 @@ class DPPipeline(FittedSteps):
         copy.ledger = self.ledger
         return copy
 
+    def _check_numbers(self) -> None:
+        """Refuse numbers that are no plain ones: fractions, decimals, truth values."""
+        for name in ("epsilon", "delta"):
+            value = getattr(self, name)
+            if type(value) is bool or not isinstance(value, int | float | np.integer | np.floating):
+                raise TypeError(
+                    f"The {name!r} parameter of DPPipeline must be an int or a float. Got "
+                    f"{value!r} of type {type(value).__name__} instead: pass float(...) of it."
+                )
+
     def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
-        if unpaid:
-            names = ", ".join(map(repr, unpaid))
+        given = [name for name, value in unpaid.items() if value is not None]
+        if given:
+            names = ", ".join(map(repr, given))
             raise TypeError(
                 f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
                 "what it can change, and no sensitivity with weights is proven yet."
@@ -347,6 +365,11 @@ register_inner(DPPipeline, _inside)
 
 
 def _check_data(X: Any, y: Any) -> None:
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            "DPPipeline does not support masked arrays: data would be read without their mask. "
+            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
     if issparse(X):
         raise TypeError(
             "Sparse data were passed to DPPipeline, but dense data are required: private steps "

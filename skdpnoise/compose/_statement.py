@@ -14,6 +14,7 @@ import numpy as np
 from skdpnoise.compose._parts import Part
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
 __all__ = ["charge_whole", "public_parameters", "shares_by_name", "whole_report"]
 
@@ -64,6 +65,7 @@ def whole_report(
     total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
     if not isinstance(total, PureLoss | GaussianLoss):
         total = budget  # what was allowed is known in advance, and is more
+    bought = [report.n_records for _, report in reports if report.n_records is not None]
     return PrivacyReport(
         name,
         PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency),
@@ -72,11 +74,12 @@ def whole_report(
         all(report.secure for _, report in reports),
         rows_per_group,
         tuple(part.label for part in parts if part.kind == "declared"),
+        max(bought, default=None),
     )
 
 
 def public_parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of a composition for a ledger: classes, numbers, no seeds."""
+    """Return the parameters of a composition for a ledger: classes, numbers, that it is seeded."""
     found: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=True).items():
         if name.rpartition("__")[2] in ("ledger", "random_state"):
@@ -85,6 +88,8 @@ def public_parameters(estimator: Any) -> dict[str, Any]:
             found[name] = type(value).__name__
         elif not _lists_steps(value):
             found[name] = value
+    if is_seeded(estimator.random_state):
+        found["random_state"] = HIDDEN_SEED
     return found
 
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
-from html import escape
 from operator import add
 from typing import Any
 
 from skdpnoise.compose._compositions import below, inner_of
 from skdpnoise.compose._parts import Part, fitted_parts, private_parts
-from skdpnoise.ledger.report import DECLARED, SOURCE, PrivacyReport, neighbours
+from skdpnoise.ledger.report import (
+    DECLARED,
+    SOURCE,
+    PrivacyReport,
+    card,
+    facts_in_html,
+    neighbours,
+    table,
+)
 from skdpnoise.privacy import (
     GaussianLoss,
     PrivacyGuarantee,
@@ -20,6 +27,7 @@ from skdpnoise.privacy import (
     check_real,
     gdp_mu,
 )
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["TotalReport", "total_guarantee"]
 
@@ -121,30 +129,17 @@ class TotalReport:
         lines = [f"{self._head}: {self._promise}"]
         lines += [f"  {name}: {', '.join(parts)}" for name, *parts in self._rows()]
         lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return "\n".join(lines)
+        return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        return f"<TotalReport of {self._head}: {self._promise}>"
+        text = f"TotalReport of {self._head}: {self._promise}"
+        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
-        cell = 'style="text-align:left;padding:2px 10px"'
         head = ("step", "estimator", "guarantee", "cost")
-        rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
-            for row in self._rows()
-        )
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
-        )
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self._head)}</b>: {escape(self._promise)}</div>"
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f"</tr>{rows}</table>{facts}</div>"
-        )
+        body = table(head, self._rows()) + facts_in_html(self._facts())
+        return card(self._head, self._promise, body, secure=self.secure)
 
     @property
     def _head(self) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin, validated
+from skdpnoise._validation import PrivateFitMixin
 from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
@@ -22,6 +22,7 @@ from skdpnoise.decomposition._moments import (
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.tables import read_projections, read_table
 
 __all__ = ["DPPCA"]
 
@@ -88,7 +89,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, and refused if it would exceed the budget of the
         data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
+    random_state : None, int, RandomState or Generator, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
     n_jobs : int or None, default=None
@@ -148,10 +149,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     >>> from skdpnoise.decomposition import DPPCA
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 5)) * [5.0, 3.0, 0.5, 0.5, 0.5] + 100.0
-    >>> pca = DPPCA(n_components=2, epsilon=1.0, random_state=0).fit(X)
-    >>> pca.components_.round(1) + 0.0
-    array([[1., 0., 0., 0., 0.],
-           [0., 1., 0., 0., 0.]])
+    >>> pca = DPPCA(n_components=2, epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(pca.components_ - np.eye(2, 5)) < 0.1))
+    True
     >>> pca.transform(X).shape
     (20000, 2)
     """
@@ -252,7 +252,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = read_table(self, X, reset=False)
         projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
         return projected / self._lengths(X.dtype) if self.whiten else projected
 
@@ -268,9 +268,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n_samples, n_features_in_)
         """
         check_is_fitted(self)
-        projected = np.asarray(X)
-        if projected.dtype not in (np.float32, np.float64):
-            projected = projected.astype(np.float64)
+        projected = read_projections(type(self).__name__, X, len(self.components_))
         kind = projected.dtype
         if self.whiten:
             projected = projected * self._lengths(kind)

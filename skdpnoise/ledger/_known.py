@@ -11,6 +11,7 @@ from skdpnoise.ledger._storage import Row, Transaction, now
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.encoding import decode_loss
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
+from skdpnoise.sampling.words import HIDDEN_SEED
 
 __all__ = ["Known"]
 
@@ -25,6 +26,7 @@ class Known:
         self.number, self.token, self.time = 0, "", ""
         self.composition = Composition()
         self.refused: dict[str, str] = {}  # losses that did not fit, and why, until more is charged
+        self.secure, self._looked = True, 0
 
     def read(self, transaction: Transaction, shown: str | None) -> None:
         """Read the charges since the last time, from within a transaction."""
@@ -50,6 +52,12 @@ class Known:
             total.add(decode_loss(row.loss), (row.epsilon, row.delta))
             total.unsummarised += 1
         self.extend(total, rows[-1])
+
+    def look_for_seeds(self, transaction: Transaction) -> None:
+        """Note whether a charge since the last time was for a fit with a seed."""
+        for row in transaction.rows(self._looked):
+            self.secure &= HIDDEN_SEED not in row.parameters
+            self._looked = row.number
 
     def extend(self, total: Composition, row: Row) -> None:
         """Go on to a composition that ends with a charge."""

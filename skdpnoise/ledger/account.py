@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
-__all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger"]
+__all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_parameters"]
 
 
 class Chargeable(Protocol):
@@ -161,6 +162,7 @@ class Account:
         self.guarantee = guarantee
         self.rows_per_group = rows_per_group
         self.ledger = ledger
+        self.n_records: float | None = None  # as bought; whoever buys the number tells it
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
@@ -286,7 +288,10 @@ class Account:
                 )
             else:
                 merged.append(release)
-        return PrivacyReport(estimator, self.guarantee, tuple(merged), self._total, secure, rows)
+        kept, n = tuple(merged), self.n_records
+        return PrivacyReport(
+            estimator, self.guarantee, kept, self._total, secure, rows, n_records=n
+        )
 
     @property
     def _owner(self) -> str | None:
@@ -309,14 +314,34 @@ class Account:
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
-            parameters=_parameters(self._estimator),
+            parameters=public_parameters(self._estimator),
         )
         self._paid = True
 
 
-def _parameters(estimator: Any) -> dict[str, Any] | None:
-    """Return the constructor's parameters, without those that say nothing about the model."""
+def public_parameters(estimator: Any) -> dict[str, Any] | None:
+    """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
+
+    Parameters
+    ----------
+    estimator : object or None
+        Whatever charges.
+
+    Returns
+    -------
+    dict or None
+        None if it has no parameters.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import SGDRegressor
+    >>> public_parameters(SGDRegressor(random_state=7))["random_state"]
+    'a seed, which is not written down'
+    """
     if not hasattr(estimator, "get_params"):
         return None
     given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if name not in ("ledger", "random_state")}
+    given.pop("ledger", None)
+    if is_seeded(given.pop("random_state", None)):
+        given["random_state"] = HIDDEN_SEED
+    return dict(given)

@@ -36,6 +36,7 @@ from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import with_caveat
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -274,7 +275,8 @@ class PrivacyLedger:
         LedgerTotal
         """
         budget = self.guarantee
-        total = self._read().composition
+        known = self._read(seeds=True)
+        total = known.composition
         epsilon = total.epsilon(budget.delta)
         return LedgerTotal(
             budget,
@@ -284,6 +286,7 @@ class PrivacyLedger:
             total.basic,
             total.adaptive_epsilon(budget.delta),
             self.adaptive,
+            known.secure,
         )
 
     def charges(self) -> tuple[Charge, ...]:
@@ -330,12 +333,14 @@ class PrivacyLedger:
             }
         )
 
-    def _read(self) -> Known:
+    def _read(self, *, seeds: bool = False) -> Known:
         self._opened()
 
         def read(_: int) -> None:
             with self._storage.transaction(self.dataset, write=False) as transaction:
                 known.read(transaction, self.storage)
+                if seeds:
+                    known.look_for_seeds(transaction)
 
         with self._mine() as known:
             self._storage.attempt(read)
@@ -354,7 +359,9 @@ class PrivacyLedger:
         return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
 
     def __str__(self) -> str:
-        return f"Ledger of {self.dataset}: {self.total()}"
+        total = self.total()
+        text = f"Ledger of {self.dataset}: {total.text}"
+        return with_caveat(text, secure=total.secure)
 
     def _repr_html_(self) -> str:
         """Return the ledger as a card, for notebooks."""

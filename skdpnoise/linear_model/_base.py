@@ -13,9 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._validation import PrivateFitMixin
+from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import collect_passes
-from skdpnoise.linear_model._checks import as_bounds, validated
+from skdpnoise.linear_model._checks import as_bounds
 from skdpnoise.linear_model._descent import DescentPlan, run_descent
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
@@ -104,7 +105,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = read_table(self, X, reset=False)
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
         features, model, center, scale = self._standardised

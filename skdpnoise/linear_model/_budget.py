@@ -142,4 +142,5 @@ def count_records(
     )
     account.charge("number of records", mechanism)
     found = max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
+    account.n_records = found
     return found, budget.for_records(found)

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise._validation import as_bounds, check_range, validated
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.targets import read_labels, read_numbers
 
-__all__ = ["as_bounds", "check_training_data", "validated"]
+__all__ = ["as_bounds", "check_training_data"]
+
+_MATRICES = 8  # of p by p that are held at once
 
 
 def check_training_data(
@@ -19,17 +23,25 @@ def check_training_data(
     These checks look at the private data and are not paid for: whether a fit is refused tells that
     a value is missing, infinite or out of range. See "sharp edges" in the documentation.
     """
-    X, y = validated(
-        estimator,
-        X,
-        y,
-        dtype=[np.float64, np.float32],
-        order="F",
-        ensure_min_samples=2,
-        y_numeric=y_numeric,
-    )
-    check_range(X, "X", estimator)
+    X = read_table(estimator, X, order="F", ensure_min_samples=2)
+    n_rows, n_columns = X.shape
+    check_size(estimator, n_rows, n_columns)
+    _check_plan(estimator, n_columns)
     if y_numeric:
-        y = y.astype(np.float64, copy=False)
-        check_range(y, "y", estimator)
-    return X, y
+        return X, read_numbers(estimator, y, n_rows)
+    return X, read_labels(type(estimator).__name__, y, n_rows)
+
+
+def _check_plan(estimator: Any, n_columns: int) -> None:
+    """Refuse parameters and sizes that a later step would not bear."""
+    # Of standardised records: what is beyond these only takes digits from double precision.
+    for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+        if hasattr(estimator, name):
+            check_within(estimator, name, low, 1e100)
+    if getattr(estimator, "solver", "gram") != "gradient" and hasattr(estimator, "row_norm"):
+        check_memory(
+            type(estimator).__name__,
+            8.0 * _MATRICES * (n_columns + 2) ** 2,
+            f"second moments of {n_columns} columns",
+            "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
+        )

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.compose import register_private
+from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
@@ -30,7 +31,9 @@ __all__ = ["DPCoordinateDescentRegressor"]
 
 
 @register_private
-class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, PrivateLinearModel):
+class DPCoordinateDescentRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
+):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -172,7 +175,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=10_000)
-    >>> model = DPCoordinateDescentRegressor(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPCoordinateDescentRegressor(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.privacy_.guarantee
@@ -318,8 +321,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         """Raise what planning would raise, before anything is spent or the data are used."""
         if self.solver == "gram":
             check_gram(self, n_features, budget)
-        else:
-            check_plan(self, "squared", n_features, 1, budget)
+        check_plan(self, "squared", n_features, 1, budget)  # of settings that are not used, too
 
     def _plan(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults
@@ -22,6 +23,7 @@ from skdpnoise.solvers import coordinate_descent
 __all__ = ["DescentPlan", "check_plan", "plan_descent", "run_descent"]
 
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
+_COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 
 
@@ -108,6 +110,14 @@ def plan_descent(
 
 def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
+    if estimator.n_passes != "auto":
+        n_numbers = int(estimator.n_passes) * n_outputs * (n_features + 1)
+        check_memory(
+            type(estimator).__name__,
+            8.0 * _COPIES * n_numbers,
+            f"the noise of 'n_passes'={estimator.n_passes}",
+            "Use fewer passes.",
+        )
     plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
 
 
@@ -116,13 +126,16 @@ def _error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
     if isinstance(weights, str):
         # Standardised columns and the intercept share one curvature.
         return np.full(n_features + 1, 1.0 / _CURVATURE[loss] if weights == "curvature" else 1.0)
-    weights = np.asarray(weights, dtype=np.float64)
     expected = n_features + bool(estimator.fit_intercept)
-    if weights.shape != (expected,) or not (np.isfinite(weights) & (weights > 0)).all():
+    text = (
+        f"'curvature', 'uniform' or an array of shape ({expected},), one positive number for each "
+        "feature and, with fit_intercept, one for the intercept, from 1e-100 to 1e+100"
+    )
+    weights = number_vector(type(estimator).__name__, "error_weights", weights, text)
+    if weights.shape != (expected,) or not ((weights >= 1e-100) & (weights <= 1e100)).all():
         raise ValueError(
-            f"The 'error_weights' parameter of {type(estimator).__name__} must be 'curvature', "
-            f"'uniform' or an array of shape ({expected},), one positive number for each feature "
-            f"and, with fit_intercept, one for the intercept. Got shape {weights.shape}."
+            f"The 'error_weights' parameter of {type(estimator).__name__} must be {text}. Got "
+            f"shape {weights.shape}."
         )
     return np.append(weights, 1.0)[: n_features + 1]
 
@@ -155,7 +168,8 @@ def run_descent(
     per_output = (plan.n_passes, len(targets), plan.coordinates.size)
     outputs = []
     for k, target in enumerate(targets):
-        quanta = np.ones((plan.n_passes, n_features + 1))  # unused coordinates are not visited
+        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
+        quanta = np.full((plan.n_passes, n_features + 1), plan.clip)
         quanta[:, plan.coordinates] = quantum.reshape(per_output)[:, k]
         draws = np.zeros(quanta.shape, dtype=np.int64)
         draws[:, plan.coordinates] = noise.reshape(per_output)[:, k]

@@ -11,6 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
+from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
@@ -28,7 +30,7 @@ _SPENDING = ("rows_per_group", "ledger")
 
 
 @register_private
-class DPLassoPath(RegressorMixin, PrivateLinearModel):
+class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -128,7 +130,7 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6, 0.0], [10.0, 2e5, 1.0], size=(20_000, 3))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=20_000)
-    >>> path = DPLassoPath(epsilon=1.0, random_state=0).fit(X, y)
+    >>> path = DPLassoPath(epsilon=1.0).fit(X, y)
     >>> path.coefs_.shape, path.privacy_.releases[-1].label
     ((3, 100), 'second moments')
     >>> [int(np.count_nonzero(path.model(alpha).coef_)) for alpha in (10.0, 0.3)]
@@ -212,9 +214,17 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         """
         with self._private_fit(groups, unpaid) as account:
             # check
+            check_within(self, "eps", 1e-100, 1.0)
             given = self._given_alphas()
             X, y = check_training_data(self, X, y, y_numeric=True)
             rows = self._grouped(groups, len(y))
+            n_alphas = int(self.alphas) if given is None else len(given)
+            check_memory(
+                "DPLassoPath",
+                32.0 * n_alphas * (X.shape[1] + 2),
+                f"the path of {n_alphas} 'alphas'",
+                "Ask for fewer of them.",
+            )
             bounds = self._bounds(X.shape[1])
             y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
             most = account.rows_per_group
@@ -348,11 +358,12 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):
             return None
-        alphas = np.asarray(self.alphas, dtype=np.float64)
+        expected = "a number of penalties or an array of shape (n_alphas,) of finite numbers >= 0"
+        alphas = number_vector("DPLassoPath", "alphas", self.alphas, expected)
         if alphas.ndim != 1 or not alphas.size or not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError(
-                "The 'alphas' parameter of DPLassoPath must be a number of penalties or an array "
-                f"of shape (n_alphas,) of finite numbers >= 0. Got shape {alphas.shape} instead."
+                f"The 'alphas' parameter of DPLassoPath must be {expected}. Got shape "
+                f"{alphas.shape} instead."
             )
         return np.sort(alphas)[::-1]
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from skdpnoise.compose import register_private
+from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
@@ -23,7 +23,7 @@ __all__ = ["DPLogisticCD"]
 
 
 @register_private
-class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
+class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \log\bigl(1 + e^{-y_i (x_i^\top w + b)}\bigr)
@@ -138,7 +138,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = np.where(X[:, 0] / 10 + rng.normal(size=10_000) > 5, "yes", "no")
-    >>> model = DPLogisticCD(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPLogisticCD(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.72)
     True
     >>> model.predict(X[:3]).shape, model.predict_proba(X[:3]).shape
@@ -225,7 +225,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
             X, y = check_training_data(self, X, y, y_numeric=False)
             rows = self._grouped(groups, len(y))
             bounds = self._bounds(X.shape[1])
-            classes, outputs = self._one_against_rest(y)
+            classes, outputs = one_against_rest(self, y)
             most, n_outputs = account.rows_per_group, len(outputs)
             budget = split_budget(
                 self.noise, account.guarantee, n_outputs, bounds, rows_per_group=most
@@ -320,25 +320,6 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
         tags.classifier_tags.poor_score = True
         return tags
-
-    def _one_against_rest(self, y: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the sorted labels, and for each binary problem the labels -1 and +1."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        present = np.unique(y)
-        classes = present if self.classes is None else np.unique(np.asarray(self.classes))
-        if not np.isin(present, classes).all():
-            raise ValueError(
-                "The 'classes' parameter of DPLogisticCD must contain every label that occurs in "
-                f"y. Got {len(classes)} classes, and labels that are not among them."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                "DPLogisticCD needs two classes or more, got 1 class. Give the public labels as "
-                "'classes' if the other class merely has no record."
-            )
-        ones = classes[1:] if len(classes) == 2 else classes
-        return classes, [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from skdpnoise.mechanisms._tallies import count_bins, count_categories, count_re
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.histogram import noisy_histogram
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import is_seeded, random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = [
@@ -93,8 +93,11 @@ def private_count(
     neighbours(owner, guarantee, adjacency)
     n = count_records(owner, records)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    (released,) = noisy_sums(owner, None, None, mechanism, random_words(random_state), n)
-    return PrivateEstimate(round(released), rounded_deviation(mechanism), mechanism)
+    words = random_words(random_state)
+    (released,) = noisy_sums(owner, None, None, mechanism, words, n)
+    return PrivateEstimate(
+        round(released), rounded_deviation(mechanism), mechanism, secure=words.secure
+    )
 
 
 def private_sum(
@@ -184,7 +187,8 @@ def private_sum(
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         sums = noisy_sums(owner, table, bounds, mechanism, words)
         sums = sums + len(table) * centre
-        return PrivateEstimate(shape(sums), shape(mechanism.standard_deviation), mechanism)
+        deviation = mechanism.standard_deviation
+        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
     profile = clipped_sum(bounds.low, bounds.high, "add_remove")
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     if (centre != 0.0).any():
@@ -194,10 +198,11 @@ def private_sum(
         if error <= _FREE * mechanism.expected_error(weights=importance):
             *centred, n = noisy_sums(owner, table, bounds, joint, words, len(table)).tolist()
             return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n
+                shape(np.array(centred) + n * centre), shape(deviation), joint, n, words.secure
             )
     sums = noisy_sums(owner, table, bounds.uncentred(), mechanism, words)
-    return PrivateEstimate(shape(sums), shape(mechanism.standard_deviation), mechanism)
+    deviation = mechanism.standard_deviation
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
 
 
 def private_mean(
@@ -307,7 +312,7 @@ def private_mean(
     mean = np.clip(centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, words.secure)
 
 
 def private_histogram(
@@ -385,4 +390,5 @@ def private_histogram(
     noisy, mechanism = noisy_histogram(
         counts, guarantee, adjacency=relation, noise=noise, random_state=random_state
     )
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism)
+    secure = not is_seeded(random_state)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=secure)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._exact import are_finite, are_real, exact_numbers
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
@@ -75,14 +76,15 @@ def noisy_histogram(
     >>> int(noisy.argmax()), mechanism.noise
     (0, 'inid_laplace')
     """
-    array = np.asarray(counts)
-    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2) or array.size == 0:
+    array = exact_numbers(counts)
+    numbers = array.dtype.kind != "b" and are_real(array)
+    if not numbers or array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             "The 'counts' parameter of noisy_histogram must be a non-empty array of numbers of "
             "shape (n_bins,) or (n_columns, n_bins). Got an array of shape "
             f"{array.shape} and dtype {array.dtype} instead."
         )
-    if not (np.isfinite(array).all() and (array >= 0).all()):
+    if not (are_finite(array) and (array >= 0).all()):
         raise ValueError(
             "The 'counts' parameter of noisy_histogram must be finite and non-negative in every "
             "entry."

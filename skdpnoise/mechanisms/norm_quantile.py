@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._promises import check_type
 from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.privacy import (
@@ -68,6 +69,16 @@ class NormQuantileMechanism:
 
     selection: ExponentialMechanism | PermuteAndFlip
     bounded_range: bool
+
+    def __post_init__(self) -> None:
+        kinds = (ExponentialMechanism, PermuteAndFlip)
+        check_type(type(self).__name__, "selection", self.selection, *kinds)
+        if self.bounded_range != (type(self.selection) is ExponentialMechanism):
+            raise ValueError(
+                "The 'bounded_range' parameter of NormQuantileMechanism must be True for an "
+                "ExponentialMechanism, and False for PermuteAndFlip, whose loss has no bounded "
+                f"range. Got {self.bounded_range!r} instead."
+            )
 
     @classmethod
     def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:

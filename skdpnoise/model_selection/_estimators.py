@@ -143,11 +143,10 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000) > 0
-    >>> search = DPGridSearchCV(
-    ...     DPLogisticCD(feature_bounds=(-4, 4)), {"alpha": [0.0, 0.1, 0.3, 1.0]}, random_state=0
-    ... ).fit(X, y)
-    >>> search.strategy_, search.best_params_
-    ('repeated', {'alpha': 0.0})
+    >>> grid = {"alpha": [0.0, 0.1, 0.3, 1.0]}
+    >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
+    >>> search.strategy_, bool(search.score(X, y) > 0.65)
+    ('repeated', True)
     >>> print(search.privacy_.guarantee)
     (ε=1, δ=1e-06)-DP, replace_one
     """
@@ -231,9 +230,8 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000)
-    >>> search = DPRandomizedSearchCV(
-    ...     DPCoordinateDescentRegressor(), {"alpha": loguniform(1e-4, 1.0)}, random_state=0
-    ... ).fit(X, y)
+    >>> penalties = {"alpha": loguniform(1e-4, 1.0)}
+    >>> search = DPRandomizedSearchCV(DPCoordinateDescentRegressor(), penalties).fit(X, y)
     >>> search.strategy_, search.n_candidates_, bool(search.score(X, y) > 0.4)
     ('release', 10, True)
     """

@@ -16,6 +16,12 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise._validation import as_bounds, check_unpaid_arguments
+from skdpnoise.compose._advice import (
+    advise,
+    advise_on_bought_number,
+    advise_on_public_number,
+    bought_number,
+)
 from skdpnoise.compose._fitting import settled
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
@@ -134,6 +140,8 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         known = self._public_units(scoring)
         X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
         codes = self._codes(groups, len(y))
+        advise(self)
+        advise_on_public_number(self, len(y), codes)
         # bound
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, words)
         # calibrate
@@ -151,6 +159,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         ledger = charge(self, report)
         # draw, choose, store
         outcome = self._chosen(problem, strategy, known, report)
+        advise_on_bought_number(self, bought_number(outcome.model), grouped=codes is not None)
         self._store(outcome, problem, strategy, report, ledger)
         return self
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.ledger.account import public_parameters
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS
@@ -71,8 +72,6 @@ def charge(search: Any, report: PrivacyReport) -> Any:
     ledger = search.ledger
     if ledger is None:
         return None
-    parameters = search.get_params(deep=False)
-    parameters = {k: v for k, v in parameters.items() if k not in ("ledger", "random_state")}
     line = report.releases[0]
     ledger.charge(
         f"{report.estimator}.fit",
@@ -82,6 +81,6 @@ def charge(search: Any, report: PrivacyReport) -> Any:
         unit=report.unit,
         mechanism=line.noise,
         estimator=report.estimator,
-        parameters=parameters,
+        parameters=public_parameters(search),
     )
     return ledger

@@ -99,7 +99,7 @@ class DPStandardScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
-    >>> scaler = DPStandardScaler(epsilon=1.0, random_state=0).fit(X)
+    >>> scaler = DPStandardScaler(epsilon=1.0).fit(X)
     >>> bool(np.all(np.abs(scaler.mean_ - [100.0, -3.0]) < [0.5, 0.01]))
     True
     >>> bool(np.all(np.abs(scaler.transform(X).std(axis=0) - 1.0) < 0.1))

@@ -347,3 +347,13 @@ def test_a_process_says_its_errors_and_ends_with_one_and_its_pipe_may_be_closed(
         os.close(writer)
         err = process.communicate()[1]
     assert (process.returncode, err) == (1, "")
+
+
+def test_a_seeded_charge_is_told_first(run, storage):
+    first = "NOT PRIVATE: random_state is set"
+    assert first not in run("show")[1]
+    ledger = PrivacyLedger.open("trips", storage)
+    ledger.charge("fit", PureLoss(0.1), parameters={"random_state": 7})
+    assert run("show")[1].splitlines()[0] == first
+    assert run("show", dataset=None)[1].splitlines()[0] == f"{first} in fits to trips"
+    assert json.loads(run("show", "--json")[1])["secure"] is False
