@@ -19,7 +19,6 @@ from skdpnoise.privacy._half_lines import (
 
 __all__ = [
     "SQRT_2PI",
-    "just_below",
     "mills",
     "mills_descent",
     "mills_fall",
@@ -32,14 +31,6 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
-
-
-def just_below(epsilon: ArrayLike) -> Array:
-    """Return an epsilon a few units in the last place lower, where δ is no less.
-
-    Where a multiple of a step is subtracted, its rounding then cannot make δ too small.
-    """
-    return np.asarray(epsilon, dtype=np.float64) * (1.0 - 2.0**-50)
 
 
 def unbounded_loss(shift: ArrayLike) -> Array:

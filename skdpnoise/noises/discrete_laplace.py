@@ -152,7 +152,7 @@ class DiscreteLaplace:
         -------
         delta : ndarray
         """
-        epsilon, shift = _threshold.pairs(_threshold.just_below(epsilon), shift)
+        epsilon, shift = _threshold.pairs(epsilon, shift)
         rate, n = self.rate, np.floor(shift)
         t = np.floor(0.5 * (epsilon / rate + n)) + 1.0
         t = np.minimum(t, n)

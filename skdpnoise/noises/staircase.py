@@ -206,7 +206,7 @@ class Staircase:
         -------
         delta : ndarray
         """
-        epsilon, shift = _threshold.pairs(_threshold.just_below(epsilon), shift)
+        epsilon, shift = _threshold.pairs(epsilon, shift)
         a, gamma, r = self._top, self.share, math.exp(-self.shape)
 
         def gain(steps: Array) -> Array:

@@ -25,7 +25,7 @@ from skdpnoise.privacy._lattice import (
     window,
 )
 from skdpnoise.privacy._plan import Plan
-from skdpnoise.privacy.curves import LossCurve, NormalShift
+from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 
 __all__ = ["NumericLoss"]
 
@@ -262,8 +262,8 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
     groups = list(groups)
     if _alone(groups):
         curve, shifts, _ = groups[0]
-        value = float(curve.hockey_stick(epsilon, shifts[0])) * (1.0 + 1e-11)
-        return min(1.0, math.nextafter(value, 1.0))  # below the smallest double, that double
+        # Below the smallest double, that double.
+        return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
     finite = 0.0 if found is None else tail(found, epsilon / found.step)
     return min(1.0, finite + infinite)
