@@ -19,7 +19,7 @@ from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on
 from skdpnoise.compose._caps import Cap
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
+from skdpnoise.compose._fitting import fit_steps, rehearse, settled
 from skdpnoise.compose._numbers import check_numbers
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
@@ -107,7 +107,8 @@ class DPPipeline(FittedSteps):
     what the fitted steps report.
 
     Before the charge every step checks its parameters and the data. Warnings of scikit-learn are
-    not shown during ``fit``, nor are messages that may quote values.
+    not shown during ``fit``, nor are messages that may quote values. Steps with `n_jobs` of their
+    own (FeatureUnion, ColumnTransformer) are fitted one after the other.
 
     **Groups.** ``fit(X, y, groups=...)`` hands the groups to every private step.
 
@@ -235,10 +236,9 @@ class DPPipeline(FittedSteps):
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            with only_our_warnings():
-                model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
-                fitted = private_parts(model, fitted=True)
-                cap.settle((part.label, part.estimator.privacy_) for part in fitted)
+            model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
+            fitted = private_parts(model, fitted=True)
+            cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
