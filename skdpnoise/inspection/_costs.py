@@ -113,7 +113,9 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
     label, charged = transcript.charged(mechanism) or (None, mechanism)
     loss = _loss(mechanism, charged)
     used: PrivacyLoss | None = None
-    if isinstance(loss, PureLoss):
+    if not np.isfinite(share):
+        pass  # no loss of a kind that adds up
+    elif isinstance(loss, PureLoss):
         used = PureLoss(share * loss.pure_epsilon)
     elif isinstance(loss, GaussianLoss):
         used = GaussianLoss(share * loss.mu)

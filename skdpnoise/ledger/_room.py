@@ -84,10 +84,11 @@ def largest_epsilon(
         return largest(lambda e: GaussianLoss(unit * gdp_mu(e, delta)), epsilon)
     pure = loss.epsilon(0.0)
     if isinstance(loss, PureLoss):
-        return largest(lambda e: PureLoss(pure * (e / epsilon)), epsilon)
+        unit = 1.0 if pure == epsilon else pure / epsilon * _UP
+        return largest(lambda e: PureLoss(unit * e), epsilon)
     numeric = loss.numeric()
     if pure <= epsilon * _PURE or delta == 0.0:
-        return largest(lambda e: _shrunk(numeric, e / epsilon), epsilon)
+        return largest(lambda e: _shrunk(numeric, e / epsilon * _UP), epsilon)
     factor = largest(lambda t: _shrunk(numeric, t), 1.0)
     if factor == 0.0:
         return 0.0

@@ -119,7 +119,11 @@ def test_threads_cannot_spend_a_cap_together():
 def report(epsilon, released=None):
     loss = PureLoss(epsilon if released is None else released)
     line = Release("counts", "iid_laplace", 1, 1, (1.0, 1.0), loss)
-    return PrivacyReport("A", PrivacyGuarantee(epsilon), (line,), loss, True)
+    stated = max(epsilon, loss.pure_epsilon)
+    found = PrivacyReport("A", PrivacyGuarantee(stated), (line,), loss, True)
+    # A report that says less than it released is refused: one that lies is made by force.
+    object.__setattr__(found, "guarantee", PrivacyGuarantee(epsilon))
+    return found
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,9 @@ def epsilons(noise, shift):
     return [0.0, 1e-9 * typical, 0.5 * typical, 2.0 * typical, 9.0 * typical]
 
 
-@pytest.mark.parametrize(("law", "noise"), FAMILIES, ids=lambda value: str(value))
+@pytest.mark.parametrize(
+    ("law", "noise"), FAMILIES, ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_curves_of_log_concave_noise_are_right_at_every_shift(law, noise):
     with mp.workdps(DIGITS):
         for shift in SHIFTS:
