@@ -22,7 +22,7 @@ from skdpnoise.decomposition._moments import (
     denoised,
     private_moments_of_rows,
 )
-from skdpnoise.estimators.tables import read_projections, read_table
+from skdpnoise.estimators.tables import read_projections, read_table, survivable
 
 __all__ = ["DPPCA"]
 
@@ -255,7 +255,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X = read_table(self, X, reset=False)
         with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
             projected = (X - self.mean_.astype(X.dtype)) @ self.components_.T.astype(X.dtype)
-            return projected / self._lengths(X.dtype) if self.whiten else projected
+            if self.whiten:
+                projected = projected / self._lengths(X.dtype)
+        return survivable(projected)
 
     def inverse_transform(self, X: Any) -> NDArray[np.float64]:
         """Return the rows that have these projections and lie in the span of the components.

@@ -22,6 +22,7 @@ __all__ = [
     "check_values",
     "read_projections",
     "read_table",
+    "survivable",
 ]
 
 FLOATS = [np.float64, np.float32]
@@ -152,6 +153,20 @@ def check_values(
                 f"{float(limits.tiny):.3g}), which have lost their digits. Rescale {name}, or set "
                 "them to zero."
             )
+
+
+def survivable(values: NDArray[Any]) -> NDArray[Any]:
+    """Return what a transformer computed, in place, as the next fit takes it.
+
+    A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
+    beyond the limits becomes the limit, what is subnormal or undefined becomes zero.
+    """
+    limits = np.finfo(values.dtype)
+    most = values.dtype.type(min(LARGEST, float(limits.max)))
+    np.nan_to_num(values, copy=False, nan=0.0, posinf=most, neginf=-most)
+    np.clip(values, -most, most, out=values)
+    values[np.abs(values) < limits.tiny] = 0.0
+    return values
 
 
 def _bits(value: float, dtype: np.dtype[Any]) -> Any:

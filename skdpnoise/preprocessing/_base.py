@@ -18,7 +18,7 @@ from skdpnoise._validation import (
     as_bounds,
 )
 from skdpnoise.estimators.parameters import check_size, number_pair
-from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.mechanisms._ranges import STEPS, stage_losses
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
@@ -148,7 +148,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                 X -= shift
             if scale is not None:
                 X /= scale
-        return X
+        return survivable(X)
 
     def _multiply_and_shift(self, X: Any, scale: Any, shift: Any) -> np.ndarray:
         """Return X * scale + shift; None leaves out a step."""
@@ -158,7 +158,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                 X *= scale
             if shift is not None:
                 X += shift
-        return X
+        return survivable(X)
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self)

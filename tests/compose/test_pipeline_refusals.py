@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -216,3 +217,15 @@ def test_parameters_are_changed_between_the_check_and_the_fit_in_vain(monkeypatc
     model = DPPipeline(steps, ledger=Swapping()).fit(X, Y)
     assert isinstance(model[-1], DPLogisticCD)
     assert model[0].epsilon < 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("first", [DPStandardScaler(), DPPCA(2, whiten=True)], ids=str)
+def test_no_value_makes_a_later_step_fail_after_the_charge(first, dtype):
+    """Scaled by what was released, a record may leave every limit: the fit goes on all the same."""
+    usual = 1e-3 * rng.normal(size=(300, 2))
+    for value in (1e100, -1e99, 1e-300, 3e38, 1e-37):
+        table = np.append(usual, [[value, -value]], axis=0)
+        if np.isfinite(table.astype(dtype)).all() and (table.astype(dtype) != 0.0).all():
+            steps = [("first", clone(first)), ("model", DPLogisticCD(classes=[0, 1]))]
+            DPPipeline(steps).fit(table.astype(dtype), np.arange(301) % 2)
