@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,17 @@ def _check_number(estimator: Any, name: str, value: Any) -> None:
             f"The {name!r} parameter of {_name(estimator)} must be an int or a float. Got "
             f"{value!r} of type {type(value).__name__} instead: pass float(...) of it."
         )
-    if not -1e300 <= value <= 1e300:
+    if not abs(_plain(value)) <= 1e300:
+        shown = "a longer integer" if isinstance(value, Integral) else repr(value)
         raise ValueError(
-            f"The {name!r} parameter of {_name(estimator)} must be a number that fits double "
-            "precision. Got a larger one instead."
+            f"The {name!r} parameter of {_name(estimator)} must be a finite number within ±1e+300. "
+            f"Got {shown} instead."
         )
+
+
+def _plain(value: Any) -> int | float:
+    """Return a number of Python's own: numpy would compare in the precision of its number."""
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _check_threads(estimator: Any) -> None:
@@ -89,7 +95,7 @@ def _check_threads(estimator: Any) -> None:
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:
     """Refuse a number beyond what double precision bears; other kinds of values pass."""
     value = getattr(estimator, name)
-    if isinstance(value, _NUMBERS) and not low <= value <= high:
+    if isinstance(value, _NUMBERS) and not low <= _plain(value) <= high:
         raise ValueError(
             f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
             f"Got {value!r} instead. Choose other units."
@@ -139,7 +145,7 @@ def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]
     good = isinstance(value, tuple | list) and len(value) == 2
     if good:
         good = all(
-            isinstance(end, _NUMBERS) and not isinstance(end, bool) and -_LARGEST <= end <= _LARGEST
+            isinstance(end, _NUMBERS) and not isinstance(end, bool) and abs(_plain(end)) <= _LARGEST
             for end in value
         )
     if not good:
