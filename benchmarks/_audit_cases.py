@@ -79,7 +79,9 @@ def _search(kind: Any, **fixed: Any) -> Callable[..., Any]:
 
 
 SOUND = (
-    Case("regressor, descent", _made(DPCoordinateDescentRegressor, solver="gradient", **_PASS, **_Y)),
+    Case(
+        "regressor, descent", _made(DPCoordinateDescentRegressor, solver="gradient", **_PASS, **_Y)
+    ),
     Case("regressor, gram", _made(DPCoordinateDescentRegressor, solver="gram", **_BALL), many=True),
     Case("classifier", _made(DPLogisticCD, **_PASS), many=True),
     Case("lasso path", _made(DPLassoPath, alphas=1, l1_ratio=0.0, **_BALL)),

@@ -21,6 +21,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPipeline,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -67,6 +68,20 @@ class Entry:
         return (values > 0.0).astype(int) if self.target == "labels" else values + 1.0
 
 
+@dataclass(frozen=True)
+class PipelineEntry(Entry):
+    """A pipeline, whose steps take what is public of the data."""
+
+    def estimator(self, **parameters: Any) -> BaseEstimator:
+        """Return an unfitted pipeline."""
+        public = {name: parameters.pop(name, None) for name in ("feature_bounds", "classes")}
+        steps = [
+            ("scale", DPStandardScaler(feature_bounds=public["feature_bounds"])),
+            ("model", DPLogisticCD(n_passes=2, classes=public["classes"])),
+        ]
+        return self.make(**{"steps": steps, **parameters})
+
+
 ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers"),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
@@ -78,6 +93,7 @@ ENTRIES = [
     Entry(DPStandardScaler),
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
+    PipelineEntry(DPPipeline, "labels"),
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]
 PRIVATE = [entry for entry in ENTRIES if entry.spends]

@@ -120,7 +120,11 @@ def _read(path: Path, target: str | None) -> tuple[Any, Any]:
         if target not in table.columns:
             raise ValueError(f"the table has no column {target!r} for --target.")
         y = table.pop(target).to_numpy()
-    other = [name for name, kind in zip(table.columns, table.dtypes, strict=True) if kind.kind not in "iufb"]
+    other = [
+        name
+        for name, kind in zip(table.columns, table.dtypes, strict=True)
+        if kind.kind not in "iufb"
+    ]
     if other:
         raise ValueError(f"these columns are not numbers: {', '.join(map(repr, other))}.")
     return table.to_numpy(dtype=np.float64), y

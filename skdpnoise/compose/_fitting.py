@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Collection
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.metaestimators import available_if
 
 from skdpnoise.compose._caps import Rehearsed
 from skdpnoise.compose._parts import Part, private_parts
 from skdpnoise.compose._register import is_private
+from skdpnoise.compose._silence import silence
 from skdpnoise.compose._surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 
-__all__ = ["fit_steps", "only_our_warnings", "rehearse", "settled"]
+__all__ = ["fit_steps", "rehearse", "settled"]
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 _ENOUGH = 1000  # rows of a table that stands for the data
@@ -39,12 +40,13 @@ def fit_steps(
 ) -> Any:
     """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data.
 
-    Parallel steps run in threads of this process, where the cap counts what they charge.
+    Parallel steps run one after the other, in this thread: here a cap counts what they charge, and
+    here it is quiet.
     """
     try:
         with ExitStack() as stack:
-            stack.enter_context(parallel_config(backend="threading"))
-            stack.enter_context(np.errstate(all="ignore"))
+            stack.enter_context(parallel_config(backend="sequential"))
+            stack.enter_context(silence(*_SHOWN))
             if groups is None:
                 return pipeline.fit(X, y)
             stack.enter_context(config_context(enable_metadata_routing=True))
@@ -86,23 +88,11 @@ def rehearse(
     pipeline.set_params(
         **{label: _StandIn(step, label, groups is not None) for label, step in steps.items()}
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         try:
             fit_steps(pipeline, X, y, groups, parts, owner=owner)
         except _NoFurther:
             return
-
-
-@contextmanager
-def only_our_warnings() -> Iterator[None]:
-    """Let no warning out but ours, and of shapes: others may depend on private values."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        if issubclass(warning.category, _SHOWN):
-            warnings.warn(warning.message, stacklevel=4)
 
 
 def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
@@ -126,7 +116,7 @@ class _NoFurther(Exception):
     """Raised where a rehearsal cannot go on without a draw."""
 
 
-class _StandIn(TransformerMixin, BaseEstimator):
+class _StandIn(BaseEstimator):
     """Stands in a rehearsal where a private step will be."""
 
     def __init__(self, step: Any, label: str, grouped: bool) -> None:
@@ -147,6 +137,11 @@ class _StandIn(TransformerMixin, BaseEstimator):
             self.fitted_ = self.step.fit(X, y, **grouped)
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "transform"))
     def transform(self, X: Any) -> Any:
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
@@ -157,6 +152,7 @@ class _StandIn(TransformerMixin, BaseEstimator):
                 raise _NoFurther from None
         return self.fitted_.transform(X)
 
+    @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
         """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
         raise _NoFurther

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
@@ -18,7 +19,8 @@ from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on
 from skdpnoise.compose._caps import Cap
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose._fitting import fit_steps, only_our_warnings, rehearse, settled
+from skdpnoise.compose._fitting import fit_steps, rehearse, settled
+from skdpnoise.compose._numbers import check_numbers
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
 from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
@@ -105,7 +107,8 @@ class DPPipeline(FittedSteps):
     what the fitted steps report.
 
     Before the charge every step checks its parameters and the data. Warnings of scikit-learn are
-    not shown during ``fit``, nor are messages that may quote values.
+    not shown during ``fit``, nor are messages that may quote values. Steps with `n_jobs` of their
+    own (FeatureUnion, ColumnTransformer) are fitted one after the other.
 
     **Groups.** ``fit(X, y, groups=...)`` hands the groups to every private step.
 
@@ -208,6 +211,7 @@ class DPPipeline(FittedSteps):
         # check
         warn_of_company(self)
         self._refuse(unpaid, groups)
+        check_numbers(self)
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
@@ -216,7 +220,7 @@ class DPPipeline(FittedSteps):
         rows = None if groups is None else int(self.rows_per_group)
         _check_data(X, y)
         n_rows = _num_samples(X)
-        codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
+        codes = None if groups is None else _codes(groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
@@ -232,10 +236,9 @@ class DPPipeline(FittedSteps):
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            with only_our_warnings():
-                model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
-                fitted = private_parts(model, fitted=True)
-                cap.settle((part.label, part.estimator.privacy_) for part in fitted)
+            model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
+            fitted = private_parts(model, fitted=True)
+            cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
@@ -300,8 +303,9 @@ class DPPipeline(FittedSteps):
         return copy
 
     def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
-        if unpaid:
-            names = ", ".join(map(repr, unpaid))
+        given = [n for n, value in unpaid.items() if n != "sample_weight" or value is not None]
+        if given:
+            names = ", ".join(map(repr, given))
             raise TypeError(
                 f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
                 "what it can change, and no sensitivity with weights is proven yet."
@@ -353,6 +357,11 @@ register_inner(DPPipeline, _inside)
 
 
 def _check_data(X: Any, y: Any) -> None:
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            "DPPipeline does not support masked arrays: data would be read without their mask. "
+            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
     if issparse(X):
         raise TypeError(
             "Sparse data were passed to DPPipeline, but dense data are required: private steps "
@@ -360,6 +369,17 @@ def _check_data(X: Any, y: Any) -> None:
         )
     if y is not None:
         check_consistent_length(X, y)
+
+
+def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:
+    try:
+        return group_codes("DPPipeline.fit", groups, n_rows)
+    except (ValueError, TypeError) as error:
+        kind = type(error)
+    raise kind(  # outside the handler, so that an error that quotes a label is not attached to it
+        f"The 'groups' parameter of DPPipeline.fit must be an array-like of shape ({n_rows},) of "
+        "labels that can be hashed, one for each row of X."
+    )
 
 
 def _leads(name: str, labels: Mapping[str, Any]) -> bool:

@@ -101,8 +101,9 @@ def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
         elif subject is not estimator and _fits(subject, frame.f_code):
             if is_private(subject):
                 return [], []
-            if holds_private(subject):
-                compositions.append(_Level(depth, subject))
+            with suppress(Exception):  # of an object's own get_params: a warning breaks no fit
+                if holds_private(subject):
+                    compositions.append(_Level(depth, subject))
     return searches, compositions
 
 
@@ -152,6 +153,8 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
             "such steps before anything is fitted, and takes your word for one in 'public'."
         )
         _warn(text, outermost.subject, listed, outermost.depth)
+    except ValueError:
+        return  # the composition's own fit says what is wrong with it
 
 
 def _warn(text: str, subject: Any, said: str, depth: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+
+from skdpnoise.compose._numbers import NUMBERS, check_numbers, plain
 
 __all__ = [
     "as_bounds",
@@ -22,8 +23,6 @@ __all__ = [
 ]
 
 _LARGEST, _SMALLEST = 1e100, 1e-290
-# Doubles, and what becomes one without a change worth a word; no fractions, no longer floats.
-_NUMBERS = (int, float, np.integer, np.float16, np.float32)
 _MOST_EPSILON = 1e8  # beyond it there is no promise left, and sums would leave 64 bits
 _MOST_ROWS_PER_GROUP = 2**31
 # The largest contribution of a record, in quanta: 2**24 or 2**16 times what one noise scale is of
@@ -37,8 +36,7 @@ _EPSILON_PER_COLUMN = 1e-9
 
 def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
-    for name, value in estimator.get_params(deep=False).items():
-        _check_number(estimator, name, value)  # first: intervals cannot hold every kind of number
+    check_numbers(estimator)  # first: intervals cannot hold every kind of number
     BaseEstimator._validate_params(estimator)
     if getattr(estimator, "n_jobs", None) is not None:
         _check_threads(estimator)
@@ -54,35 +52,6 @@ def check_parameters(estimator: Any) -> None:
         )
 
 
-def _check_number(estimator: Any, name: str, value: Any) -> None:
-    """Refuse numbers that are not what they seem once they are doubles."""
-    if not isinstance(value, Real | np.bool_):
-        return
-    if isinstance(value, bool | np.bool_):
-        if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
-            raise TypeError(
-                f"The {name!r} parameter of {_name(estimator)} must be a number, not a truth "
-                f"value. Got {value!r} instead."
-            )
-        return
-    if not isinstance(value, _NUMBERS):
-        raise TypeError(
-            f"The {name!r} parameter of {_name(estimator)} must be an int or a float. Got "
-            f"{value!r} of type {type(value).__name__} instead: pass float(...) of it."
-        )
-    if not abs(_plain(value)) <= 1e300:
-        shown = "a longer integer" if isinstance(value, Integral) else repr(value)
-        raise ValueError(
-            f"The {name!r} parameter of {_name(estimator)} must be a finite number within ±1e+300. "
-            f"Got {shown} instead."
-        )
-
-
-def _plain(value: Any) -> int | float:
-    """Return a number of Python's own: numpy would compare in the precision of its number."""
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
 def _check_threads(estimator: Any) -> None:
     if estimator.n_jobs == 0:
         raise ValueError(
@@ -95,7 +64,7 @@ def _check_threads(estimator: Any) -> None:
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:
     """Refuse a number beyond what double precision bears; other kinds of values pass."""
     value = getattr(estimator, name)
-    if isinstance(value, _NUMBERS) and not low <= _plain(value) <= high:
+    if isinstance(value, NUMBERS) and not low <= plain(value) <= high:
         raise ValueError(
             f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
             f"Got {value!r} instead. Choose other units."
@@ -145,7 +114,7 @@ def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]
     good = isinstance(value, tuple | list) and len(value) == 2
     if good:
         good = all(
-            isinstance(end, _NUMBERS) and not isinstance(end, bool) and abs(_plain(end)) <= _LARGEST
+            isinstance(end, NUMBERS) and not isinstance(end, bool) and abs(plain(end)) <= _LARGEST
             for end in value
         )
     if not good:

@@ -3,61 +3,14 @@
 from __future__ import annotations
 
 import re
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from threading import Lock
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-import numpy as np
-from scipy import special
+from skdpnoise.compose._silence import silence
 
 __all__ = ["silence", "without_values"]
 
 Result = TypeVar("Result")
-
-# Kinds of warnings that are heard; None where all are. Each thread has its own.
-_heard: ContextVar[tuple[type[Warning], ...] | None] = ContextVar("heard", default=None)
-_counting = Lock()
-_n_blocks = 0  # in which threads are now
-
-
-class _Asked(type):
-    """Decides what is one of these warnings at the moment when Python asks."""
-
-    def __subclasscheck__(cls, category: type) -> bool:
-        heard = _heard.get()
-        return heard is not None and not issubclass(category, heard)
-
-
-class _Unheard(Warning, metaclass=_Asked):
-    """Every warning that is not to be heard at this moment in this thread."""
-
-
-@contextmanager
-def silence(*heard: type[Warning]) -> Iterator[None]:
-    """Suppress warnings but those of the given kinds, and floating-point errors, in this thread.
-
-    ``warnings.catch_warnings`` changes what the whole process hears, and threads that leave it in
-    another order than they entered it undo one another. Here one filter stands as long as any
-    thread is in a block like this, and it matches only within such a block.
-    """
-    global _n_blocks
-    token = _heard.set(heard)
-    with _counting:
-        _n_blocks += 1
-        warnings.simplefilter("ignore", _Unheard)
-    try:
-        with np.errstate(all="ignore"), special.errstate(all="ignore"):
-            yield
-    finally:
-        _heard.reset(token)
-        with _counting:
-            _n_blocks -= 1
-            if not _n_blocks:
-                filters: Any = warnings.filters
-                filters[:] = [one for one in filters if one[2] is not _Unheard]
 
 
 def without_values(call: Callable[[], Result], otherwise: str) -> Result:

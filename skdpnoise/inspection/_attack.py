@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,7 +98,9 @@ def _best_event(
     # Between two values: single points that many fits share are then on one side, whole.
     middles = np.concatenate([values, 0.5 * (values[1:] + values[:-1])])
     for side in (1, -1):
-        counts = [np.array([np.count_nonzero(side * s > side * t) for t in middles]) for s in scores]
+        counts = [
+            np.array([np.count_nonzero(side * s > side * t) for t in middles]) for s in scores
+        ]
         # One more on the wrong side than was seen: rates of zero are not to be trusted.
         rates = [(c + 0.5) / (len(s) + 1.0) for c, s in zip(counts, scores, strict=True)]
         hits, false_hits = (np.floor(trials * rate) for rate in rates[::side])
@@ -112,10 +115,10 @@ def _kinds(first: Table, second: Table) -> dict[str, Callable[[Table, Table], An
     """Return the kinds of score that are tried."""
     kinds: dict[str, Callable[[Table, Table], Any]] = {}
     for ridge in _RIDGES:
-        kinds[f"linear discriminant, ridge {ridge:g}"] = lambda a, b, r=ridge: _linear(a, b, r)
+        kinds[f"linear discriminant, ridge {ridge:g}"] = partial(_linear, ridge=ridge)
     kinds["linear discriminant of normal scores"] = of_normal_scores
     for column in _most_telling(first, second):
-        kinds[f"number {column}"] = lambda a, b, c=column: _single(a, b, c)
+        kinds[f"number {column}"] = partial(_single, column=column)
     return kinds
 
 
@@ -130,7 +133,7 @@ def _ranks(table: Table) -> Table:
     """Return the ranks of each column, from 0 to 1; equal values have equal ones."""
     ranks = np.empty(table.shape)
     for j, column in enumerate(table.T):
-        values, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
+        _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
         upto = np.cumsum(counts)
         ranks[:, j] = ((upto - 0.5 * counts) / column.size)[inverse.ravel()]
     return ranks

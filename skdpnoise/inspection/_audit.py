@@ -155,7 +155,8 @@ def audit(
     seeds = np.random.SeedSequence(random_state).spawn(3)
     n_tests = len(set(methods) - {"replay"})
     each = false_alarm / max(n_tests, 1)
-    total = _total(methods, len(pairs), n_fits, n_replays)
+    costly = ranked(estimator, pairs, claim) if "black_box" in methods else pairs
+    total = _total(methods, (len(pairs), len(costly)), n_fits, n_replays)
     results: list[ReplayResult | BlackBoxResult | OneRunResult] = []
     with telling(progress, total, type(estimator).__name__) as tell:
         if "replay" in methods:
@@ -164,17 +165,14 @@ def audit(
                 results.append(found)
             elif not optional:
                 raise ValueError(
-                    f"method='replay' sees releases of skdpnoise only, and {type(estimator).__name__}"
-                    " made none: use method='black_box'."
+                    "method='replay' sees releases of skdpnoise only, and "
+                    f"{type(estimator).__name__} made none: use method='black_box'."
                 )
         if "black_box" in methods:
             fits = Fits(estimator, seeds[1], n_jobs, tell)
-            costly = ranked(estimator, pairs, claim)
             results.append(black_box(fits, costly, claim, n_fits, each))
         if "one_run" in methods:
-            results.append(
-                one_run(estimator, data, claim, n_canaries, seeds[2], each, score)
-            )
+            results.append(one_run(estimator, data, claim, n_canaries, seeds[2], each, score))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
     return AuditReport(type(estimator).__name__, claim, tuple(results), len(data[0]), alarm)
@@ -217,11 +215,11 @@ def _pairs(
     return [given_pair(data, neighbours, claim.adjacency)]
 
 
-def _total(methods: Sequence[str], n_pairs: int, n_fits: int, n_replays: int) -> int:
+def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_replays: int) -> int:
     """Return how many fits there will be."""
     total = 0
     if "replay" in methods:
-        total += 2 * n_pairs * n_replays
+        total += 2 * n_pairs[0] * n_replays
     if "black_box" in methods:
-        total += count_fits(n_pairs, n_fits)
+        total += count_fits(n_pairs[1], n_fits)
     return total + ("one_run" in methods)

@@ -88,9 +88,8 @@ def black_box(
     each = false_alarm / 2  # one bound on epsilon and one on mu
     chosen = fits.views(pair, n_choose)
     layout = Layout([*chosen[0], *chosen[1]])
-    attack = choose_attack(
-        *(layout.table(views) for views in chosen), n_measure, claim.delta, each
-    )
+    here, there = (layout.table(views) for views in chosen)
+    attack = choose_attack(here, there, n_measure, claim.delta, each)
     measured = fits.views(pair, n_measure)
     first, second = (attack.score(layout.table(views)) for views in measured)
     hits, false_hits = attack.for_epsilon.hits(first, second)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = ["claimed", "clone_for_audit", "fit_quietly", "is_gaussian", "seeded_clones"]
 
@@ -17,7 +17,7 @@ __all__ = ["claimed", "clone_for_audit", "fit_quietly", "is_gaussian", "seeded_c
 def claimed(
     estimator: Any, epsilon: float | None, delta: float | None, adjacency: str | None
 ) -> PrivacyGuarantee:
-    """Return the guarantee that is audited: what is given, else what the estimator's parameters say.
+    """Return the guarantee that is audited: what is given, else what parameters say.
 
     A δ that is named nowhere is 0, as of estimators that know pure privacy only. A neighbouring
     relation that is named nowhere is not guessed: a wrong one would accuse the innocent.
@@ -38,7 +38,8 @@ def claimed(
             "holds: pass adjacency='replace_one' or adjacency='add_remove' to audit, as its "
             "documentation says."
         )
-    return PrivacyGuarantee(epsilon, delta, adjacency)
+    relation = check_adjacency("audit", adjacency)
+    return PrivacyGuarantee(epsilon, delta, relation)
 
 
 def clone_for_audit(estimator: Any) -> Any:

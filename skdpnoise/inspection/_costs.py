@@ -113,7 +113,9 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
     label, charged = transcript.charged(mechanism) or (None, mechanism)
     loss = _loss(mechanism, charged)
     used: PrivacyLoss | None = None
-    if isinstance(loss, PureLoss):
+    if not np.isfinite(share):
+        pass  # no loss of a kind that adds up
+    elif isinstance(loss, PureLoss):
         used = PureLoss(share * loss.pure_epsilon)
     elif isinstance(loss, GaussianLoss):
         used = GaussianLoss(share * loss.mu)
@@ -138,9 +140,7 @@ def _size(mechanism: Any, meeting: Meeting) -> int:
     return meeting.integers.size
 
 
-def _share(
-    mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]
-) -> float:
+def _share(mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]) -> float:
     """Return a change in units of the worst one."""
     if not np.isfinite(flat).all():
         return np.inf
@@ -169,7 +169,7 @@ def _share_additive(
     mechanism: AdditiveMechanism, changes: Sequence[NDArray[Any]], flat: NDArray[np.float64]
 ) -> float:
     """Return the larger of what the loss covers, and of what the profile declares."""
-    order = mechanism.family.norm_order
+    order = mechanism.family.norm_order or 1.0
     # A quantum is 2**-bits of the scale, whatever the coordinate.
     used = float(np.linalg.norm(flat, order)) * 2.0**-mechanism.bits
     covered = _covered(mechanism, order)

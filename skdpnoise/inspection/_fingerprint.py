@@ -36,7 +36,7 @@ def fingerprint(value: Any, _above: tuple[int, ...] = ()) -> Any:
         return kind, [fingerprint(item, above) for item in value]
     if isinstance(value, set | frozenset):
         return kind, sorted(repr(fingerprint(item, above)) for item in value)
-    if isinstance(value, type) or callable(value) and hasattr(value, "__qualname__"):
+    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         return kind, getattr(value, "__module__", None), value.__qualname__
     if is_dataclass(value):
         return kind, [fingerprint(getattr(value, f.name), above) for f in fields(value)]

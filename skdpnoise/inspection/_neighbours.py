@@ -76,9 +76,7 @@ def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
         place = int(differ[0]) if differ.size else sizes[0] - 1
         return Neighbours("as given", _last(data, place), _last(other, place))
     if abs(sizes[0] - sizes[1]) != 1:
-        raise ValueError(
-            f"{expected}one row more or less. Got {sizes[1]} rows for {sizes[0]}."
-        )
+        raise ValueError(f"{expected}one row more or less. Got {sizes[1]} rows for {sizes[0]}.")
     more, fewer = (data, other) if sizes[0] > sizes[1] else (other, data)
     rows = zip(_rows(more), _rows(fewer), strict=False)
     place = next((k for k, (a, b) in enumerate(rows) if a != b), len(fewer[0]))
@@ -214,8 +212,14 @@ def append_rows(data: Data, rows: Any, targets: Any) -> Data:
 def bounds_of(
     estimator: Any, values: NDArray[np.float64], *, target: bool = False, far: float = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return public bounds, or, where there are none, the range of the data times a factor."""
-    low, high = values.min(axis=0) * far, values.max(axis=0) * far
+    """Return public bounds, or, where there are none, the range of the data.
+
+    With `far` > 1 it is so many times the largest value, to either side.
+    """
+    low, high = values.min(axis=0), values.max(axis=0)
+    if far > 1.0:
+        high = far * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        low = -high
     names = _TARGET_BOUNDS if target else _FEATURE_BOUNDS
     for name, given in estimator.get_params(deep=True).items():
         if name.rpartition("__")[2] not in names or given is None:

@@ -50,7 +50,10 @@ def one_run(
     model, _, raised = fit_quietly(copy, X, y)
     if raised is not None:
         raise ValueError(f"The fit with canaries failed: {raised}")
-    scores = (score or _default_score)(model, *records, *others)
+    if score is None:
+        scores = _default_score(model, data, len(X), *records, *others)
+    else:
+        scores = np.asarray(score(model, *records, *others), dtype=np.float64)
     order = np.argsort(scores, kind="stable")
     each = false_alarm / len(_GUESSED)
     best: tuple[float, int, int] = (0.0, 0, 0)
@@ -92,9 +95,12 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
 
 
 def _default_score(
-    model: Any, X: Any, y: Any, other_X: Any, other_y: Any
+    model: Any, data: Data, n_rows: int, X: Any, y: Any, other_X: Any, other_y: Any
 ) -> NDArray[np.float64]:
-    """Return how much the model says for each canary rather than for what is in its place."""
+    """Return how much the model says for each canary rather than for what is in its place.
+
+    The other records are known, and what they add to means and covariances is taken out.
+    """
     if y is not None and hasattr(model, "predict_proba"):
         share = np.log(np.clip(model.predict_proba(X), 1e-300, 1.0))
         place = [np.searchsorted(model.classes_, labels) for labels in (y, other_y)]
@@ -104,13 +110,14 @@ def _default_score(
         turn = np.sign(np.asarray(y, dtype=np.float64) - np.asarray(other_y, dtype=np.float64))
         return np.asarray(model.predict(X), dtype=np.float64) * turn
     rows, places = np.asarray(X, dtype=np.float64), np.asarray(other_X, dtype=np.float64)
+    known = np.asarray(data[0], dtype=np.float64)
     if hasattr(model, "covariance_"):
-        form = model.covariance_
+        form = n_rows * model.covariance_ - known.T @ known
         return np.einsum("ij,jk,ik->i", rows, form, rows) - np.einsum(
             "ij,jk,ik->i", places, form, places
         )
     if getattr(model, "mean_", None) is not None:
-        return np.asarray((rows - places) @ (model.mean_ - 0.5 * (rows + places).mean(axis=0)))
+        return np.asarray((rows - places) @ (n_rows * model.mean_ - known.sum(axis=0)))
     raise ValueError(
         f"method='one_run' knows no score for {type(model).__name__}, which neither predicts nor "
         "has 'covariance_' or 'mean_': pass score=, a function of the model, X, y and what stands "

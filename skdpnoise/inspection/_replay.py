@@ -49,9 +49,9 @@ def replay(
         for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
             runs = _two_runs(estimator, pair, seed)
             tell(2)
-            if not any(run.transcript.meetings for run in runs):
-                if runs[0].raised is None:
-                    return None
+            seen = any(run.transcript.meetings for run in runs)
+            if not seen and runs[0].raised is None:
+                return None
             n_checks += 1
             n_releases += len(runs[0].transcript.meetings)
             found = moved(*(run.transcript for run in runs))
@@ -72,7 +72,9 @@ def replay(
     )
 
 
-def ranked(estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee) -> list[Neighbours]:
+def ranked(
+    estimator: Any, pairs: Sequence[Neighbours], claim: PrivacyGuarantee
+) -> list[Neighbours]:
     """Return the pairs that cost most, by one replay each, where releases of ours are seen."""
     if len(pairs) <= _KEPT:
         return list(pairs)
@@ -105,13 +107,15 @@ def _judged(
     for one in found:
         name = repr(one.label) if one.label else f"an uncharged {type(one.mechanism).__name__}"
         if one.share > TOLERANCE:
-            problems.append(f"{name}: one record moves it by {one.share:.3g} times what is declared")
+            problems.append(
+                f"{name}: one record moves it by {one.share:.3g} times what is declared"
+            )
         if one.label is None:
             problems.append(f"{name} released something")
         if one.n_releases > getattr(one.mechanism, "n_releases", 1) and one.label is not None:
             problems.append(f"{name}: more is released than is charged for")
     total = total_moved(found)
-    # Of the best of a random number of runs the parts do not add up: a theorem of its own bounds it.
+    # The best of a random number of runs is not the sum of its parts: it has a theorem of its own.
     if total is None or getattr(first.model, "strategy_", None) == "repeated":
         return None, problems
     used = float(total.epsilon(claim.delta))

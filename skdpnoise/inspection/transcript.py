@@ -186,15 +186,18 @@ class Transcript:
             return None
         place = len(self.meetings)
         if place >= len(self._earlier.meetings):
-            return self._differs(f"release {place + 1} ({kind}) has no counterpart")
+            self._differs(f"release {place + 1} ({kind}) has no counterpart")
+            return None
         there = self._earlier.meetings[place]
         if (there.kind, there.integers.shape) != (kind, shape):
-            return self._differs(
+            self._differs(
                 f"release {place + 1} is a {kind} of shape {shape}, but a {there.kind} of shape "
                 f"{there.integers.shape} on the neighbour"
             )
+            return None
         if self._earlier.facts(there.mechanism) != self.facts(mechanism):
-            return self._differs(f"release {place + 1} has another mechanism on the neighbour")
+            self._differs(f"release {place + 1} has another mechanism on the neighbour")
+            return None
         return there
 
     def _differs(self, text: str) -> None:

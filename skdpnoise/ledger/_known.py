@@ -50,12 +50,6 @@ class Known:
             total.unsummarised += 1
         self.extend(total, rows[-1])
 
-    def look_for_seeds(self, transaction: Transaction) -> None:
-        """Note whether a charge since the last time was for a fit with a seed."""
-        for row in transaction.rows(self._looked):
-            self.secure &= HIDDEN_SEED not in row.parameters
-            self._looked = row.number
-
     def _begin(self, transaction: Transaction, shown: str | None) -> None:
         """Add up the charges that a summary covers, and compare it with them.
 
@@ -80,6 +74,12 @@ class Known:
             )
         self.composition = total
         self.number, self.token, self.time = summary.number, summary.token, last[0].time
+
+    def look_for_seeds(self, transaction: Transaction) -> None:
+        """Note whether a charge since the last time was for a fit with a seed."""
+        for row in transaction.rows(self._looked):
+            self.secure &= HIDDEN_SEED not in row.parameters
+            self._looked = row.number
 
     def extend(self, total: Composition, row: Row) -> None:
         """Go on to a composition that ends with a charge."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal
+
+from scipy.optimize import brentq
 
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.privacy import (
@@ -18,9 +21,11 @@ from skdpnoise.privacy import (
 __all__ = ["largest_epsilon"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
-_FINE, _COARSE = 60, 11  # halvings: to the last bit where a test is cheap, else to 1 in 2048
+_STEP = 1e-3  # relative accuracy where a test takes a while
+_NOTHING = 1e-300
 _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
+_SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
 
 Kind = Callable[[float], PrivacyLoss]
@@ -67,39 +72,72 @@ def largest_epsilon(
     """
     epsilon, delta = stated
 
-    def fits(smaller: PrivacyLoss) -> bool:
-        total = spent.with_one_more(smaller, (0.0, 0.0))
-        return total.fits(budget, adaptive=adaptive)
+    def after(smaller: PrivacyLoss) -> Composition:
+        return spent.with_one_more(smaller, (0.0, 0.0))
+
+    def largest(kind: Kind, asked: float) -> float:
+        return _largest(lambda value: after(kind(value)), asked, budget, adaptive=adaptive)
 
     if isinstance(loss, GaussianLoss) and delta > 0.0:
         unit = loss.mu / gdp_mu(epsilon, delta)
-        return _search(lambda e: GaussianLoss(unit * gdp_mu(e, delta)), epsilon, fits, _FINE)
+        unit = 1.0 if abs(unit - 1.0) < _SAME else unit * _UP
+        return largest(lambda e: GaussianLoss(unit * gdp_mu(e, delta)), epsilon)
     pure = loss.epsilon(0.0)
     if isinstance(loss, PureLoss):
-        return _search(lambda e: PureLoss(pure * (e / epsilon)), epsilon, fits, _FINE)
+        unit = 1.0 if pure == epsilon else pure / epsilon * _UP
+        return largest(lambda e: PureLoss(unit * e), epsilon)
     numeric = loss.numeric()
     if pure <= epsilon * _PURE or delta == 0.0:
-        return _search(lambda e: _shrunk(numeric, e / epsilon), epsilon, fits, _COARSE)
-    factor = _search(lambda t: _shrunk(numeric, t), 1.0, fits, _COARSE)
+        return largest(lambda e: _shrunk(numeric, e / epsilon * _UP), epsilon)
+    factor = largest(lambda t: _shrunk(numeric, t), 1.0)
     if factor == 0.0:
         return 0.0
     part = _shrunk(numeric, factor).epsilon(delta) / numeric.epsilon(delta)
     return _floor(epsilon * part * _ALMOST)
 
 
-def _search(kind: Kind, asked: float, fits: Callable[[PrivacyLoss], bool], halvings: int) -> float:
-    """Return the largest value below what was asked for whose loss fits, to four digits."""
-    low, high = _SMALLEST * asked, asked
-    if not fits(kind(low)):
+def _largest(
+    after: Callable[[float], Composition],
+    asked: float,
+    budget: PrivacyGuarantee,
+    *,
+    adaptive: bool,
+) -> float:
+    """Return the largest value below what was asked for that fits, to four digits."""
+    low = _SMALLEST * asked
+    limit = Decimal(repr(budget.epsilon))
+
+    def fits(value: float) -> bool:
+        return after(value).fits(budget, adaptive=adaptive)
+
+    if adaptive or budget.delta == 0.0 or not after(low).terms:
+        return _halved(fits, low, asked)
+    # By sums of ε at once; by numbers in a few steps, since each takes a while.
+    plain = _halved(lambda value: after(value).pure <= limit, low, asked)
+
+    def excess(log_value: float) -> float:
+        found = after(math.exp(log_value)).delta(budget.epsilon)
+        return math.log(max(found, _NOTHING) / budget.delta)
+
+    start = math.log(max(plain, low))
+    if excess(start) >= 0.0:
+        return plain
+    best = _floor(math.exp(brentq(excess, start, math.log(asked), xtol=_STEP, rtol=_STEP)))
+    while best > plain and not fits(best):
+        best = _floor(best * (1.0 - _STEP))
+    return max(best, plain)
+
+
+def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest value between two that fits, to four digits; 0 if not even the first."""
+    if not fits(low):
         return 0.0
-    for _ in range(halvings):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if fits(kind(middle)) else (low, middle)
+    asked = high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
     # The first value that did not fit may be the right one but for its last bit.
     best = _floor(high)
-    return best if best < asked and fits(kind(best)) else _floor(low)
+    return best if best < asked and fits(best) else _floor(low)
 
 
 def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:

@@ -52,7 +52,7 @@ class Charge:
     --------
     >>> from skdpnoise.ledger import PrivacyLedger
     >>> from skdpnoise.privacy import PureLoss
-    >>> charge = PrivacyLedger("trips", 1.0, 0.0).charge("counts", PureLoss(0.25))
+    >>> charge = PrivacyLedger("trips", 1.0, 0.0, "memory").charge("counts", PureLoss(0.25))
     >>> print(charge)
     1. counts: 0.25-DP
     """
@@ -131,7 +131,7 @@ class LedgerTotal:
     --------
     >>> from skdpnoise.ledger import PrivacyLedger
     >>> from skdpnoise.privacy import PureLoss
-    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6)
+    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
     >>> for _ in range(100):
     ...     charge = ledger.charge("counts", PureLoss(0.03))
     >>> print(ledger.total())

@@ -217,7 +217,8 @@ class Composition:
         if delta == 0.0:
             return False
         if adaptive:
-            return self.squares <= Decimal(gdp_mu(epsilon, delta)) ** 2
+            # Squared as the losses are, so that a loss of just this size fits.
+            return self.squares <= SUMS.power(Decimal(gdp_mu(epsilon, delta)), 2)
         if self.only is not None or not self.terms:
             return self.delta(epsilon) <= delta
         if self.anchor is not None and self.anchor.covers(self):

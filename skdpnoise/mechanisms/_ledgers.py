@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from skdpnoise.mechanisms._requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import HIDDEN_SEED
 
 __all__ = ["LedgerLike", "check_adaptive", "check_ledger", "pay"]
 
@@ -22,6 +23,7 @@ class LedgerLike(Protocol):
         adjacency: Any = None,
         unit: str | None = None,
         mechanism: str | None = None,
+        parameters: dict[str, Any] | None = None,
     ) -> Any:
         """Record the cost, or raise and record nothing."""
         ...
@@ -56,6 +58,7 @@ def pay(
     *,
     adjacency: Adjacency | None,
     noise: str,
+    secure: bool = True,
 ) -> None:
     """Charge a ledger, if there is one: after all that can be refused, before anything is drawn.
 
@@ -73,6 +76,8 @@ def pay(
         The neighbouring relation; None vouches that it is the ledger's.
     noise : str
         Name of the mechanism.
+    secure : bool, default=True
+        Whether the noise comes from the operating system; else the ledger notes that it does not.
 
     Examples
     --------
@@ -85,7 +90,13 @@ def pay(
     if isinstance(guarantee, PrivacyGuarantee):
         stated = (guarantee.epsilon, guarantee.delta)
     ledger.charge(
-        owner, cost, guarantee=stated, adjacency=adjacency, unit="record", mechanism=noise
+        owner,
+        cost,
+        guarantee=stated,
+        adjacency=adjacency,
+        unit="record",
+        mechanism=noise,
+        **({} if secure else {"parameters": {"random_state": HIDDEN_SEED}}),
     )
 
 

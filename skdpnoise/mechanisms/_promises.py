@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,7 +162,7 @@ def _checked_families(
             f"{len(families)} instead."
         )
     kinds = {type(family) for family in families}
-    known = {type(get_noise(other)): other for other in noise_names()}
+    known = _known_families(tuple(noise_names()))
     # A family of one's own has the rights of its author until it is registered.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
@@ -183,6 +184,11 @@ def _checked_families(
             "numbers, in all coordinates alike."
         )
     return families
+
+
+@lru_cache(maxsize=8)
+def _known_families(names: tuple[str, ...]) -> dict[type, str]:
+    return {type(get_noise(name)): name for name in names}
 
 
 def _check_scale(
@@ -250,10 +256,10 @@ def _groups(
             scale, sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
         )
     groups = []
-    for family in dict.fromkeys(families):
-        chosen: slice | NDArray[np.bool_] = slice(None)
-        if len(families) > 1:
-            chosen = np.array([other == family for other in families])
+    numbers = {family: k for k, family in enumerate(dict.fromkeys(families))}
+    of_coordinate = np.array([numbers[family] for family in families])
+    for family, k in numbers.items():
+        chosen = slice(None) if len(families) == 1 else of_coordinate == k
         unique, inverse = np.unique(values[..., chosen].ravel(), return_inverse=True)
         totals = np.bincount(inverse, weights=counts[..., chosen].ravel()).astype(np.float64)
         moving = unique > 0.0

@@ -113,7 +113,8 @@ def find_ranges(
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
-    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise)
+    secure = releases.words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise, secure=secure)
     rest = 1.0
     if n_samples is None and relation == "add_remove":
         rest -= _COUNT

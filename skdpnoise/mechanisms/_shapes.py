@@ -97,11 +97,10 @@ def _meets(
     """Return whether the loss of a finished mechanism meets the target."""
     if isinstance(target, GaussianLoss):
         return Criterion(target).excess(_groups(mechanism)) <= 0.0
-    pure = isinstance(target, PureLoss)
-    if _pure_loss(mechanism) <= (target.pure_epsilon if pure else target.epsilon):
-        return True
-    if pure or target.delta == 0.0:
-        return False
+    if isinstance(target, PureLoss):
+        return _pure_loss(mechanism) <= target.pure_epsilon
+    if target.delta == 0.0 or _pure_loss(mechanism) <= target.epsilon:
+        return _pure_loss(mechanism) <= target.epsilon
     return mechanism.own_loss().delta(target.epsilon) <= target.delta
 
 

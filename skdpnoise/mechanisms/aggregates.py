@@ -24,7 +24,7 @@ from skdpnoise.mechanisms._tallies import count_bins, count_categories, count_re
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
 
 __all__ = [
@@ -100,7 +100,7 @@ def private_count(
     check_ledger(owner, ledger)
     n, words = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    _pay(ledger, owner, mechanism, guarantee, relation)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
     (released,) = noisy_sums(None, None, mechanism, words, n)
     return PrivateEstimate(
         round(released), rounded_deviation(mechanism), mechanism, secure=words.secure
@@ -198,7 +198,7 @@ def private_sum(
     if relation == "replace_one":
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
         sums = noisy_sums(table, bounds, mechanism, words)
         sums = sums + len(table) * centre
         deviation = mechanism.standard_deviation
@@ -211,14 +211,14 @@ def private_sum(
         error = float(importance @ deviation**2)
         if error <= _FREE * mechanism.expected_error(weights=importance):
             check_widths(owner, bounds, joint)
-            _pay(ledger, owner, joint, guarantee, relation)
+            _pay(ledger, owner, joint, guarantee, relation, words)
             *centred, n = noisy_sums(table, bounds, joint, words, len(table)).tolist()
             return PrivateEstimate(
                 shape(np.array(centred) + n * centre), shape(deviation), joint, n, words.secure
             )
     bounds = bounds.uncentred()
     check_widths(owner, bounds, mechanism)
-    _pay(ledger, owner, mechanism, guarantee, relation)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
     sums = noisy_sums(table, bounds, mechanism, words)
     deviation = mechanism.standard_deviation
     return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
@@ -323,14 +323,14 @@ def private_mean(
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         divisor = float(len(table))
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
         sums = noisy_sums(table, bounds, mechanism, words)
         deviation = mechanism.standard_deviation
         distance = np.clip(sums / divisor, -half, half)
     else:
         mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
         *released, count = noisy_sums(table, bounds, mechanism, words, len(table)).tolist()
         divisor = max(count, 1.0)
         distance = np.clip(np.array(released) / divisor, -half, half)
@@ -423,10 +423,9 @@ def private_histogram(
     sensitivity = histogram_counts(counts.size, relation)
     mechanism = calibrate(noise, sensitivity, guarantee)
     words = random_words(random_state)
-    _pay(ledger, owner, mechanism, guarantee, relation)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
     noisy = mechanism.release(counts, words)
-    deviation = mechanism.standard_deviation
-    return PrivateEstimate(noisy, deviation, mechanism, secure=words.secure)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=words.secure)
 
 
 def _pay(
@@ -435,8 +434,10 @@ def _pay(
     mechanism: AdditiveMechanism,
     guarantee: PrivacyGuarantee | LossBudget,
     relation: Adjacency,
+    words: RandomWords,
 ) -> None:
     """Charge a ledger by what the noise discloses."""
     if ledger is not None:
         cost = mechanism.own_loss()
-        pay(ledger, owner, cost, guarantee, adjacency=relation, noise=mechanism.noise)
+        name, secure = mechanism.noise, words.secure
+        pay(ledger, owner, cost, guarantee, adjacency=relation, noise=name, secure=secure)

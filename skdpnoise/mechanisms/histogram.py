@@ -128,6 +128,7 @@ def noisy_histogram(
             guarantee,
             adjacency=adjacency,
             noise=mechanism.noise,
+            secure=words.secure,
         )
     noisy = mechanism.release(array.reshape(-1), words)
     return noisy.reshape(array.shape), mechanism

@@ -163,7 +163,8 @@ def private_location_scale(
     sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
-    pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise)
+    secure = releases.words.secure
+    pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise, secure=secure)
 
     location, scale = np.zeros(len(table)), np.ones(len(table))
     found = np.ones(len(table), dtype=bool)

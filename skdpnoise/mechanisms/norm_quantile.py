@@ -267,7 +267,8 @@ def private_norm_quantile(
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
-    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name)
+    secure = words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"

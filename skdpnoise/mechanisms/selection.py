@@ -331,7 +331,8 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    pay(ledger, "private_argmax", cost, guarantee, adjacency=relation, noise=chosen)
+    owner, secure = "private_argmax", words.secure
+    pay(ledger, owner, cost, guarantee, adjacency=relation, noise=chosen, secure=secure)
     return mechanism.select(utilities, words), mechanism
 
 

@@ -89,8 +89,15 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
         raise ValueError(f"{owner} needs one candidate at least. Got an empty grid.")
     candidates = []
     for parameters in given:
+        for name, value in parameters.items():
+            if isinstance(value, type) and hasattr(value, "fit"):
+                raise TypeError(
+                    f"Candidates of {owner} must hold estimators, not their classes. Got the class "
+                    f"{value.__name__} as {name!r}: write {value.__name__}()."
+                )
         fixed = clone(dict(parameters), safe=False)
-        estimator = clone(search.estimator).set_params(**clone(fixed, safe=False))
+        estimator = clone(search.estimator)
+        estimator.set_params(**clone(fixed, safe=False))
         parts = _parts(owner, estimator, search.public)
         candidate = Candidate(fixed, estimator, parts, pure_noise(estimator))
         _check_private_parts(owner, candidate, search.adjacency)
@@ -156,7 +163,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
 def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> None:
     """Refuse a candidate without a private part, or one with settings that the search makes."""
     check_shareable(owner, "estimator", candidate.parts, adjacency)
-    labels = [part.label for part in candidate.private]
+    labels = [name for name, _ in private_estimators(candidate.estimator)]
     taken = {f"{label}__{name}" if label else name for label in labels for name in _SET_BY_SEARCH}
     clash = sorted(taken & set(candidate.parameters))
     if clash:

@@ -71,7 +71,7 @@ def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> N
         options: Any = (strategy.part_budget, problem.adjacency, problem.words)
         release_units(np.linspace(-1.0, 1.0, size), known, problem.scoring, *options)
     shape = (len(problem.candidates), problem.parts.validation.size)
-    strategy.choose(problem, np.zeros(shape, dtype=np.int64), Target())
+    strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
 
 
 def _failure(

@@ -23,6 +23,7 @@ from skdpnoise.compose._advice import (
     bought_number,
 )
 from skdpnoise.compose._fitting import settled
+from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.mechanisms.groups import group_codes, sample_rows
@@ -127,6 +128,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         """
         # check
         owner = type(self).__name__
+        warn_of_company(self)
         weightless = unpaid.get("sample_weight", 0) is None
         check_unpaid_arguments(self, {} if weightless and len(unpaid) == 1 else unpaid)
         self._validate_params()
@@ -199,6 +201,13 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
     @property
     def _most(self) -> int:
         return int(self.rows_per_group)
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy with the same ledger, not with a copy of it."""
+        warn_if_cloned_to_be_scored(self)
+        copy = BaseEstimator.__sklearn_clone__(self)
+        copy.ledger = self.ledger
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

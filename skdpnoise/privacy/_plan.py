@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy._lattice import Lattice, discretise
-from skdpnoise.privacy.curves import LossCurve
+from skdpnoise.privacy.curves import LossCurve, raised
 
 Vector = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class Plan:
         """Return the variance of the loss, roughly."""
         shift = np.sqrt(self.counts @ self.shifts**2 / self.counts.sum())
         step = float(_tops(self.curve, shift[None], 1e-12)[0]) / 64.0
-        lattice = discretise(self.curve.hockey_stick(step * np.arange(66), shift), step)
+        lattice = discretise(raised(self.curve, step * np.arange(66), shift), step)
         losses = lattice.losses
         mean = float(lattice.p @ losses)
         return float(lattice.p @ (losses - mean) ** 2) * step**2 * float(self.counts.sum())
@@ -90,7 +90,7 @@ class Plan:
         changes = np.diff(np.ceil(np.log2(dots))) + np.diff(chunk)
         for block in np.split(np.arange(dots.size), np.flatnonzero(changes) + 1):
             grid = step * np.arange(int(dots[block].max()))
-            table = self.curve.hockey_stick(grid, self.nodes[block, None])
+            table = raised(self.curve, grid, self.nodes[block, None])
             values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
         nodes += [discretise(row, step) for row in values]
         high = self.high
@@ -110,7 +110,7 @@ class Plan:
         below[: low.size] = low[: high.size]
         gap = high - below
         grid = step * np.arange(high.size)
-        between = self.curve.hockey_stick(grid, shifts[:, None]) - below
+        between = raised(self.curve, grid, shifts[:, None]) - below
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(between > 0.0, between / gap, 0.0)
         weights: Vector = np.clip(np.nan_to_num(ratio, nan=1.0).max(axis=1) * (1 + 1e-9), 0.0, 1.0)

@@ -16,7 +16,9 @@ __all__ = ["LossCurve", "NormalShift", "RandomisedResponse"]
 class LossCurve(Protocol):
     """A symmetric pair of distributions for each size of a change: what a noise family is.
 
-    Objects must be hashable; equal ones stand for the same curves.
+    Objects must be hashable; equal ones stand for the same curves. What is computed may err by
+    1e-12 of itself, and be that of an epsilon off by a few units in the last place: those who
+    promise something read it by :func:`raised`.
     """
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
@@ -26,6 +28,29 @@ class LossCurve(Protocol):
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the largest loss for a change of at most `shift`; infinity if there is none."""
         ...
+
+
+def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+    """Return the smallest δ at each ε for a change of at most `shift`, rounded up.
+
+    Parameters
+    ----------
+    curve : LossCurve
+        Falls with epsilon.
+    epsilon, shift : array-like
+        Both at least 0; they broadcast.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> float(raised(RandomisedResponse(), 0.0, 1.0)) >= 0.46211715726000975
+    True
+    """
+    lower = np.asarray(epsilon, dtype=np.float64) * (1.0 - 2.0**-50)
+    return np.minimum(curve.hockey_stick(lower, shift) * (1.0 + 1e-11), 1.0)
 
 
 @dataclass(frozen=True, slots=True)

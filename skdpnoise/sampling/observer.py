@@ -20,7 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["Observer", "adder", "chosen", "current", "is_observed", "note_charge", "observed", "plus_noise"]
+__all__ = [
+    "Observer",
+    "adder",
+    "chosen",
+    "current",
+    "is_observed",
+    "note_charge",
+    "observed",
+    "plus_noise",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -24,8 +24,8 @@ def clipped_gradient(
 
     .. math:: \lambda_j = 2 C_j \text{ (replace one)}, \qquad \lambda_j = C_j \text{ (add, remove)}
 
-    and 2 C_j/n for the mean, rounded up. Replacing a record takes one value in [−C_j, C_j] out of the sum and
-    puts another in; adding or removing it changes the sum by that one value.
+    and 2 C_j/n for the mean, rounded up. Replacing a record takes one value in [−C_j, C_j] out of
+    the sum and puts another in; adding or removing it changes the sum by that one value.
 
     Parameters
     ----------
@@ -240,7 +240,8 @@ def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     near = high - low
     taken = high - near
     error = (high - (near + taken)) + (taken - low)
-    return np.where(error > 0.0, np.nextafter(near, np.inf), near)
+    rounded_up: np.ndarray = np.where(error > 0.0, np.nextafter(near, np.inf), near)
+    return rounded_up
 
 
 def _finite(owner: str, name: str, values: ArrayLike) -> np.ndarray:

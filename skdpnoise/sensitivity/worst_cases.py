@@ -154,7 +154,7 @@ def _concave(value: Vector, size: Vector, in_box: Vector, a: float) -> float:
     chosen = min(max(float(tau[at]), float(steps[at - 1]) if at else 0.0), float(steps[at]))
     if chosen <= 0.0:
         return math.inf
-    price = a * chosen ** (a - 1.0)
+    price = a * math.pow(chosen, a - 1.0)
     inside = chosen * shape
     within = np.where(inside < size, (1.0 - a) * value * _power(inside, a), in_box - price * size)
     return price + float(within.sum())

@@ -28,7 +28,18 @@ from skdpnoise import (
     PrivacyWarning,
     total_guarantee,
 )
-from skdpnoise.mechanisms import private_count, private_histogram, private_mean, private_sum
+from skdpnoise.mechanisms import (
+    noisy_histogram,
+    private_argmax,
+    private_count,
+    private_histogram,
+    private_location_scale,
+    private_mean,
+    private_moments,
+    private_norm_quantile,
+    private_quantiles,
+    private_sum,
+)
 from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
@@ -206,6 +217,28 @@ def test_a_ledger_that_holds_a_seeded_charge_begins_by_saying_so_and_hides_the_s
             assert text.startswith(SEEDED)
             assert text.count(SEEDED) == 1
         assert "123456" not in repr(charge)
+
+
+def test_a_ledger_notes_that_a_release_by_hand_was_seeded(data):
+    guarantee, x = PrivacyGuarantee(1.0), data[0][:, 0]
+    release = {
+        "count": lambda **kw: private_count(x > 0, guarantee, **kw),
+        "sum": lambda **kw: private_sum(x, -5, 5, guarantee, **kw),
+        "mean": lambda **kw: private_mean(x, -5, 5, guarantee, **kw),
+        "histogram": lambda **kw: private_histogram(x, guarantee, bins=[-5, 0, 5], **kw),
+        "bins": lambda **kw: noisy_histogram([5, 6], guarantee, **kw),
+        "choice": lambda **kw: private_argmax([5, 6], guarantee, **kw),
+        "quantiles": lambda **kw: private_quantiles(x, [0.5], guarantee, **kw),
+        "moments": lambda **kw: private_moments(x, guarantee, **kw),
+        "scale": lambda **kw: private_location_scale([x], guarantee, **kw),
+        "norm": lambda **kw: private_norm_quantile(np.abs(x), 0.9, guarantee, **kw),
+    }
+    for name, call in release.items():
+        ledger = PrivacyLedger("people", 100.0, 1e-3)
+        call(ledger=ledger)
+        assert ledger.total().secure, name
+        call(ledger=ledger, random_state=0)
+        assert not ledger.total().secure, name
 
 
 # --- large ε ---

@@ -116,7 +116,7 @@ def test_steps_get_equal_shares_whatever_they_say_of_epsilon_themselves():
     assert [step.epsilon for _, step in model.steps] == [100.0, 0.001]
 
 
-def test_parallel_steps_charge_the_one_budget_in_threads():
+def test_parallel_steps_charge_the_one_budget_here_and_not_in_other_processes():
     union = FeatureUnion([("a", DPStandardScaler()), ("b", DPRobustScaler())], n_jobs=2)
     model = DPPipeline([("both", union)], delta=0.0).fit(X)
     assert {r.label.split(":")[0] for r in model.privacy_.releases} == {"both__a", "both__b"}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -105,6 +107,27 @@ def test_wrong_parameters_are_refused_before_the_charge(steps, settings, message
     assert ledger.charges == []
 
 
+@pytest.mark.parametrize("name", ["epsilon", "delta"])
+@pytest.mark.parametrize("value", [Fraction(1, 2), True, "1", Decimal("0.5"), None])
+def test_numbers_of_other_kinds_are_refused_by_name(name, value):
+    with pytest.raises((TypeError, ValueError), match=f"'{name}' parameter of DPPipeline must be"):
+        _pipeline(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [("first", DPLogisticCD()), ("second", DPLogisticCD())],
+        [("first", "drop"), ("second", DPLogisticCD())],
+    ],
+)
+def test_steps_that_cannot_follow_each_other_are_refused_before_the_charge(steps):
+    ledger = Notebook()
+    with pytest.raises(TypeError, match="intermediate steps should be transformers"):
+        DPPipeline(steps, ledger=ledger).fit(X, Y)
+    assert ledger.charges == []
+
+
 def test_a_pipeline_without_private_steps_is_refused():
     with pytest.raises(TypeError, match="must hold a private estimator"):
         DPPipeline([("clip", BoundsClipper())]).fit(X, Y)
@@ -141,7 +164,11 @@ def test_bad_data_are_refused_before_the_charge_by_whatever_step(data, target, m
     assert ledger.charges == []
 
 
-def test_sample_weights_and_sparse_data_are_refused():
+def test_sample_weights_masks_and_sparse_data_are_refused():
+    _pipeline().fit(X, Y, sample_weight=None)
+    with pytest.raises(TypeError, match="masked arrays"):
+        steps = [("square", PolynomialFeatures(2)), ("model", DPLogisticCD())]
+        DPPipeline(steps).fit(np.ma.array(X, mask=X > 7.0), Y)
     with pytest.raises(TypeError, match="'sample_weight'"):
         _pipeline().fit(X, Y, sample_weight=np.ones(2000))
     sparse = pytest.importorskip("scipy.sparse")

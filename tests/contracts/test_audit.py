@@ -21,20 +21,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
+from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.mechanisms import AdditiveMechanism
-from tests._audit import (
-    audit,
-    calibrations_remembered,
-    clopper_pearson,
-    epsilon_lower_bound,
-    released,
-)
+from tests._audit import audit, released
 from tests._marks import quick
-from tests._statistics import FALSE_ALARM
 
 RUNS = 2000  # on each of the two data sets
 GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian"}
@@ -76,7 +69,7 @@ def neighbours(model, n_samples):
 
 def runs(model, n_samples, n_runs=RUNS):
     """All that is released by many fits on each of two neighbouring data sets."""
-    with calibrations_remembered():
+    with remembered():
         return [
             np.array(
                 [
@@ -117,46 +110,3 @@ def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch)
     monkeypatch.setattr(DescentPlan, "draw", lambda self, words: sample(self.mechanism, words))
     model = DPCoordinateDescentRegressor(**GAUSSIAN, **PASS)
     assert audit(*runs(model, 400, 200), model.delta) > model.epsilon
-
-
-def test_an_exact_bound_on_a_probability_is_wrong_as_rarely_as_it_says_and_hardly_less():
-    for trials, probability, error in ((40, 0.3, 1e-3), (2000, 0.02, 1e-9), (500, 0.9, 1e-6)):
-        counts = np.arange(trials + 1)
-        weights = binom.pmf(counts, trials, probability)
-        bounds = np.array([clopper_pearson(k, trials, error) for k in counts])
-        for wrong in (bounds[:, 0] > probability, bounds[:, 1] < probability):
-            assert weights[wrong].sum() <= error
-        assert weights[bounds[:, 0] > probability].sum() > error / 100
-    assert clopper_pearson(0, 10, 0.01)[0] == 0.0
-    assert clopper_pearson(10, 10, 0.01)[1] == 1.0
-
-
-def test_the_bound_on_epsilon_follows_the_definition():
-    many = 10**12
-    assert epsilon_lower_bound(0.5 * many, 0.1 * many, many, 0.0) == pytest.approx(np.log(5), 1e-4)
-    assert epsilon_lower_bound(0.5 * many, 0.1 * many, many, 0.1) == pytest.approx(np.log(4), 1e-4)
-    assert epsilon_lower_bound(100, 100, 1000, 0.0) == 0.0
-    assert epsilon_lower_bound(10, 0, 1000, 0.5) == 0.0
-    # fewer runs, less certainty
-    assert epsilon_lower_bound(50, 10, 100, 0.0) < epsilon_lower_bound(500, 100, 1000, 0.0)
-
-
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_the_audit_finds_what_it_is_told_to_find_and_nothing_else(sign):
-    # The best attack on Gaussian noise: the truth is mu-GDP with mu the length of the shift.
-    rng, delta = np.random.default_rng(0), 0.1
-    shift = sign * np.array([0.0, 1.5, 2.0])  # mu = 2.5: epsilon = 2.9 at delta = 0.1
-    size = np.array([1e-9, 1.0, 1e12])
-
-    def draws(shift):
-        return size * (rng.standard_normal((RUNS, 3)) + shift)
-
-    assert audit(draws(0.0), draws(0.0), delta) < 0.1
-    bound = audit(draws(0.0), draws(shift), delta)
-    assert 1.6 < bound < 2.9
-    # a column that does not vary, and one that tells the data sets apart with certainty
-    constant = np.full((RUNS, 1), 1 / 3)
-    assert audit(np.hstack([draws(0.0), constant]), np.hstack([draws(shift), constant]), delta) > 1
-    assert audit(constant, constant, delta) == 0.0
-    certain = [np.hstack([draws(0.0), rng.uniform(k, k + 0.5, (RUNS, 1))]) for k in (0, 1)]
-    assert audit(*certain, 0.0) > -np.log(1 - (FALSE_ALARM / 2) ** (1 / RUNS)) - 0.5

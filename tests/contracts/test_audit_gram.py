@@ -8,21 +8,18 @@ so that what it had to make up for is what must have been paid for.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
-from skdpnoise.linear_model import _gram
-from skdpnoise.mechanisms import calibrate_second_moments
+from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms.groups import GroupedRows
 from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
-from skdpnoise.privacy import gdp_mu
-from tests._audit import Transcript, audit, calibrations_remembered, resource
+from tests._audit import audit
 from tests._marks import quick
-from tests._replay import exact, norm_order, paid_for, recording, used_by_matrix
+from tests._replay import two_runs
 
 RUNS = 800  # on each of the two data sets
 BOUNDS = {"feature_bounds": (-2.0, 2.0), "target_bounds": (-2.0, 2.0)}
@@ -62,29 +59,6 @@ def released(path):
     data = np.column_stack([path._pseudo_data.X, path._pseudo_data.y])
     moments = (data.T @ data)[np.triu_indices(data.shape[1])]
     return np.concatenate([features.center, features.scale, [center, scale], moments])
-
-
-@contextmanager
-def remembered():
-    """Compute what depends on public facts once."""
-    memory, losses = {}, {}
-    privacy_loss = SymmetricMatrixMechanism.privacy_loss
-
-    def calibrate(noise, bounds, budget, adjacency):
-        key = (noise, bounds.norm, bounds.columns.tobytes(), budget, adjacency)
-        if key not in memory:
-            memory[key] = calibrate_second_moments(noise, bounds, budget, adjacency)
-        return memory[key]
-
-    def loss(mechanism):
-        if id(mechanism) not in losses:
-            losses[id(mechanism)] = (mechanism, privacy_loss(mechanism))  # kept, or ids would recur
-        return losses[id(mechanism)][1]
-
-    with calibrations_remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_gram, "calibrate_second_moments", calibrate)
-        patch.setattr(SymmetricMatrixMechanism, "privacy_loss", loss)
-        yield
 
 
 def runs(model, n_runs=RUNS):
@@ -208,35 +182,18 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
             X_other[-1], y_other[-1] = rng.normal(size=2), -y[0]
         if adjacency == "add_remove":
             X_other, y_other = X_other[:-1], y_other[:-1]
-        results, transcripts = [], []
-        for data in ((X, y), (X_other, y_other)):
-            transcript = Transcript(replay=transcripts[0] if transcripts else None)
-            with recording(transcript):
-                results.append(estimator(**settings, random_state=seed).fit(*data))
-            transcripts.append(transcript)
-        (here, there), order = (t.meetings for t in transcripts), 2
-        assert len(here) == len(there)
-        costs = []
-        for mine, other in zip(there, here, strict=True):
-            if isinstance(mine.mechanism, SymmetricMatrixMechanism):
-                cost = used_by_matrix(mine, other)
-                assert cost <= paid_for(mine.mechanism)
-                largest = max(largest, cost / paid_for(mine.mechanism))
-                order = norm_order(mine.mechanism)
-            else:
-                change = (mine.integers - other.integers) * 2.0**-mine.mechanism.bits
-                cost = float(np.linalg.norm(change, mine.mechanism.family.norm_order))
-                assert cost <= resource(mine.mechanism)
-            costs.append(cost)
-        assert any(isinstance(m.mechanism, SymmetricMatrixMechanism) for m in there)
+
+        def fit(X, y, seed=seed):
+            return estimator(**settings, random_state=seed).fit(X, y)
+
+        runs = two_runs(fit, (X, y), (X_other, y_other), seed)
+        assert isinstance(runs.moved[-1].mechanism, SymmetricMatrixMechanism)
+        assert all(one.share <= TOLERANCE for one in runs.moved)
+        largest = max(largest, runs.moved[-1].share)
         epsilon, delta = settings["epsilon"], settings["delta"]
-        assert np.linalg.norm(costs, order) <= (gdp_mu(epsilon, delta) if order == 2 else epsilon)
-        # The same released numbers give the same model and the same report, to the last bit.
-        first, second = results
-        assert first.privacy_.total.delta(epsilon) <= delta
-        assert vars(first).keys() == vars(second).keys()
-        for attribute, value in vars(first).items():
-            assert exact(value) == exact(getattr(second, attribute)), attribute
+        assert total_moved(runs.moved).delta(epsilon * TOLERANCE) <= delta * TOLERANCE
+        assert runs.first.privacy_.total.delta(epsilon) <= delta
+        runs.check_same()
     assert largest > 0.3
     if name == "gaussian, no intercept":
         assert largest >= 0.99

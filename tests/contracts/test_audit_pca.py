@@ -8,17 +8,17 @@ nothing else depends on the data.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 import numpy as np
 import pytest
 
+from benchmarks._remembered import remembered
 from skdpnoise.covariance import DPCovariance
-from skdpnoise.decomposition import DPPCA, _location, _moments
+from skdpnoise.decomposition import DPPCA, _location
+from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
-from tests._audit import audit, calibrations_remembered
+from tests._audit import audit
 from tests._marks import quick
-from tests._replay import Replay, charged_noted, cost, exact
+from tests._replay import two_runs
 
 RUNS = 800  # on each of the two data sets
 
@@ -62,33 +62,9 @@ def released(model):
     return np.concatenate([matrix[np.triu_indices(2)], model.mean_, [radius, model.n_samples_]])
 
 
-@contextmanager
-def moments_remembered():
-    """Compute pure functions of public facts once."""
-    memory = {}
-    calibrate, loss = _moments.calibrate_second_moments, SymmetricMatrixMechanism.privacy_loss
-
-    def remembered(noise, bounds, guarantee, adjacency=None):
-        columns = None if bounds.columns is None else bounds.columns.tobytes()
-        key = (noise, bounds.n_columns, bounds.norm, columns, bounds.l1_norm, guarantee, adjacency)
-        if key not in memory:
-            memory[key] = calibrate(noise, bounds, guarantee, adjacency)
-        return memory[key]
-
-    def remembered_loss(mechanism):
-        if id(mechanism) not in memory:
-            memory[id(mechanism)] = (loss(mechanism), mechanism)
-        return memory[id(mechanism)][0]
-
-    with calibrations_remembered(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_moments, "calibrate_second_moments", remembered)
-        patch.setattr(SymmetricMatrixMechanism, "privacy_loss", remembered_loss)
-        yield
-
-
 def runs(model, n_samples, n_runs=RUNS):
     """All that is released by many fits on each of two neighbouring data sets."""
-    with moments_remembered():
+    with remembered():
         return [
             np.array(
                 [
@@ -152,21 +128,16 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
             X[-1], other[-1] = [1e50, 0.0, 0.0], [0.0, 1e50, 0.0]
         if adjacency == "add_remove":
             other = other[:-1]
-        drawn, first = [], None
-        for rows in (X, other):
-            with Replay(first and first[1]).recording() as replay, charged_noted(drawn):
-                model = estimator(**settings, random_state=seed).fit(rows)
-            if first is None:
-                first = (model, replay)
-        for (kind, mechanism, here, _), (_, _, there, _) in zip(
-            first[1].notes, replay.notes, strict=True
-        ):
-            used = cost(kind, mechanism, here - there, drawn[-1])
-            assert used <= 1.0 + 1e-9
-            largest[kind] = max(largest.get(kind, 0.0), used)
-        assert vars(first[0]).keys() == vars(model).keys()
-        for attribute, value in vars(model).items():
-            assert exact(value) == exact(getattr(first[0], attribute)), attribute
-    assert largest["moments"] > 0.9
-    if "sum" in largest:
-        assert largest["sum"] > 0.9
+
+        def fit(rows, seed=seed):
+            return estimator(**settings, random_state=seed).fit(rows)
+
+        runs = two_runs(fit, (X,), (other,), seed)
+        for one in runs.moved:
+            assert one.share <= TOLERANCE
+            largest[one.label] = max(largest.get(one.label, 0.0), one.share)
+        assert total_moved(runs.moved).delta(5.0 * TOLERANCE) <= runs.first.delta * TOLERANCE
+        runs.check_same()
+    assert largest["second moments"] > 0.9
+    if "mean" in largest:
+        assert largest["mean"] > 0.9

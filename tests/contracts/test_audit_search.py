@@ -7,18 +7,17 @@ winner's numbers, its parameters and its score.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 from sklearn.base import clone
 
+from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
 from skdpnoise.mechanisms import TruncatedNegativeBinomial
-from skdpnoise.model_selection import _runs, _search, _strategies
+from skdpnoise.model_selection import _runs, _search
 from skdpnoise.model_selection._runs import Parts, Problem
 from skdpnoise.privacy import GaussianLoss
-from tests._audit import audit, calibrations_remembered, replace_everywhere
+from tests._audit import audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -106,9 +105,7 @@ def parts(n_samples, where):
 
 def searches(search, where, n_runs=RUNS):
     """What is published by many searches on each of two neighbouring data sets."""
-    with calibrations_remembered(), pytest.MonkeyPatch.context() as patch:
-        for function in (_strategies.base_budget, _strategies.repeated_loss):
-            replace_everywhere(patch, function, lru_cache(function))
+    with remembered(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(_search, "divide", lambda n_samples, *args: parts(n_samples, where))
         # Checks of parameters and data take most of the time of a tiny search.
         patch.setattr(_search.PrivateSearchCV, "_rehearse", lambda *args: None)

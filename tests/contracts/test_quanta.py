@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
-from tests._audit import Transcript
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
@@ -93,8 +93,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     monkeypatch.setattr(AdditiveMechanism, "release", noted_release)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
     transcript = Transcript()
-    with transcript.recording():
-        model = estimator(8.0, **settings, random_state=0, n_passes=2).fit(*data())
+    model = transcript.watch(estimator(8.0, **settings, n_passes=2).fit, *data())
     bounded = "feature_bounds" in settings
     assert len(results) >= (0 if bounded and estimator is DPLogisticCD else 1)
     for mechanism, released in results:
@@ -117,14 +116,13 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
 def test_a_model_is_a_function_of_the_released_integers_alone(estimator, settings):
     X, y = data()
     model = estimator(8.0, **settings, random_state=3, n_passes=2)
-    with Transcript().recording() as transcript:
-        expected = model.fit(X, y)
-        expected = [expected.coef_path_, expected.intercept_path_, expected.clip_range_]
+    transcript = Transcript()
+    expected = transcript.watch(model.fit, X, y)
+    expected = [expected.coef_path_, expected.intercept_path_, expected.clip_range_]
     # Other data of that shape, none of whose values occur in these, and the same integers.
     rng = np.random.default_rng(7)
     other, labels = 1e3 * rng.standard_cauchy(X.shape), 1 - y
-    with Transcript(replay=transcript).recording():
-        again = model.fit(other, labels)
+    again = Transcript(earlier=transcript).watch(model.fit, other, labels)
     for value, attribute in zip(
         expected, (again.coef_path_, again.intercept_path_, again.clip_range_), strict=True
     ):

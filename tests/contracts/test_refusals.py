@@ -176,7 +176,7 @@ def test_no_weights_are_accepted_everywhere(entry):
     X = GOOD - GOOD.mean(axis=0)
     y = entry.y(X)
     entry.estimator().fit(X, y, sample_weight=None)
-    if hasattr(entry.make, "transform"):
+    if hasattr(entry.estimator(), "transform"):
         entry.estimator().fit_transform(X, y, sample_weight=None)
     if hasattr(entry.make, "score"):
         entry.estimator().fit(X, y).score(X, y, sample_weight=None)
@@ -242,5 +242,5 @@ def test_the_checks_see_what_they_look_for():
     assert faults(estimator.fit_and_keep, estimator) != []
     assert "KeyError" in faults(estimator.fail, estimator)[0]
     assert faults(lambda: None, estimator) == ["is not refused"]
-    assert len(PRIVATE) == 10
+    assert len(PRIVATE) == 11
     assert isinstance(tables()["a series"], pd.Series)

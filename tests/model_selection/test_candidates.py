@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skdpnoise import DPGridSearchCV, DPLogisticCD, DPStandardScaler
+from skdpnoise import (
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyWarning,
+)
 from skdpnoise.mechanisms import TruncatedNegativeBinomial
 from tests.model_selection._searches import (
     CLASSIFIER,
@@ -118,6 +127,45 @@ class TestFixed:
             estimator, {"dplogisticcd__alpha": [0.0, 0.1]}, strategy="repeated", repetitions=law
         ).fit(X, LABELS)
         assert capfd.readouterr() == ("", "")
+
+
+def test_steps_vouched_for_inside_of_a_candidate_are_listed_too():
+    model = DPPipeline([("s", StandardScaler()), ("clf", DPLogisticCD())], public=["s"])
+    search = DPGridSearchCV(model, {"clf__alpha": [0.0]}).fit(X, LABELS)
+    assert search.privacy_.declared == ("s",)
+
+
+class TestCompany:
+    """What a search stands within."""
+
+    def test_its_clones_share_its_ledger(self):
+        class Plain:
+            def __init__(self):
+                self.labels = []
+
+            def charge(self, label, cost, **facts):
+                self.labels.append(label)
+
+        ledger = Plain()
+        search = clone(DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}, ledger=ledger)).fit(X, LABELS)
+        clone(search.best_estimator_).fit(X, LABELS)
+        assert ledger.labels == ["DPGridSearchCV.fit", "DPLogisticCD.fit"]
+
+    def test_a_step_that_does_not_pay_and_a_search_around_it_are_warned_of(self):
+        search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]})
+        with pytest.warns(PrivacyWarning, match="DPGridSearchCV is fitted within Pipeline"):
+            make_pipeline(StandardScaler(), search).fit(X, LABELS)
+        with pytest.warns(PrivacyWarning, match="DPGridSearchCV spends its guarantee on every fit"):
+            cross_val_score(search, X, LABELS, cv=2)
+
+    @pytest.mark.parametrize("labels", [LABELS[:40], np.arange(40), np.array(["x", "y"] * 20)])
+    def test_what_it_says_does_not_depend_on_the_records(self, labels):
+        search = DPGridSearchCV(
+            clone(TWO).set_params(clf__n_passes=2), {"clf__alpha": [0.0, 0.1]}, epsilon=0.01
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search.fit(X[:40].astype(np.float32) * np.float32(1e30), labels)
 
 
 class TestCallbacks:

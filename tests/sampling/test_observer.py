@@ -103,7 +103,7 @@ RELEASES = {
         private_count(50, PrivacyGuarantee(1.0, adjacency="add_remove"), random_state=w).value
     ),
     "mean": lambda w: np.array(
-        private_mean(X[:, 0], PrivacyGuarantee(1.0), bounds=(-3, 3), random_state=w).value
+        private_mean(X[:, 0], -3, 3, PrivacyGuarantee(1.0), random_state=w).value
     ),
 }
 

@@ -144,8 +144,9 @@ def sums_of_rows(instance: Instance) -> Judged:
 
 def second_moments_of_a_row(instance: Instance) -> Judged:
     bounds = rows_of(instance)
+    points = [feasible_points(instance, q, few=1)[0] for q in (1.0, 2.0)]
     for adjacency, off_diagonal in itertools.product(
-        ("add_remove", "replace_one"), (HALF, 0.5, 1.0, 0.3, 2.0)
+        ("add_remove", "replace_one"), (HALF, 0.3, 2.0)
     ):
         for norm in ("l2", "l1", "nuclear"):
             if norm == "l2" and off_diagonal < HALF:
@@ -154,7 +155,7 @@ def second_moments_of_a_row(instance: Instance) -> Judged:
                 bounds, adjacency, norm=norm, scale=instance.scale, off_diagonal=off_diagonal
             )
             r, power = Fraction(off_diagonal), 2 if norm == "l2" else 1
-            for point in feasible_points(instance, 1.0) + feasible_points(instance, 2.0):
+            for point in points:
                 total = weighted_power(point, instance.scale, 1) ** 2
                 squares = weighted_power(point, instance.scale, 2)
                 fourth = sum(
@@ -178,7 +179,9 @@ def second_moments_of_a_row(instance: Instance) -> Judged:
 def entries_of_second_moments(instance: Instance) -> Judged:
     p = instance.limit.size
     stated = second_moments_profile(rows_of(instance), "add_remove").per_coordinate
-    for (j, k), bound in zip(itertools.combinations_with_replacement(range(p), 2), stated, strict=True):
+    for (j, k), bound in zip(
+        itertools.combinations_with_replacement(range(p), 2), stated, strict=True
+    ):
         chosen = [j] if j == k else [j, k]
         pair = Instance(instance.limit[chosen], instance.radius, np.ones(len(chosen)), 2.0)
         for point in feasible_points(pair, 1.0):
@@ -258,7 +261,7 @@ REGISTER: dict[str, tuple[Callable[[Instance], Judged], tuple[float, ...]]] = {
 def test_a_worst_case_is_never_below_a_feasible_point_and_close_to_the_best(name):
     entry, balls = REGISTER[name]
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=40, deadline=None, derandomize=True)
     @given(instance=instances(balls, most=6 if name.startswith("entries") else 16))
     def check(instance):
         for claim, power, attained, close in entry(instance):
@@ -326,7 +329,7 @@ def cost_of_a_row(mechanism, row):
 
 @pytest.mark.parametrize("noise", SECOND_MOMENT_NOISES)
 def test_calibrated_second_moments_claim_no_less_than_a_row_costs(noise):
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=30, deadline=None, derandomize=True)
     @given(instance=instances((2.0,), units=[1.0, 7.1, 1e-50, 1e50]))
     def check(instance):
         gaussian = noise.endswith("gaussian")
@@ -341,6 +344,19 @@ def test_calibrated_second_moments_claim_no_less_than_a_row_costs(noise):
     check()
 
 
+@pytest.mark.parametrize("seed", [11, 15, 111, 129, 181, 249, 373])
+def test_laplace_noise_on_second_moments_claims_no_less_than_the_corner_of_a_box_costs(seed):
+    """The radius is the norm of the bounds, as estimators choose it: whose square may be less."""
+    rng = np.random.default_rng(seed)
+    limits = rng.uniform(0.1, 1.0, int(rng.integers(2, 24)))
+    bounds = RowBounds(limits.size, float(np.linalg.norm(limits)), limits)
+    for noise in ("inid_laplace", "iid_laplace", "auto"):
+        made = calibrate_second_moments(noise, bounds, PureLoss(1.0), "add_remove")
+        claimed = made.privacy_loss().pure_epsilon
+        assert cost_of_a_row(made, limits * (1.0 - 1e-15)) <= claimed <= 1.0
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_fits_by_second_moments_spend_no_more_than_their_charge(monkeypatch):
     """The call of the review: a radius so large that the norm of the limits takes its place."""
     made, calibrated = [], _gram.calibrate_second_moments
@@ -350,23 +366,23 @@ def test_fits_by_second_moments_spend_no_more_than_their_charge(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(_gram, "calibrate_second_moments", kept)
-    for seed in range(24):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
-        p = int(rng.integers(1, 14))
-        X = rng.normal(size=(80, p)) * 10.0 ** rng.uniform(-2, 2, p)
+        p = int(rng.integers(2, 14))
+        X = rng.normal(size=(200, p))
+        wide = 10.0 ** rng.uniform(0.3, 2.0, p)  # bounds far beyond the spread make unequal limits
         model = DPCoordinateDescentRegressor(
-            epsilon=float(rng.choice([0.5, 4.0])),
+            epsilon=40.0,
             delta=0,
             solver="gram",
             noise="inid_laplace",
             row_norm=1e6,
             adjacency="add_remove",
-            feature_bounds=(-3.0 * X.std(axis=0), 3.0 * X.std(axis=0)),
+            feature_bounds=(-wide, wide),
             target_bounds=(-3.0, 3.0),
             random_state=seed,
         )
-        model.fit(X, np.clip(X[:, 0] / X[:, 0].std(), -3.0, 3.0))
-    assert len(made) >= 24
+        model.fit(X, np.clip(X[:, 0], -3.0, 3.0))
     for mechanism in made:
         bounds = mechanism.row_bounds
         instance = Instance(bounds.limits, bounds.radius, mechanism.row_scale, 2.0)

@@ -1,0 +1,47 @@
+"""Numbers among the parameters of an estimator are what they seem once they are doubles."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["NUMBERS", "check_numbers", "plain"]
+
+# Doubles, and what becomes one without a change worth a word; no fractions, no longer floats.
+NUMBERS = (int, float, np.integer, np.float16, np.float32)
+
+
+def check_numbers(estimator: Any) -> None:
+    """Refuse numbers of other kinds, and truth values where a number is meant."""
+    for name, value in estimator.get_params(deep=False).items():
+        if isinstance(value, Real | np.bool_):
+            _check_number(estimator, name, value)
+
+
+def _check_number(estimator: Any, name: str, value: Any) -> None:
+    owner = type(estimator).__name__
+    if isinstance(value, bool | np.bool_):
+        if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
+            raise TypeError(
+                f"The {name!r} parameter of {owner} must be a number, not a truth value. Got "
+                f"{value!r} instead."
+            )
+        return
+    if not isinstance(value, NUMBERS):
+        raise TypeError(
+            f"The {name!r} parameter of {owner} must be an int or a float. Got {value!r} of type "
+            f"{type(value).__name__} instead: pass float(...) of it."
+        )
+    if not abs(plain(value)) <= 1e300:
+        shown = "a longer integer" if isinstance(value, Integral) else repr(value)
+        raise ValueError(
+            f"The {name!r} parameter of {type(estimator).__name__} must be a finite number within "
+            f"±1e+300. Got {shown} instead."
+        )
+
+
+def plain(value: Any) -> int | float:
+    """Return a number of Python's own: numpy would compare in the precision of its number."""
+    return int(value) if isinstance(value, Integral) else float(value)

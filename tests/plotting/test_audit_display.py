@@ -1,0 +1,71 @@
+"""The display of an audit draws claimed beside found, where it is told to."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from skdpnoise import DPStandardScaler
+from skdpnoise.inspection import AuditReport, OneRunResult, ReplayResult
+from skdpnoise.plotting import AuditDisplay
+from skdpnoise.privacy import PrivacyGuarantee
+
+plt.switch_backend("Agg")
+CLAIM = PrivacyGuarantee(1.0)
+REPORT = AuditReport(
+    "Example",
+    CLAIM,
+    (
+        ReplayResult(CLAIM, None, 1, 1, (), ("something",)),
+        OneRunResult(CLAIM, 0.2, 5.1, 1000, 300, 190, 1e-3),
+    ),
+    500,
+    1e-3,
+)
+
+
+@pytest.fixture(autouse=True)
+def no_figures_left():
+    yield
+    plt.close("all")
+
+
+def test_bars_and_marks_are_at_the_numbers_of_the_report():
+    display = AuditDisplay.from_report(REPORT)
+    assert [bar.get_width() for bar in display.found_] == [0.0, 0.2]
+    assert display.claimed_.get_xdata().tolist() == [1.0, 1.0]
+    assert np.isnan(display.most_.get_xdata()[0])
+    assert display.most_.get_xdata()[1] == 5.1
+    assert [text.get_text() for text in display.ax_.get_yticklabels()] == ["replay", "one_run"]
+    refuted, sound = (bar.get_facecolor() for bar in display.found_)
+    assert refuted != sound
+    assert display.ax_.get_title() == "Example, δ=0, replace_one"
+    assert display.ax_.get_legend() is not None
+
+
+def test_it_draws_where_it_is_told_to_and_keeps_what_is_given():
+    figure, ax = plt.subplots()
+    display = AuditDisplay.from_report(REPORT, ax=ax, name="mine", height=0.2)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    assert ax.get_title() == "mine"
+    assert [bar.get_height() for bar in display.found_] == [0.2, 0.2]
+    again = display.plot()
+    assert again.ax_ is not ax
+
+
+def test_an_estimator_is_audited_and_drawn():
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    scaler = DPStandardScaler(feature_bounds=(-3, 3))
+    display = AuditDisplay.from_estimator(
+        scaler, X, method="replay", random_state=0, bar_kwargs={"height": 0.3}
+    )
+    assert display.names == ("replay",)
+    assert 0.9 < display.found[0] <= 1.0
+    assert not hasattr(scaler, "mean_")
+
+
+def test_what_is_no_report_is_refused():
+    with pytest.raises(TypeError, match="'report' parameter of AuditDisplay"):
+        AuditDisplay.from_report("no")
+    with pytest.raises(TypeError, match="'ax' parameter of AuditDisplay"):
+        AuditDisplay.from_report(REPORT, ax=3)
