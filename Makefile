@@ -15,12 +15,13 @@ PINS := import tomllib; \
   frames = [r for r in project["optional-dependencies"]["test"] if r[:6] == "polars"]; \
   print(*(r.replace(">=", "==") for r in project["dependencies"] + frames))
 
-.PHONY: help demo test test-oldest lint clean
+.PHONY: help demo test test-all test-oldest lint clean
 .NOTPARALLEL:
 
 help:
 	@echo "make demo         set up and show private models beside ordinary ones"
-	@echo "make test         set up and run all tests, doctests, ruff and mypy"
+	@echo "make test         set up and run tests, doctests, ruff and mypy"
+	@echo "make test-all     the same, and then the slow cases that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove the environments and all caches"
@@ -29,11 +30,14 @@ demo: $(VENV)/.demo
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/.test
-	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow"
+
+test-all: test
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m slow tests
 
 test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
-	  -o cache_dir=$(OLDEST)/.pytest_cache $(OLDEST_TESTS)
+	  -o cache_dir=$(OLDEST)/.pytest_cache -m "not slow" $(OLDEST_TESTS)
 
 lint: $(VENV)/.test
 	$(VENV)/bin/python -m ruff check .

@@ -181,7 +181,7 @@ def tight() -> dict[str, float]:
     mechanism = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.05))
     found = {}
     for name, cost in (("Laplace noise", mechanism), ("any pure loss", PureLoss(0.05))):
-        ledger = PrivacyLedger("data", 20.0, DELTA)
+        ledger = PrivacyLedger("data", 20.0, DELTA, "memory")
         for _ in range(400):
             ledger.charge("fit", cost, guarantee=(0.05, 0.0))
         total = ledger.total()

@@ -12,6 +12,7 @@ gradients are those of a more robust loss, against which the same penalty shrink
 """
 
 import sys
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,6 +20,8 @@ from sklearn.linear_model import Lasso
 
 from skdpnoise import DPCoordinateDescentRegressor
 
+# A seed, so that the picture can be drawn again: never with private data.
+warnings.filterwarnings("ignore", "NOT PRIVATE")
 EPSILONS = (0.2, 1.0)
 ALPHA = 0.1
 rng = np.random.default_rng(0)
@@ -31,7 +34,6 @@ figure, axes = plt.subplots(
     1, len(EPSILONS), figsize=(10, 4.4), layout="constrained", sharex=True, sharey=True
 )
 for ax, epsilon in zip(axes, EPSILONS, strict=True):
-    # A seed, so that the picture can be drawn again; with real data leave random_state out.
     model = DPCoordinateDescentRegressor(
         epsilon, alpha=ALPHA, l1_ratio=1.0, clip=3.0, random_state=0
     ).fit(X, y)

@@ -49,7 +49,8 @@ def test_scores(model, X, y):
     for seed in SEEDS:
         labels = y if is_classifier(model) else None
         split = train_test_split(X, y, test_size=0.2, random_state=seed, stratify=labels)
-        if "random_state" in model.get_params():  # to draw this picture again; None in real use
+        # Seeds, so that the picture can be drawn again: never with private data.
+        if "random_state" in model.get_params():
             model = clone(model).set_params(random_state=seed)
         scores.append(model.fit(split[0], split[2]).score(split[1], split[3]))
     return scores

@@ -1,8 +1,9 @@
 """scikit-learn estimators that protect every person in the training data."""
 
+from skdpnoise.compose import DPPipeline, total_guarantee
 from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA
-from skdpnoise.ledger import PrivacyLedger, total_guarantee
+from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.linear_model import (
     DPCoordinateDescentRegressor,
     DPLassoPath,
@@ -29,6 +30,7 @@ __all__ = [
     "DPLassoPath",
     "DPLogisticCD",
     "DPMinMaxScaler",
+    "DPPipeline",
     "DPRandomizedSearchCV",
     "DPRobustScaler",
     "DPStandardScaler",

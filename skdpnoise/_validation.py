@@ -1,24 +1,27 @@
-"""What all estimators share: checks of data and bounds, and how a fit is paid for.
+"""What all estimators share: the one way into a private fit, and how it is paid for.
 
 Messages never show a value of the data.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Integral
-from types import FrameType
 from typing import Any, ClassVar
-from weakref import WeakSet
 
-import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.validation import validate_data
 
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose._surroundings import (
+    PrivacyWarning,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
+)
+from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms.groups import GroupedRows, group_codes
 from skdpnoise.privacy import PrivacyGuarantee
@@ -27,37 +30,9 @@ __all__ = [
     "PrivacyWarning",
     "PrivateFitMixin",
     "as_bounds",
-    "check_range",
     "check_unpaid_arguments",
-    "validated",
+    "unchanged_on_failure",
 ]
-
-_LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
-_SMALLEST = np.finfo(np.float64).tiny
-# scikit-learn's messages that quote the data, and what is said instead
-_QUOTING = {
-    "could not convert": (
-        "{name} needs numbers, got text that is not a number. Encode categories first, with public "
-        "categories: for example OneHotEncoder(categories=...)."
-    ),
-    "Complex data not supported": (
-        "Complex data not supported by {name}. Give the real and the imaginary part as two columns."
-    ),
-    "Expected 2D array, got": (
-        "Expected 2D array, got an array with fewer dimensions in {name}. Reshape your data with "
-        "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
-    ),
-}
-
-
-class PrivacyWarning(UserWarning):
-    """Warns that the noise hides what the model would need, or that a score is not private.
-
-    Examples
-    --------
-    >>> issubclass(PrivacyWarning, UserWarning)
-    True
-    """
 
 
 class PrivateFitMixin:
@@ -68,7 +43,6 @@ class PrivateFitMixin:
     adjacency: Any
     rows_per_group: int
     ledger: Any
-    _validate_params: Callable[[], None]  # of scikit-learn's base class
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "rows_per_group": [Interval(Integral, 1, None, closed="left")],
         "ledger": [None, HasMethods("charge")],
@@ -76,18 +50,25 @@ class PrivateFitMixin:
 
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same ledger, not with a copy of it."""
-        _warn_if_searched(self)
+        warn_if_cloned_to_be_scored(self)
         copy = BaseEstimator.__sklearn_clone__(self)
         copy.ledger = self.ledger
         return copy
 
+    def _validate_params(self) -> None:
+        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
+        check_parameters(self)
+
     @contextmanager
     def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
-        """Check the parameters; give the account of the fit.
+        """Check the parameters; give the account of the fit: the one way into a private fit.
 
-        Whatever is raised within leaves the estimator as it was, with an earlier fit intact, and
-        says what stays spent.
+        Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
+        value meet noise. No warning but our own is heard from the first look at the data on: what
+        warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
+        as it was, with an earlier fit intact, and says what stays spent.
         """
+        warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
         self._validate_params()
         if groups is None and self.rows_per_group != 1:
@@ -102,27 +83,42 @@ class PrivateFitMixin:
             ledger=self.ledger,
             estimator=self,
         )
-        before = dict(vars(self))
-        try:
-            with account.noted():
-                yield account
-        except BaseException:
-            _restore(self, before)
-            raise
+        heard = (PrivacyWarning, DataConversionWarning)  # the latter of a column of targets
+        advise(self)
+        with unchanged_on_failure(self), silence(*heard), account.noted():
+            yield account
+            advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
         if groups is None:
+            advise_on_public_number(self, n_rows)
             return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
-        codes = group_codes(f"{name}.fit", groups, n_rows)
+        codes = without_values(
+            lambda: group_codes(f"{name}.fit", groups, n_rows),
+            f"The 'groups' parameter of {name}.fit must be an array-like of shape ({n_rows},) of "
+            "labels that can be hashed, one for each row of X.",
+        )
         rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
         if rows.n_kept < 2:
             raise ValueError(
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
+        advise_on_public_number(self, n_rows, codes)
         return rows
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was, with an earlier fit intact, if a fit within fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        _restore(estimator, before)
+        raise
 
 
 def _restore(estimator: Any, before: dict[str, Any]) -> None:
@@ -133,118 +129,15 @@ def _restore(estimator: Any, before: dict[str, Any]) -> None:
     now.update({name: value for name, value in before.items() if "callback" not in name})
 
 
-_warned: WeakSet[Any] = WeakSet()  # ledgers whose user has been told, once
-
-
-def _warn_if_searched(estimator: Any) -> None:
-    """Warn where scikit-learn's model selection makes a copy whose scores nobody pays for."""
-    ledger = estimator.ledger
-    if ledger is None or ledger in _warned:
-        return
-    # The copy is made within the search or validation that will score it: there is no other hint.
-    frames: list[str] = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        frames.append(frame.f_globals.get("__name__", ""))
-        frame = frame.f_back
-    searching = [name.startswith("sklearn.model_selection") for name in frames]
-    if not any(searching) or any(name.startswith("skdpnoise.model_selection") for name in frames):
-        return
-    with suppress(TypeError):  # a ledger of one's own that cannot be remembered
-        _warned.add(ledger)
-    inside = ("sklearn.", "joblib.", "skdpnoise.")
-    users = [level for level, name in enumerate(frames) if not name.startswith(inside)]
-    outermost = len(searching) - 1 - searching[::-1].index(True)
-    warnings.warn(
-        f"{type(estimator).__name__} charges every fit of this search or validation to its ledger, "
-        "but the scores are computed from private data without noise, and so is what is chosen by "
-        "them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay for both.",
-        PrivacyWarning,
-        stacklevel=2 + min([level for level in users if level > outermost], default=outermost),
-    )
-
-
-def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any]) -> None:
-    """Refuse what fit cannot take, sample weights above all."""
-    if "sample_weight" in arguments:
+def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any], method: str = "fit") -> None:
+    """Refuse what fit cannot take, sample weights above all; ``sample_weight=None`` is none."""
+    arguments = dict(arguments)
+    owner = f"{type(estimator).__name__}.{method}"
+    if arguments.pop("sample_weight", None) is not None:
         raise TypeError(
-            f"{type(estimator).__name__}.fit does not support 'sample_weight': a record's weight "
-            "multiplies what it can change, and no sensitivity with weights is proven yet. Fit "
-            "without weights."
+            f"{owner} does not support 'sample_weight': a record's weight multiplies what it can "
+            "change, and no sensitivity with weights is proven yet. Fit without weights."
         )
     if arguments:
         names = ", ".join(repr(name) for name in arguments)
-        raise TypeError(f"{type(estimator).__name__}.fit got unexpected arguments: {names}.")
-
-
-def validated(estimator: Any, *data: Any, **options: Any) -> Any:
-    """Call scikit-learn's ``validate_data`` and take values of the data out of its messages."""
-    problem: ValueError | TypeError
-    try:
-        return validate_data(estimator, *data, **options)
-    except (ValueError, TypeError) as error:
-        text = next((new for old, new in _QUOTING.items() if old in str(error)), None)
-        if text is None:
-            raise
-        problem = type(error)(text.format(name=type(estimator).__name__))
-    raise problem  # outside the handler, so that the quoting error is not attached to it
-
-
-def check_range(values: np.ndarray, name: str, estimator: Any) -> None:
-    """Refuse values whose sums would overflow, or that have lost their digits."""
-    for column in np.atleast_2d(values.T):  # one at a time: no temporary of the size of X
-        magnitude = np.abs(column)
-        if float(magnitude.max()) > _LARGEST:
-            raise ValueError(
-                f"Input {name} of {type(estimator).__name__} contains values beyond "
-                f"{_LARGEST:g} in magnitude, which sums would not survive. Rescale {name}."
-            )
-        if np.any((magnitude > 0) & (magnitude < _smallest(values.dtype))):
-            raise ValueError(
-                f"Input {name} of {type(estimator).__name__} contains subnormal values (not zero, "
-                f"but below {_smallest(values.dtype):.3g}), which have lost their digits. Rescale "
-                f"{name}, or set them to zero."
-            )
-
-
-def _smallest(dtype: np.dtype) -> float:
-    return float(np.finfo(dtype).tiny)
-
-
-def _shape(bounds: Any) -> str:
-    try:
-        return f"shapes {[np.shape(end) for end in bounds]}"
-    except (TypeError, ValueError):
-        return f"an object of type {type(bounds).__name__}"
-
-
-def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> np.ndarray:
-    """Return (low, high), of shape (2, n_columns), infinite where no bound is given."""
-    if bounds is None:
-        return np.tile([[-np.inf], [np.inf]], n_columns)
-    owner = type(estimator).__name__
-    expected = (
-        f"The {name!r} parameter of {owner} must be a pair (low, high) of numbers or of arrays of "
-        f"shape ({n_columns},), public and with low < high"
-    )
-    try:
-        low, high = bounds
-        low = np.broadcast_to(np.asarray(low, dtype=np.float64), n_columns)
-        high = np.broadcast_to(np.asarray(high, dtype=np.float64), n_columns)
-    except (TypeError, ValueError):
-        raise ValueError(f"{expected}. Got {_shape(bounds)}.") from None
-    if np.isnan(low).any() or np.isnan(high).any():
-        raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
-    if not (low < high).all():
-        column = int(np.argmin(low < high))
-        raise ValueError(
-            f"{expected}. Got low={low[column]:g}, high={high[column]:g} in column {column}: check "
-            "whether they are swapped."
-        )
-    if (
-        np.abs(np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])).max(initial=0.0)
-        > _LARGEST
-        or (high - low).min() < _SMALLEST / 1e-16
-    ):
-        raise ValueError(f"{expected}, within ±{_LARGEST:g} and not closer than 1e-290.")
-    return np.stack([low, high])
+        raise TypeError(f"{owner} got unexpected arguments: {names}.")

@@ -16,6 +16,8 @@ def _data_folder() -> Path | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # No test, example or subprocess of one may charge the ledger of whoever runs them.
+    os.environ.pop("SKDPNOISE_LEDGER", None)
     # numba gives a new specialisation the next free file name without a lock, so two processes
     # that compile float32 and float64 versions at once could store one under the other's name.
     worker = os.environ.get("PYTEST_XDIST_WORKER")

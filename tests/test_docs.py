@@ -1,8 +1,12 @@
-"""The pages name every public name, and point at files that are there."""
+"""The pages name every public name, point at files that are there, and set no seeds."""
 
+import ast
+import doctest
 import importlib
+import inspect
 import pkgutil
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,16 @@ import skdpnoise
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
+
+# Of scikit-learn: their seeds divide or make the data of an example, and nobody's noise.
+MAY_BE_SEEDED = {"train_test_split", "KFold", "StratifiedKFold", "ShuffleSplit"}
+# Passages that say what a seed does.
+ABOUT_SEEDS = {("sharp_edges.md", "The seed")}
+CLASSES = [
+    getattr(skdpnoise, name)
+    for name in skdpnoise.__all__
+    if inspect.isclass(getattr(skdpnoise, name))
+]
 
 
 def section(page: str, title: str) -> str:
@@ -30,6 +44,57 @@ def broken_links(page: Path) -> list[str]:
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
     local = [link for link in links if "://" not in link]
     return [link for link in local if not (page.parent / link).exists()]
+
+
+def seeds(text: str) -> list[str]:
+    """Calls in the examples of a text by which somebody who copies them would set a seed."""
+    found = []
+    for example in doctest.DocTestParser().get_examples(text):
+        found += [ast.unparse(call) for call in _seeded_calls(ast.parse(example.source))]
+    # Blocks that are shown and not run.
+    for block in re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        if ">>>" not in block:
+            found += re.findall(r"random_state ?=|SeededWords\(", block)
+    return found
+
+
+def _seeded_calls(tree: ast.AST) -> Iterator[ast.Call]:
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func).rpartition(".")[2]
+        given = [word.value for word in node.keywords if (word.arg or "").endswith("random_state")]
+        secure = all(isinstance(value, ast.Constant) and value.value is None for value in given)
+        if name == "SeededWords" or (name not in MAY_BE_SEEDED and not secure):
+            yield node
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_example_that_a_reader_may_copy_sets_a_seed(page):
+    text = page.read_text(encoding="utf-8")
+    for name, title in ABOUT_SEEDS:
+        if page.name == name:
+            passage = section(text, title)
+            assert seeds(passage)
+            text = text.replace(passage, "")
+    assert seeds(text) == []
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_no_docstring_of_an_estimator_sets_a_seed(cls):
+    methods = [method for name, method in vars(cls).items() if not name.startswith("_")]
+    texts = [cls.__doc__, *(inspect.getdoc(method) for method in methods)]
+    assert [seed for text in texts for seed in seeds(text or "")] == []
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_a_picture_that_is_drawn_from_seeds_says_that_private_data_must_not_be(path):
+    text = path.read_text(encoding="utf-8")
+    seeded = any(_seeded_calls(ast.parse(text)))
+    assert seeded == ("can be drawn again: never with private data.\n" in text)
 
 
 @pytest.mark.parametrize("name", ["skdpnoise", *(f"skdpnoise.{room}" for room in ROOMS)])
@@ -55,3 +120,8 @@ def test_the_checks_see_what_is_missing(tmp_path):
     page.write_text("# Title\n\n## one\n`a` [x](no.md)\n\n## two\n`b` [y](page.md#two)\n")
     assert missing(["a", "b"], section(page.read_text(), "one")) == ["b"]
     assert broken_links(page) == ["no.md"]
+    shown = ">>> a = DPPCA(\n...     random_state=0)\n>>> m.set_params(b__random_state=rng)\n"
+    assert seeds(shown) == ["DPPCA(random_state=0)", "m.set_params(b__random_state=rng)"]
+    assert seeds(">>> train_test_split(X, random_state=0)\n>>> A(random_state=None)\n") == []
+    assert seeds(">>> m.release(x, random_words(SeededWords(3)))\n") == ["SeededWords(3)"]
+    assert seeds("```text\nDPPCA(random_state=1)\n```\n") == ["random_state="]

@@ -19,6 +19,8 @@ LINE = (
     ("noises",),
     ("mechanisms",),
     ("ledger",),
+    ("compose",),
+    ("estimators",),
     ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
     ("inspection",),
     ("datasets", "plotting"),

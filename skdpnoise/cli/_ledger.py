@@ -9,13 +9,16 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from skdpnoise.cli._output import jsonable, print_json, print_table
+from skdpnoise.cli._output import jsonable, print_json, print_table, printable
 from skdpnoise.ledger import PrivacyLedger, UnknownDatasetError, encode_loss
 from skdpnoise.ledger._database import DatabaseStorage
+from skdpnoise.sampling.words import SEEDED
 
 __all__ = ["FORMATS", "create", "export", "history", "show"]
 
 FORMATS = ("csv", "json")
+# What starts a formula in some spreadsheet; the last four are the wide forms of the first.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _COST = ("epsilon", "delta", "loss", "spent")
 _TABLE = ("number", "time", "label", "estimator", "mechanism", *_COST, "who")
 
@@ -44,7 +47,8 @@ def create(args: Namespace) -> None:
     adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
     print(
         f"{'created' if new else 'there already:'} {ledger.dataset!r}: epsilon={budget.epsilon:g}, "
-        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}"
+        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}, in "
+        f"{ledger.storage}"
     )
 
 
@@ -116,6 +120,7 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         "unit": ledger.unit,
         "adaptive": ledger.adaptive,
         "charges": total.n_charges,
+        "secure": total.secure,
         "spent": {
             "tight": total.epsilon,
             "adaptive": total.adaptive_epsilon,
@@ -139,6 +144,8 @@ def _print_one(facts: dict[str, Any]) -> None:
         ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
         ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
     ]
+    if not facts["secure"]:
+        print(SEEDED)
     print_table(None, rows, title=f"Ledger of {facts['dataset']}")
 
 
@@ -148,6 +155,9 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
         return
     headers = ("data set", "epsilon", "delta", "adjacency", "protected", "charges", "tight", "left")
     names = ("dataset", "epsilon", "delta", "adjacency", "unit", "charges")
+    for facts in found:
+        if not facts["secure"]:
+            print(f"{SEEDED} in fits to {printable(facts['dataset'])}")
     rows = [
         [*(facts[name] for name in names), facts["spent"]["tight"], facts["left"]]
         for facts in found
@@ -168,14 +178,19 @@ def _kind(out: Path | None, default: str) -> str:
 
 
 def _csv(records: list[dict[str, Any]]) -> str:
-    """Return a table in which what is not a plain value is JSON."""
+    """Return a table in which what is not a plain value is JSON, and no text is a formula."""
     names = (*_TABLE, "parameters", "token", "exact_loss")
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(names)
     for record in records:
         writer.writerow(
-            json.dumps(value) if isinstance(value, dict | list) else value
+            json.dumps(value) if isinstance(value, dict | list) else _harmless(value)
             for value in (record[name] for name in names)
         )
     return out.getvalue()
+
+
+def _harmless(value: Any) -> Any:
+    """Return a cell that no spreadsheet takes for a formula; numbers stay numbers."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value

@@ -11,10 +11,10 @@ from pathlib import Path
 from skdpnoise import __version__
 from skdpnoise.cli._audit import add_arguments
 from skdpnoise.cli._ledger import FORMATS, create, export, history, show
+from skdpnoise.ledger.privacy_ledger import STORAGE
 
 __all__ = ["STORAGE", "main"]
 
-STORAGE = "SKDPNOISE_LEDGER"  # the environment variable that stands in for --storage
 _ENDING = """
 The storage is a URL of SQLAlchemy, such as sqlite:///budget.db (a file in this folder) or
 postgresql+psycopg://user@host/database. Where --storage is not given, the environment
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     >>> storage = f"sqlite:///{folder.name}/budget.db"
     >>> trips = ["--storage", storage, "--dataset", "trips"]
     >>> main(["ledger", "create", *trips, "--epsilon", "2", "--delta", "1e-6"])
-    created 'trips': epsilon=2, delta=1e-06, replace_one, protects one record
+    created 'trips': epsilon=2, delta=1e-06, replace_one, protects one record, in sqlite:////...
     0
     >>> main(["ledger", "show", *trips, "--json"])
     {

@@ -7,21 +7,25 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from sklearn.covariance import EmpiricalCovariance
+from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
+from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin
+from skdpnoise._validation import PrivateFitMixin, check_unpaid_arguments
+from skdpnoise.compose import register_private
 from skdpnoise.decomposition._moments import (
     PARAMETERS,
     check_rows,
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.tables import read_table
 
 __all__ = ["DPCovariance"]
 
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
+@register_private
 class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
@@ -62,7 +66,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, and refused if it would exceed the budget of the
         data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
+    random_state : None, int, RandomState or Generator, default=None
         None draws from the operating system's cryptographic source, the only choice that protects
         against everyone.
     n_jobs : int or None, default=None
@@ -97,10 +101,9 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     >>> import numpy as np
     >>> from skdpnoise.covariance import DPCovariance
     >>> X = np.random.default_rng(0).multivariate_normal([9, 5], [[2, 1], [1, 2]], size=50_000)
-    >>> model = DPCovariance(epsilon=1.0, row_norm=8.0, random_state=0).fit(X)
-    >>> model.covariance_.round(1)
-    array([[2., 1.],
-           [1., 2.]])
+    >>> model = DPCovariance(epsilon=1.0, row_norm=8.0).fit(X)
+    >>> bool(np.all(np.abs(model.covariance_ - [[2, 1], [1, 2]]) < 0.1))
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -150,7 +153,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -183,6 +186,47 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             self.row_norm_ = moments.row_norm
             self.privacy_ = moments.report
         return self
+
+    def score(self, X_test: Any, y: Any = None, **unpaid: Any) -> float:
+        """Return the log-likelihood of rows under a normal law of this mean and covariance.
+
+        The score of private records is a statistic of them without noise, and is not private.
+
+        Parameters
+        ----------
+        X_test : array-like of shape (n_samples, n_features)
+            Rows; finite.
+        y : Ignored
+            For pipelines.
+        **unpaid : dict
+            Refused, but for ``sample_weight=None``.
+
+        Returns
+        -------
+        float
+        """
+        check_unpaid_arguments(self, unpaid, "score")
+        check_is_fitted(self)
+        rows = read_table(self, X_test, reset=False) - self.location_
+        moments = empirical_covariance(rows, assume_centered=True)
+        return float(log_likelihood(moments, self.get_precision()))
+
+    def mahalanobis(self, X: Any) -> NDArray[np.float64]:
+        """Return squared Mahalanobis distances of rows from the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; finite.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        rows = read_table(self, X, reset=False) - self.location_
+        distances: NDArray[np.float64] = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
+        return distances
 
 
 def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:

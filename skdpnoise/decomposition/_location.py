@@ -190,7 +190,9 @@ class Locator:
         limits = None
         if closed.all():
             reach = np.maximum(np.abs(low - self._center), np.abs(high - self._center))
-            farthest = float(np.linalg.norm(reach))
+            # Squares of the widest bounds would overflow, those of the closest vanish.
+            size = float(reach.max())
+            farthest = size * float(np.linalg.norm(reach / size))
             limits = (farthest / _DOWN, farthest)
         if center or (row_norm is None and self._keeps_rows):
             radius = self._radius(self._level, shares.radius, limits)

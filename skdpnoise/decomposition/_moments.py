@@ -11,9 +11,11 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise._validation import PrivateFitMixin, as_bounds, validated
+from skdpnoise._validation import PrivateFitMixin, as_bounds
 from skdpnoise.decomposition._budget import COUNT_SHARE, choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
+from skdpnoise.estimators.parameters import check_memory, check_size, check_within
+from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, PrivacyReport
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.groups import GroupedRows
@@ -27,6 +29,9 @@ __all__ = ["PARAMETERS", "PrivateMoments", "check_rows", "denoised", "private_mo
 # |x|_1² over p |x|_2²: 2/π for many independent normal entries, below .73 with 99 %.
 _L1_BALL = 0.73
 _MOST_EXPONENT = 100.0
+_SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
+_NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
+_MATRICES = 8  # of p by p that are held at once
 
 PARAMETERS: dict[str, list[Any]] = {
     **PrivateFitMixin._parameter_constraints,
@@ -98,7 +103,7 @@ def private_moments_of_rows(
     (``skdpnoise.mechanisms.groups``).
     """
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
-    bounds = as_bounds(estimator.feature_bounds, n_columns, "feature_bounds", estimator)
+    bounds = _check_plans(estimator, n_columns)
     noise, total = choose_budget(
         estimator.noise, n_columns, account.guarantee, account.rows_per_group
     )
@@ -139,13 +144,34 @@ def private_moments_of_rows(
     )
 
 
+def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
+    """Return the public bounds; refuse parameters and sizes that a later step would not bear."""
+    owner = type(estimator).__name__
+    check_within(estimator, "row_norm", _SMALLEST, _LARGEST)
+    bounds = as_bounds(estimator.feature_bounds, n_columns, "feature_bounds", estimator)
+    if not (0.5 * bounds[1] - 0.5 * bounds[0]).min() >= _SMALLEST:
+        raise ValueError(
+            f"The 'feature_bounds' parameter of {owner} must not be closer than {2 * _SMALLEST:g}: "
+            "squares would not survive. Choose other units."
+        )
+    check_memory(
+        owner,
+        8.0 * _MATRICES * n_columns**2,
+        f"matrices of {n_columns} by {n_columns} columns",
+        "Choose fewer columns, or project them by a public map.",
+    )
+    return bounds
+
+
 def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
     """Return X as a matrix of float32 or float64 in the order in which it came.
 
     This looks at the private data and is not paid for: whether a fit is refused tells that a
     value is missing or infinite. See "sharp edges" in the documentation.
     """
-    return validated(estimator, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+    X = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
+    check_size(estimator, *X.shape)
+    return X
 
 
 def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
@@ -167,7 +193,8 @@ def _count(
     noise = "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
     mechanism = calibrate(noise, SensitivityProfile([1.0]), total.share(COUNT_SHARE))
     account.charge("number of records", mechanism)
-    return max(2.0, float(mechanism.release(np.array([len(X)]), words)[0])), COUNT_SHARE
+    account.n_records = max(2.0, float(mechanism.release(np.array([len(X)]), words)[0]))
+    return account.n_records, COUNT_SHARE
 
 
 def _row_bounds(
@@ -184,7 +211,9 @@ def _row_bounds(
     """
     size = center.size
     reach = np.maximum(np.abs(bounds[0] - center), np.abs(bounds[1] - center))
-    columns = np.minimum(reach, radius) / unit if (reach < radius).any() else None
+    columns = None
+    if (reach < radius).any():
+        columns = np.maximum(np.minimum(reach, radius), _NARROWEST * radius) / unit
     radius /= unit
     l1_norm = None
     if noise == "inid_laplace":

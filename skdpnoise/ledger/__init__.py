@@ -13,7 +13,6 @@ from skdpnoise.ledger.errors import (
 )
 from skdpnoise.ledger.privacy_ledger import PrivacyLedger
 from skdpnoise.ledger.report import PrivacyReport, Release
-from skdpnoise.ledger.total import TotalReport, total_guarantee
 
 __all__ = [
     "Account",
@@ -30,9 +29,7 @@ __all__ = [
     "PrivacyLedger",
     "PrivacyReport",
     "Release",
-    "TotalReport",
     "UnknownDatasetError",
     "decode_loss",
     "encode_loss",
-    "total_guarantee",
 ]

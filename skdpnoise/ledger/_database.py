@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote, unquote
 
 from skdpnoise.ledger._schema import bring_up_to_date, check_version, tables, version_of
 from skdpnoise.ledger._storage import Facts, Row, Summary, agreed, new_facts, now
@@ -27,7 +28,7 @@ _LOCK = 0x5D9_1ED6E
 _PASSING = {"40001", "40P01", "57P01", "57P02", "57P03", "53300", "55P03"}
 _INSTALL = (
     "A ledger that is kept needs SQLAlchemy, which is not installed: "
-    "pip install skdpnoise[ledger]. A ledger with storage=None needs nothing."
+    "pip install skdpnoise[ledger]. A ledger with storage='memory' needs nothing."
 )
 
 
@@ -39,12 +40,12 @@ def _sqlalchemy() -> Any:
     return sqlalchemy
 
 
-def parsed(storage: object) -> Any:
+def parsed(storage: object, name: str = "The 'storage' parameter of PrivacyLedger") -> Any:
     """Return the URL of a storage, its file as an absolute path."""
     sa = _sqlalchemy()
     allowed = (
-        "The 'storage' parameter of PrivacyLedger must be None or a URL of SQLAlchemy, such as "
-        "'sqlite:///budget.db' or 'postgresql+psycopg://user@host/database'."
+        f"{name} must be None, 'memory', or a URL of SQLAlchemy, such as 'sqlite:///budget.db' or "
+        "'postgresql+psycopg://user@host/database'."
     )
     if not isinstance(storage, str):
         raise TypeError(f"{allowed} Got {storage!r} of type {type(storage).__name__} instead.")
@@ -62,18 +63,27 @@ def parsed(storage: object) -> Any:
     if database in ("", ":memory:") or "mode=memory" in storage or ":memory:" in database:
         raise LedgerStorageError(
             f"{allowed} Got {storage!r} instead, which every connection would find empty: "
-            "storage=None keeps a ledger in memory."
+            "storage='memory' keeps a ledger in memory."
         )
-    if not database.startswith("file:"):
-        url = url.set(database=str(Path(database).expanduser().absolute()))
-    return url
+    return url.set(database=_absolute(database))
+
+
+def _absolute(database: str) -> str:
+    """Return the path of a file, or its URI, so that it means the same in every folder."""
+    prefix, path = "", database
+    if database.startswith("file:"):
+        prefix, path = "file:", unquote(database.removeprefix("file:"))
+        if path.startswith("//"):  # file:///path and file://localhost/path
+            path = "/" + path[2:].partition("/")[2]
+    path = os.path.abspath(Path(path).expanduser())
+    return f"file:{quote(path)}" if prefix else path
 
 
 class DatabaseStorage:
     """Data sets and their charges in the tables of a database."""
 
-    def __init__(self, storage: object) -> None:
-        self.url = parsed(storage)
+    def __init__(self, storage: object, name: str | None = None) -> None:
+        self.url = parsed(storage) if name is None else parsed(storage, name)
         self.shown = self.url.render_as_string(hide_password=True)
         self._sqlite = self.url.get_backend_name() == "sqlite"
         self._engines: dict[int, Any] = {}
@@ -307,6 +317,17 @@ class _Transaction:
         query = self._columns().where(table.c.dataset == self._key, table.c.number > after)
         found = self._connection.execute(query.order_by(table.c.number))
         return [Row(*row) for row in found]
+
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
+        sa, table = _sqlalchemy(), self._charges
+        alike = (table.c.loss, table.c.epsilon, table.c.delta)
+        query = sa.select(*alike, sa.func.count()).where(
+            table.c.dataset == self._key, table.c.number <= up_to
+        )
+        found = self._connection.execute(
+            query.group_by(*alike).order_by(sa.func.min(table.c.number))
+        )
+        return [tuple(row) for row in found]
 
     def find(self, token: str) -> Row | None:
         table = self._charges

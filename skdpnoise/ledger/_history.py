@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
-from skdpnoise.ledger.charge import Charge, LedgerTotal, bar, card
+from skdpnoise.ledger.charge import Charge, LedgerTotal, bar
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.report import card, facts_in_html, table
 
 __all__ = ["ledger_card", "spent_after_each"]
 
@@ -35,36 +35,22 @@ def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
     return spent
 
 
-def ledger_card(name: str, total: LedgerTotal, unit: str, last: Sequence[Charge]) -> str:
-    """Return the card of a ledger, in HTML."""
-    cell = 'style="text-align:left;padding:2px 10px;white-space:nowrap"'
+def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:
+    """Return the card of a ledger, in HTML, with its last charges."""
     head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
-    rows = "".join(
-        "<tr>"
-        + "".join(
-            f"<td {cell}>{escape(value or '')}</td>"
-            for value in (
-                str(c.number),
-                f"{c.time:%Y-%m-%d %H:%M}",
-                c.label,
-                c.mechanism,
-                c.cost,
-                c.who,
-            )
+    rows = [
+        (
+            str(c.number),
+            f"{c.time:%Y-%m-%d %H:%M}",
+            c.label,
+            c.mechanism or "",
+            c.cost,
+            c.who or "",
         )
-        + "</tr>"
-        for c in last[-_SHOWN:]
-    )
-    few = f"the last {_SHOWN} charges:" if len(last) > _SHOWN else ""
-    table = (
-        f"<div>{few}</div>"
-        '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-        + "".join(f"<th {cell}>{title}</th>" for title in head)
-        + f"</tr>{rows}</table>"
-    )
-    facts = "".join(
-        f"<div><b>{escape(key)}:</b> {escape(text)}</div>"
-        for key, text in [*total.facts(), ("protected", f"one {unit}")]
-    )
+        for c in charges[-_SHOWN:]
+    ]
+    few = f"<div>the last {_SHOWN} charges:</div>" if len(charges) > _SHOWN else ""
+    facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
     share = min(1.0, total.spent / total.guarantee.epsilon)
-    return card(f"Ledger of {name}: {total.headline}", bar(share) + facts + (table if last else ""))
+    body = bar(share) + facts + (few + table(head, rows) if charges else "")
+    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import warnings
 from datetime import datetime, timedelta
 
 from skdpnoise.ledger._storage import Row, Transaction, now
-from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.composition import Composition, agree
 from skdpnoise.ledger.encoding import decode_loss
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
+from skdpnoise.sampling.words import HIDDEN_SEED
 
 __all__ = ["Known"]
 
@@ -24,15 +24,14 @@ class Known:
         self.lock = threading.RLock()
         self.number, self.token, self.time = 0, "", ""
         self.composition = Composition()
-        self.refused: dict[str, str] = {}  # losses that did not fit, and why, until more is charged
+        # What did not fit, why, and how much would have, until more is charged.
+        self.refused: dict[tuple[str, float, float], tuple[str, float]] = {}
+        self.secure, self._looked = True, 0
 
     def read(self, transaction: Transaction, shown: str | None) -> None:
         """Read the charges since the last time, from within a transaction."""
         if self.number == 0:
-            summary = transaction.summary()
-            if summary is not None:
-                self.number, self.token, self.time, text = summary
-                self.composition = Composition.from_json(json.loads(text))
+            self._begin(transaction, shown)
         rows = transaction.rows(max(self.number - 1, 0))
         if self.number:
             # The last known charge is read again: whatever came before it is still there then.
@@ -50,6 +49,37 @@ class Known:
             total.add(decode_loss(row.loss), (row.epsilon, row.delta))
             total.unsummarised += 1
         self.extend(total, rows[-1])
+
+    def _begin(self, transaction: Transaction, shown: str | None) -> None:
+        """Add up the charges that a summary covers, and compare it with them.
+
+        Nothing is taken from the summary, which whoever may charge may also write. It bears
+        witness: of charges that were removed, or changed, it still has the sums.
+        """
+        summary = transaction.summary()
+        if summary is None:
+            return
+        total = Composition()
+        for loss, epsilon, delta, count in transaction.counted(summary.number):
+            total.add(decode_loss(loss), (epsilon, delta), count)
+        last = transaction.rows(summary.number - 1)[:1]
+        intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
+        if not intact or not agree(total, summary.text):
+            raise LedgerStorageError(
+                f"The charges up to number {summary.number} in {shown} are not those that the "
+                "ledger summed up when they were written: charges, or the summary, were changed "
+                "or removed by something other than skdpnoise. Nothing was charged. Find out who "
+                "can write to the storage, and restore it from a copy; charges() and history() "
+                "still show what is there."
+            )
+        self.composition = total
+        self.number, self.token, self.time = summary.number, summary.token, last[0].time
+
+    def look_for_seeds(self, transaction: Transaction) -> None:
+        """Note whether a charge since the last time was for a fit with a seed."""
+        for row in transaction.rows(self._looked):
+            self.secure &= HIDDEN_SEED not in row.parameters
+            self._looked = row.number
 
     def extend(self, total: Composition, row: Row) -> None:
         """Go on to a composition that ends with a charge."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from skdpnoise.ledger._room import largest_epsilon
 from skdpnoise.ledger._storage import Facts
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
@@ -81,26 +82,35 @@ def loss_of(cost: Any) -> tuple[PrivacyLoss, str | None]:
     )
 
 
-def refusal(loss: PrivacyLoss, spent: Composition, facts: Facts) -> str:
-    """Say what was asked, what is spent and what is left."""
+def refusal(
+    loss: PrivacyLoss, guarantee: tuple[float, float], spent: Composition, facts: Facts
+) -> tuple[str, float]:
+    """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
     budget = PrivacyGuarantee(facts.epsilon, facts.delta)
     after = spent.with_one_more(loss, (0.0, 0.0))
     epsilons = [total.about(budget, adaptive=facts.adaptive) for total in (spent, after)]
     # A bound that is not quite tight must not say more than what was checked.
     epsilons[0] = min(epsilons[0], facts.epsilon)
-    remedy = "Ask for less; what is promised for a data set does not change."
+    largest = largest_epsilon(loss, guarantee, spent, budget, adaptive=facts.adaptive)
+    remedy = "Nothing of this kind fits any more; what is promised for a data set does not change."
+    if largest > 0.0:
+        remedy = (
+            f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "
+            f"is {largest!r}; what is promised for a data set does not change."
+        )
     if facts.adaptive and epsilons[1] == math.inf:
         remedy = (
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
             "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
         )
-    return (
+    text = (
         f"asks for {loss}, with which the total would be epsilon={epsilons[1]:.4g} at "
         f"delta={facts.delta:g}: {spent.count} charge{'' if spent.count == 1 else 's'} spent "
         f"{epsilons[0]:.4g} of the budget epsilon={facts.epsilon:g}, and "
         f"{facts.epsilon - epsilons[0]:.4g} is left. "
         f"Nothing was charged. {remedy}"
     )
+    return text, largest
 
 
 def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: str | None) -> None:

@@ -67,6 +67,10 @@ class Transaction(Protocol):
         """Return the charges with larger numbers, in order."""
         ...
 
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
+        """Return losses, ε and δ of the charges up to a number, and how many are alike."""
+        ...
+
     def find(self, token: str) -> Row | None:
         """Return the charge with a token."""
         ...
@@ -162,6 +166,9 @@ class MemoryStorage:
 
     def rows(self, after: int) -> list[Row]:
         return self._rows[after:]
+
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
+        return [(row.loss, row.epsilon, row.delta, 1) for row in self._rows[:up_to]]
 
     def find(self, token: str) -> Row | None:
         return next((row for row in self._rows if row.token == token), None)

@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.observer import note_charge
+from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
-__all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger"]
+__all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_parameters"]
 
 
 class Chargeable(Protocol):
@@ -90,11 +91,29 @@ class Ledger(Protocol):
 class BudgetExceededError(ValueError):
     """Raised when a release would cost more than what is left of the guarantee.
 
+    Parameters
+    ----------
+    message : str, default=""
+        What was asked for, what is spent, and what to do.
+    largest_epsilon : float or None, default=None
+        The largest ε of a release of the same kind and δ that would still fit, rounded down; 0 if
+        none does, None if that was not asked.
+
     Examples
     --------
-    >>> issubclass(BudgetExceededError, ValueError)
-    True
+    >>> from skdpnoise import PrivacyLedger
+    >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+    >>> charge = ledger.charge("first", PureLoss(0.75))
+    >>> try:
+    ...     ledger.charge("second", PureLoss(0.5))
+    ... except BudgetExceededError as refusal:
+    ...     print(refusal.largest_epsilon)
+    0.25
     """
+
+    def __init__(self, message: str = "", largest_epsilon: float | None = None) -> None:
+        super().__init__(message)
+        self.largest_epsilon = largest_epsilon
 
 
 class Account:
@@ -162,6 +181,7 @@ class Account:
         self.guarantee = guarantee
         self.rows_per_group = rows_per_group
         self.ledger = ledger
+        self.n_records: float | None = None  # as bought; whoever buys the number tells it
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
@@ -289,7 +309,10 @@ class Account:
                 )
             else:
                 merged.append(release)
-        return PrivacyReport(estimator, self.guarantee, tuple(merged), self._total, secure, rows)
+        kept, n = tuple(merged), self.n_records
+        return PrivacyReport(
+            estimator, self.guarantee, kept, self._total, secure, rows, n_records=n
+        )
 
     @property
     def _owner(self) -> str | None:
@@ -312,14 +335,34 @@ class Account:
             unit="record" if self.rows_per_group is None else "group",
             mechanism=noise,
             estimator=self._owner,
-            parameters=_parameters(self._estimator),
+            parameters=public_parameters(self._estimator),
         )
         self._paid = True
 
 
-def _parameters(estimator: Any) -> dict[str, Any] | None:
-    """Return the constructor's parameters, without those that say nothing about the model."""
+def public_parameters(estimator: Any) -> dict[str, Any] | None:
+    """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
+
+    Parameters
+    ----------
+    estimator : object or None
+        Whatever charges.
+
+    Returns
+    -------
+    dict or None
+        None if it has no parameters.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import SGDRegressor
+    >>> public_parameters(SGDRegressor(random_state=7))["random_state"]
+    'a seed, which is not written down'
+    """
     if not hasattr(estimator, "get_params"):
         return None
     given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if name not in ("ledger", "random_state")}
+    given.pop("ledger", None)
+    if is_seeded(given.pop("random_state", None)):
+        given["random_state"] = HIDDEN_SEED
+    return dict(given)

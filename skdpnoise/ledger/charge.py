@@ -7,12 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from typing import Any
 
 from skdpnoise.ledger._storage import Row
 from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.report import card, facts_in_html
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
 __all__ = ["Charge", "LedgerTotal"]
 
@@ -51,7 +52,7 @@ class Charge:
     --------
     >>> from skdpnoise.ledger import PrivacyLedger
     >>> from skdpnoise.privacy import PureLoss
-    >>> charge = PrivacyLedger("trips", 1.0, 0.0).charge("counts", PureLoss(0.25))
+    >>> charge = PrivacyLedger("trips", 1.0, 0.0, "memory").charge("counts", PureLoss(0.25))
     >>> print(charge)
     1. counts: 0.25-DP
     """
@@ -75,7 +76,13 @@ class Charge:
 
     def __str__(self) -> str:
         by = f" ({self.estimator})" if self.estimator else ""
-        return f"{self.number}. {self.label}{by}: {self.cost}"
+        text = f"{self.number}. {self.label}{by}: {self.cost}"
+        return with_caveat(text, secure=self.secure)
+
+    @property
+    def secure(self) -> bool:
+        """Whether no seed was set where it was charged, as far as that was said."""
+        return self.parameters.get("random_state") is None
 
     @classmethod
     def of(cls, row: Row) -> Charge:
@@ -117,12 +124,14 @@ class LedgerTotal:
         infinity if no rule says so.
     adaptive : bool, default=False
         Whether the ledger counts so.
+    secure : bool, default=True
+        Whether no charge was for a fit with a seed. If one was, the first line says so.
 
     Examples
     --------
     >>> from skdpnoise.ledger import PrivacyLedger
     >>> from skdpnoise.privacy import PureLoss
-    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6)
+    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
     >>> for _ in range(100):
     ...     charge = ledger.charge("counts", PureLoss(0.03))
     >>> print(ledger.total())
@@ -139,6 +148,7 @@ class LedgerTotal:
     basic: tuple[float, float]
     adaptive_epsilon: float
     adaptive: bool = False
+    secure: bool = True
 
     @property
     def left(self) -> float:
@@ -151,9 +161,12 @@ class LedgerTotal:
         return self.adaptive_epsilon if self.adaptive else self.epsilon
 
     def __str__(self) -> str:
-        lines = [self.headline]
-        lines += [f"  {name}: {text}" for name, text in self.facts()]
-        return "\n".join(lines)
+        return with_caveat(self.text, secure=self.secure)
+
+    @property
+    def text(self) -> str:
+        """What is printed, without a first line about seeds."""
+        return "\n".join([self.headline, *(f"  {name}: {text}" for name, text in self.facts())])
 
     @property
     def headline(self) -> str:
@@ -178,19 +191,8 @@ class LedgerTotal:
     def _repr_html_(self) -> str:
         """Return the total as a card, for notebooks."""
         share = min(1.0, self.spent / self.guarantee.epsilon)
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self.facts()
-        )
-        return card(self.headline, bar(share) + facts)
-
-
-def card(head: str, body: str) -> str:
-    """Return HTML in the frame that all cards have."""
-    return (
-        '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-        'max-width:60em;font-family:sans-serif;font-size:90%">'
-        f"<div><b>{escape(head)}</b></div>{body}</div>"
-    )
+        body = bar(share) + facts_in_html(self.facts())
+        return card(self.headline, "", body, secure=self.secure)
 
 
 def bar(share: float) -> str:
@@ -217,7 +219,7 @@ def _stored(value: Any, *, secret: bool = False) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if secret:
-        return "a seed, which is not written down"
+        return HIDDEN_SEED
     if isinstance(value, int | str):
         return _short(value) if isinstance(value, str) else value
     if isinstance(value, float):

@@ -34,6 +34,7 @@ the total ε rises by less than 0.1 percent.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -62,6 +63,8 @@ __all__ = ["Composition"]
 _MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
 _ROUNDING = 1e-15
 _FORMAT = 1
+_WITNESSED = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
+_WITNESS = Decimal("1e-25")
 _SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
 
 
@@ -214,7 +217,8 @@ class Composition:
         if delta == 0.0:
             return False
         if adaptive:
-            return self.squares <= Decimal(gdp_mu(epsilon, delta)) ** 2
+            # Squared as the losses are, so that a loss of just this size fits.
+            return self.squares <= SUMS.power(Decimal(gdp_mu(epsilon, delta)), 2)
         if self.only is not None or not self.terms:
             return self.delta(epsilon) <= delta
         if self.anchor is not None and self.anchor.covers(self):
@@ -271,6 +275,23 @@ class Composition:
         if stored["anchor"] is not None:
             total.anchor = Anchor(*map(Decimal, stored["anchor"]))
         return total
+
+
+def agree(total: Composition, text: str) -> bool:
+    """Return whether a summary has the sums of the charges that it covers.
+
+    Sums round up, in whatever order they are made, in the fortieth place.
+    """
+    try:
+        stored = json.loads(text)
+        summed = Composition.from_json(stored)
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        return False
+    pairs = [(getattr(total, name), getattr(summed, name)) for name in _WITNESSED]
+    return summed.count == total.count and all(
+        a == b or (a.is_finite() and b.is_finite() and abs(a - b) <= _WITNESS * abs(a))
+        for a, b in pairs
+    )
 
 
 @dataclass(frozen=True, slots=True)

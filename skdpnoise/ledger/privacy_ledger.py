@@ -36,11 +36,18 @@ from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import with_caveat
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["PrivacyLedger"]
+__all__ = ["STORAGE", "PrivacyLedger"]
+
+STORAGE = "SKDPNOISE_LEDGER"
+"""The environment variable that names the storage where none is given."""
+
+MEMORY = "memory"
+"""What asks for a ledger in memory, whatever the environment says."""
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 
@@ -63,9 +70,11 @@ class PrivacyLedger:
         The budget. Needed to create a data set; to open one they may be left out, and must agree
         with what was set if given.
     storage : str, default=None
-        None keeps the ledger in memory. ``"sqlite:///budget.db"`` keeps it in a file, and other
-        URLs of SQLAlchemy in a database, such as ``"postgresql+psycopg://user@host/database"``;
-        both need ``pip install skdpnoise[ledger]``.
+        ``"memory"`` keeps the ledger in memory. ``"sqlite:///budget.db"`` keeps it in a file, whose
+        path is resolved once, and other URLs of SQLAlchemy in a database, such as
+        ``"postgresql+psycopg://user@host/database"``; both need ``pip install skdpnoise[ledger]``.
+        None is the URL in the environment variable ``SKDPNOISE_LEDGER``, as for the command
+        ``skdpnoise ledger``, and memory if that is not set or empty. What is given here wins.
     adjacency : {"replace_one", "add_remove"}, default=None
         Which data sets are neighbours; None is ``"replace_one"`` for a new data set.
     unit : {"record", "group"}, default=None
@@ -85,7 +94,7 @@ class PrivacyLedger:
     Examples
     --------
     >>> from skdpnoise.privacy import PureLoss
-    >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6)
+    >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
     >>> print(ledger.charge("a first look", PureLoss(0.75)))
     1. a first look: 0.75-DP
     >>> ledger.charge("a second look", PureLoss(0.75))
@@ -113,15 +122,17 @@ class PrivacyLedger:
         self._facts = self._storage.open(dataset, wanted, create=True)
 
     @classmethod
-    def open(cls, dataset: str, storage: str, who: str | None = None) -> PrivacyLedger:
+    def open(
+        cls, dataset: str, storage: str | None = None, who: str | None = None
+    ) -> PrivacyLedger:
         """Open a data set that exists; never create one.
 
         Parameters
         ----------
         dataset : str
             Its name.
-        storage : str
-            URL of the storage.
+        storage : str, default=None
+            URL of the storage; None is that in the environment variable ``SKDPNOISE_LEDGER``.
         who : str, default=None
             Who charges.
 
@@ -142,7 +153,7 @@ class PrivacyLedger:
 
     def _start(self, dataset: str, storage: str | None, who: str | None) -> None:
         self.dataset, self.who = dataset, who
-        self._storage: Storage = MemoryStorage() if storage is None else DatabaseStorage(storage)
+        self._storage: Storage = _storage_of(storage)
         self._facts = None
         self._known: dict[int, Known] = {}
 
@@ -169,7 +180,7 @@ class PrivacyLedger:
 
     @property
     def storage(self) -> str | None:
-        """URL of the storage without its password; None in memory."""
+        """URL of the storage, with absolute paths and without its password; None in memory."""
         return getattr(self._storage, "shown", None)
 
     def charge(
@@ -227,6 +238,8 @@ class PrivacyLedger:
             stored_parameters(parameters),
         )
         with self._mine() as known:
+            if known.number == 0:  # adding up older charges need not hold the lock of a writer
+                self._read()
             return self._storage.attempt(lambda k: self._charge(known, row, loss, retry=k > 0))
 
     def _charge(self, known: Known, row: Row, loss: PrivacyLoss, *, retry: bool) -> Charge:
@@ -236,7 +249,8 @@ class PrivacyLedger:
             known.read(transaction, self.storage)
             if written is not None:
                 return Charge.of(written)
-            total, reason = None, known.refused.get(row.loss)
+            kind = (row.loss, row.epsilon, row.delta)
+            total, reason = None, known.refused.get(kind)
             if reason is None:
                 row, total = self._fitting(known.composition, row, loss)
                 if total is not None:
@@ -245,8 +259,11 @@ class PrivacyLedger:
                     _summarise(transaction, row, total, known.composition)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
-                reason = known.refused[row.loss] = refusal(loss, known.composition, self._opened())
-            raise BudgetExceededError(f"{row.label!r} {reason}")
+                stated_as = (row.epsilon, row.delta)
+                reason = refusal(loss, stated_as, known.composition, self._opened())
+                known.refused[kind] = reason
+            text, largest = reason
+            raise BudgetExceededError(f"{row.label!r} {text}", largest)
         known.warn_of_the_clock()
         known.extend(total, row)
         return Charge.of(row)
@@ -274,7 +291,8 @@ class PrivacyLedger:
         LedgerTotal
         """
         budget = self.guarantee
-        total = self._read().composition
+        known = self._read(seeds=True)
+        total = known.composition
         epsilon = total.epsilon(budget.delta)
         return LedgerTotal(
             budget,
@@ -284,6 +302,7 @@ class PrivacyLedger:
             total.basic,
             total.adaptive_epsilon(budget.delta),
             self.adaptive,
+            known.secure,
         )
 
     def charges(self) -> tuple[Charge, ...]:
@@ -330,12 +349,14 @@ class PrivacyLedger:
             }
         )
 
-    def _read(self) -> Known:
+    def _read(self, *, seeds: bool = False) -> Known:
         self._opened()
 
         def read(_: int) -> None:
             with self._storage.transaction(self.dataset, write=False) as transaction:
                 known.read(transaction, self.storage)
+                if seeds:
+                    known.look_for_seeds(transaction)
 
         with self._mine() as known:
             self._storage.attempt(read)
@@ -354,7 +375,9 @@ class PrivacyLedger:
         return f"<PrivacyLedger of {self.dataset!r}{budget}, in {where}>"
 
     def __str__(self) -> str:
-        return f"Ledger of {self.dataset}: {self.total()}"
+        total = self.total()
+        text = f"Ledger of {self.dataset}: {total.text}"
+        return with_caveat(text, secure=total.secure)
 
     def _repr_html_(self) -> str:
         """Return the ledger as a card, for notebooks."""
@@ -398,10 +421,21 @@ def _summarise(transaction: Transaction, row: Row, total: Composition, before: C
         transaction.write_summary(Summary(row.number, row.token, row.time, text))
 
 
+def _storage_of(storage: str | None) -> Storage:
+    """Return what is asked for, else what the environment names, else memory."""
+    if storage is None:
+        named = os.environ.get(STORAGE)
+        variable = f"The environment variable {STORAGE}"
+        storage = named or MEMORY
+        if storage != MEMORY:
+            return DatabaseStorage(storage, variable)
+    return MemoryStorage() if storage == MEMORY else DatabaseStorage(storage)
+
+
 def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:
     """Return the ledger of a pickle; it is opened when it is used."""
     ledger = PrivacyLedger.__new__(PrivacyLedger)
-    ledger._start(dataset, url, who)
+    ledger._start(dataset, url or MEMORY, who)
     if url is None:
         ledger._storage = DetachedStorage()
     return ledger

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
-from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.observer import is_observed
+from skdpnoise.sampling.words import SEEDED, with_caveat
 
-__all__ = ["SOURCE", "PrivacyReport", "Release", "neighbours"]
+__all__ = [
+    "DECLARED",
+    "SOURCE",
+    "PrivacyReport",
+    "Release",
+    "card",
+    "facts_in_html",
+    "neighbours",
+    "table",
+]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "
@@ -20,6 +32,7 @@ NEIGHBOURS = {
     ("add_remove", "group"): "two data sets are neighbours if one has one group more, with all its "
     "rows; the number of rows is private",
 }
+DECLARED = "declared public by the user"
 SOURCE = {
     True: "the operating system's cryptographic source",
     False: "a known seed (random_state): the guarantee does not hold against anyone who knows it; "
@@ -82,12 +95,22 @@ class PrivacyReport:
         Their exact composition; never more than the guarantee.
     secure : bool
         Whether the noise came from the operating system's cryptographic source. If not, the
-        guarantee does not hold against anyone who knows the seed.
+        guarantee does not hold against anyone who knows the seed, and the first line says so.
     rows_per_group : int or None, default=None
         The most rows that were kept of each group, if the guarantee is for groups of rows; None if
         it is for records.
+    declared : tuple of str, default=()
+        Names of steps for which the user vouches that they learn nothing private. The guarantee
+        rests on that.
+    n_records : float or None, default=None
+        Noisy number of records, where it was bought; None where it is public, or was not needed.
     observed : bool, optional
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
+
+    Raises
+    ------
+    ValueError
+        If the total exceeds the guarantee, or the releases the total.
 
     Examples
     --------
@@ -110,7 +133,22 @@ class PrivacyReport:
     total: PrivacyLoss
     secure: bool
     rows_per_group: int | None = None
+    declared: tuple[str, ...] = ()
+    n_records: float | None = None
     observed: bool = field(default_factory=is_observed)
+
+    def __post_init__(self) -> None:
+        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+        if not self.total.delta(epsilon) <= delta:
+            raise ValueError(
+                "The 'total' parameter of PrivacyReport must be contained in the guarantee "
+                f"(epsilon={epsilon:g}, delta={delta:g}). Got {self.total} instead."
+            )
+        if not _add_up(self.releases, self.total):
+            raise ValueError(
+                "The 'total' parameter of PrivacyReport must be at least what the releases cost "
+                f"together. Got {self.total} instead."
+            )
 
     @property
     def unit(self) -> str:
@@ -125,34 +163,20 @@ class PrivacyReport:
         ]
         lines.append(f"  total: {self.total}")
         lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return "\n".join(lines)
+        return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        return (
-            f"<PrivacyReport of {self.estimator}: {self._promise}, {len(self.releases)} releases>"
-        )
+        count = len(self.releases)
+        plural = "" if count == 1 else "s"
+        text = f"PrivacyReport of {self.estimator}: {self._promise}, {count} release{plural}"
+        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
         head = ("released", "vectors x length", "noise", "scale", "cost")
-        cell = 'style="text-align:left;padding:2px 10px"'
-        rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
-            for row in self._rows()
-        )
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
-        )
-        total = f"<td {cell}><b>{escape(str(self.total))}</b></td>"
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self.estimator)}</b>: {escape(self._promise)}</div>"
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f'</tr>{rows}<tr style="border-top:1px solid #888"><td {cell} colspan="4"><b>total'
-            f"</b></td>{total}</tr></table>{facts}</div>"
-        )
+        last = ("total", "", "", "", str(self.total))
+        body = table(head, self._rows(), last) + facts_in_html(self._facts())
+        return card(self.estimator, self._promise, body, secure=self.secure)
 
     @property
     def _promise(self) -> str:
@@ -176,11 +200,26 @@ class PrivacyReport:
         if self.rows_per_group is not None:
             rows = f"{self.rows_per_group} row{'' if self.rows_per_group == 1 else 's'}"
             unit = f"a group of rows (at most {rows} kept of each)"
+        vouched = [(DECLARED, ", ".join(self.declared))] if self.declared else []
         return [
+            *vouched,
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
             ("randomness", OBSERVED if self.observed else SOURCE[self.secure]),
         ]
+
+
+def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
+    """Return False if losses of one kind exceed their total; others are left to who adds them."""
+    losses = [release.loss for release in releases]
+    room = 1.0 + 1e-9  # sums in another order are rounded differently
+    if isinstance(total, PureLoss) and all(isinstance(loss, PureLoss) for loss in losses):
+        spent = math.fsum(loss.epsilon(0.0) for loss in losses)
+        return spent <= total.pure_epsilon * room
+    if isinstance(total, GaussianLoss):
+        mus = [loss.mu if isinstance(loss, GaussianLoss) else math.inf for loss in losses]
+        return math.hypot(*mus) <= total.mu * room
+    return True
 
 
 def neighbours(adjacency: str, unit: str) -> str:
@@ -203,6 +242,99 @@ def neighbours(adjacency: str, unit: str) -> str:
     'add_remove (two data sets are neighbours'
     """
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
+
+
+def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
+    """Return HTML in the frame that all cards have.
+
+    What warns of a seed is white on dark red, to be read on a light and on a dark page.
+
+    Parameters
+    ----------
+    title, text : str
+        The headline; the first part is bold, and the second may be empty.
+    body : str
+        HTML of the rest.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source. If not, the first
+        line says so.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> "NOT PRIVATE" in card("DPPCA", "ε = 1", "", secure=False)
+    True
+    """
+    look = "background:#b00020;color:#fff;border-radius:4px;padding:4px 8px;margin-bottom:8px"
+    caveat = "" if secure else f'<div style="{look}"><b>{escape(SEEDED)}</b></div>'
+    headline = f"<b>{escape(title)}</b>" + (f": {escape(text)}" if text else "")
+    return (
+        '<div style="border:1px solid #888;border-radius:6px;padding:10px;max-width:60em;'
+        f'font-family:sans-serif;font-size:90%">{caveat}<div>{headline}</div>{body}</div>'
+    )
+
+
+def table(
+    head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
+) -> str:
+    """Return a table of a card in HTML; only the first column breaks lines.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Titles of the columns.
+    rows : iterable of sequence of str
+        The cells.
+    last : sequence of str or None, default=None
+        A row below a line, in bold.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> table(("step", "cost"), [("scaler", "0.1-GDP")]).count("<td")
+    2
+    """
+    first = "text-align:left;padding:2px 10px"
+
+    def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
+        styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
+        texts = [
+            f'<{kind} style="{style}">{escape(cell)}</{kind}>'
+            for style, cell in zip(styles, cells, strict=True)
+        ]
+        return f"<tr{look}>{''.join(texts)}</tr>"
+
+    body = row(head, "th") + "".join(row(cells) for cells in rows)
+    if last is not None:
+        body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
+    look = "border-collapse:collapse;margin:8px 0;font-size:inherit"
+    return f'<div style="overflow-x:auto"><table style="{look}">{body}</table></div>'
+
+
+def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
+    """Return lines of names and texts for a card.
+
+    Parameters
+    ----------
+    facts : iterable of (str, str)
+        Name and text of each line.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> facts_in_html([("unit", "a record")])
+    '<div><b>unit:</b> a record</div>'
+    """
+    return "".join(f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in facts)
 
 
 def _interval(low: float, high: float) -> str:

@@ -13,10 +13,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise._validation import PrivateFitMixin
+from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import collect_passes
-from skdpnoise.linear_model._checks import as_bounds, validated
+from skdpnoise.linear_model._checks import as_bounds
 from skdpnoise.linear_model._descent import DescentPlan, run_descent
+from skdpnoise.linear_model._finish import centred, drawn_in
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import RandomWords
@@ -60,18 +62,25 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         features: Standardisation,
         plan: DescentPlan,
         noise: np.ndarray,
-        n_samples: float,
         words: RandomWords,
         y: np.ndarray,
         *,
+        constant: np.ndarray,
         target: Standardisation | None = None,
         extra: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Run the descent, telling callbacks of every pass; return the fitted attributes."""
-        passes = run_descent(self, loss, X, targets, features, plan, noise, n_samples, words)
+        """Run the descent, telling callbacks of every pass; return the fitted attributes.
+
+        `constant` holds the intercepts of the model that knows nothing of the features.
+        """
+        passes = run_descent(self, loss, X, targets, features, plan, noise, constant, words)
         center, scale = (0.0, 1.0) if target is None else units_of(target)
         model = partial(self._model, features=features, center=center, scale=scale, extra=extra)
-        return model(collect_passes(self, passes, plan.n_passes, model, X, y))
+        path = collect_passes(self, passes, plan.n_passes, model, X, y)
+        path = drawn_in(path, plan, constant)
+        if target is not None and target.used[0]:
+            path = centred(path, X, (y - center) / scale, features, plan, words)
+        return model(path)
 
     def _model(
         self,
@@ -104,11 +113,12 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
-        X = validated(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = read_table(self, X, reset=False)
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
         features, model, center, scale = self._standardised
-        return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
+        with np.errstate(all="ignore"):  # of rows far from those of the fit
+            return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
 
     def _store(self, model: dict[str, Any], report: PrivacyReport) -> None:
         """Set the fitted attributes, all at once."""
@@ -131,5 +141,5 @@ def in_user_units(
 
 
 def units_of(target: Standardisation) -> tuple[float, float]:
-    """Return centre and scale of a target; one whose scale was not found is predicted as 0."""
-    return float(target.used[0] * target.center[0]), float(target.used[0] * target.scale[0])
+    """Return centre and scale of a target; one whose scale was not found is a constant."""
+    return float(target.center[0]), float(target.used[0] * target.scale[0])

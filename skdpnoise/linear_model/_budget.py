@@ -7,9 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._defaults import COUNT_SHARE, REFERENCE_PASSES, scaling_share
+from skdpnoise.linear_model._defaults import (
+    COUNT_SHARE,
+    LEAST_SEARCHING,
+    MOST_SEARCHING,
+    REFERENCE_PASSES,
+    class_share,
+    scaling_share,
+)
 from skdpnoise.mechanisms import calibrate, shared_budget
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee
+from skdpnoise.mechanisms.searched_location import count_strength, search_share
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
@@ -30,59 +38,98 @@ class Budget:
         How much scaling the features need, and the target; 0 for classifiers.
     n_open : int
         Columns without public bounds, the target included.
+    first : {"search", "classes", "scaling"}
+        What comes first: the search for a target without bounds, the numbers of records of each
+        class, or the scaling of a target within bounds.
     counting : float
         Share of the total for the number of records; 0 where that is public.
     scaling : float
-        Share of the rest for locations and scales.
+        Share of the rest for locations and scales, were the target one of the columns.
+    searching : float
+        Share for the search or the classes, before features and model share what is left.
     """
 
     noise: str
     total: LossBudget
     needs: tuple[float, float]
     n_open: int
+    first: str
     counting: float
     scaling: float
+    searching: float
+
+    @property
+    def target(self) -> LossBudget:
+        """What the scaling of a target within bounds may cost."""
+        return self.total.share((1.0 - self.counting) * self._target_part)
+
+    @property
+    def search(self) -> LossBudget:
+        """What the search for the target, or the numbers of records of classes, may cost."""
+        return self.total.share(self._left * self.searching)
 
     @property
     def features(self) -> LossBudget:
         """What the scaling of the features may cost."""
-        return self._scaling_share(self.needs[0])
-
-    @property
-    def target(self) -> LossBudget:
-        """What the scaling of the target may cost."""
-        return self._scaling_share(self.needs[1])
+        return self._rest(self.scaling * self.needs[0] / sum(self.needs))
 
     @property
     def model(self) -> LossBudget:
         """What the gradients or second moments may cost."""
-        return self.total.share((1.0 - self.counting) * (1.0 - self.scaling))
+        return self._rest(1.0 - self.scaling)
 
     def stages(self, n_samples: float) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger.
 
         Gaussian losses add in squares, so that stages would say no more than the total does. Where
-        the number of records is bought, what is left is shared by that number.
+        the number of records is bought, what is left is shared by that number; and where a target
+        is within bounds, what is left after its scaling may be shared with a search.
         """
         if isinstance(self.total, GaussianLoss):
             return [self.total]
         if self.counting:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
         known = self.for_records(n_samples)
-        scaling = [known.features] if not known.needs[1] else [known.features, known.target]
-        return [*scaling, known.model]
+        if known.first == "scaling":
+            return [known.target, known.total.share(known._left)]
+        return [known.search, known.features, known.model]
 
     def for_records(self, n_samples: float) -> Budget:
         """Return the budget once the number of records, public or paid for, is known."""
-        if not self.n_open:
-            return self
-        histograms = SensitivityProfile(np.ones(2 * self.n_open))
-        mechanism = calibrate(self.noise, histograms, self.total)
-        level = float(mechanism.standard_deviation.mean()) / n_samples
-        return replace(self, scaling=scaling_share(level))
+        scaling = self.scaling
+        if self.n_open:
+            histograms = SensitivityProfile(np.ones(2 * self.n_open))
+            mechanism = calibrate(self.noise, histograms, self.total)
+            scaling = scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
+        known = replace(self, scaling=scaling)
+        if self.first == "search":
+            return known.with_search(n_samples)
+        if self.first == "classes":
+            strength = count_strength(self.noise, self.total, n_samples)
+            order = 1.0 if isinstance(self.total, PureLoss) else 2.0
+            return replace(known, searching=class_share(strength, order))
+        return known
 
-    def _scaling_share(self, need: float) -> LossBudget:
-        return self.total.share((1.0 - self.counting) * self.scaling * need / sum(self.needs))
+    def with_search(self, n_samples: float) -> Budget:
+        """Return the budget with a search for the target, paid for by all that comes after it."""
+        left = self.total.share(self._left)
+        needed = search_share(self.noise, left, n_samples, MOST_SEARCHING)
+        return replace(self, searching=max(LEAST_SEARCHING, needed))
+
+    @property
+    def _target_part(self) -> float:
+        return self.scaling * self.needs[1] / sum(self.needs)
+
+    @property
+    def _left(self) -> float:
+        """Share of the total that is left after counting and, within bounds, scaling the target."""
+        taken = self._target_part if self.first == "scaling" else 0.0
+        return (1.0 - self.counting) * (1.0 - taken)
+
+    def _rest(self, part: float) -> LossBudget:
+        """Return what `part` of the scaling and the model comes to after all that comes first."""
+        rest = self._left * (1.0 - self.searching)
+        return self.total.share(rest * part / (1.0 - self._target_part))
 
 
 def split_budget(
@@ -98,24 +145,28 @@ def split_budget(
 
     If the guarantee is for groups of so many rows, the budget is what one row may cost.
 
-    A target gets as much for its scaling as several features, since without its
-    scale there is no model at all.
+    A target without bounds is searched for first, by what a search needs; one with bounds gets as
+    much for its scaling as several features.
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
     target_need, n_open = 0.0, _count_open(feature_bounds)
+    first = "classes"
     if target_bounds is not None:
-        target_need = _need(target_bounds) * float(np.sqrt(n_features))
+        target_need = float(np.sqrt(n_features))
+        first = "search" if _count_open(target_bounds) else "scaling"
         n_open += _count_open(target_bounds)
     return Budget(
         noise,
         total,
         (_need(feature_bounds), target_need),
         n_open,
+        first,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling_share() if n_open else scaling_share(None),
+        0.0 if first == "scaling" else LEAST_SEARCHING,
     )
 
 
@@ -142,4 +193,5 @@ def count_records(
     )
     account.charge("number of records", mechanism)
     found = max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
+    account.n_records = found
     return found, budget.for_records(found)

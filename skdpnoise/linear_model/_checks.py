@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from skdpnoise._validation import as_bounds, check_range, validated
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.targets import read_labels, read_numbers
+from skdpnoise.linear_model._defaults import REFERENCE_PASSES
+from skdpnoise.linear_model._descent import error_weights
 
-__all__ = ["as_bounds", "check_training_data", "validated"]
+__all__ = ["as_bounds", "check_training_data"]
+
+_MATRICES = 8  # of p by p that are held at once
+_SUM, _QUANTA = 2.0**62, 2.0**26
+_LARGEST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 
 
 def check_training_data(
@@ -19,17 +28,49 @@ def check_training_data(
     These checks look at the private data and are not paid for: whether a fit is refused tells that
     a value is missing, infinite or out of range. See "sharp edges" in the documentation.
     """
-    X, y = validated(
-        estimator,
-        X,
-        y,
-        dtype=[np.float64, np.float32],
-        order="F",
-        ensure_min_samples=2,
-        y_numeric=y_numeric,
-    )
-    check_range(X, "X", estimator)
+    X = read_table(estimator, X, order="F", ensure_min_samples=2)
+    n_rows, n_columns = X.shape
+    check_size(estimator, n_rows, n_columns)
+    _check_plan(estimator, n_columns)
+    if hasattr(estimator, "n_passes"):
+        _check_sums(estimator, n_rows, n_columns)
     if y_numeric:
-        y = y.astype(np.float64, copy=False)
-        check_range(y, "y", estimator)
-    return X, y
+        return X, read_numbers(estimator, y, n_rows)
+    return X, read_labels(type(estimator).__name__, y, n_rows)
+
+
+def _check_plan(estimator: Any, n_columns: int) -> None:
+    """Refuse parameters and sizes that a later step would not bear."""
+    # Of standardised records: what is beyond these only takes digits from double precision.
+    for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+        if hasattr(estimator, name):
+            check_within(estimator, name, low, 1e100)
+    if getattr(estimator, "solver", "gram") != "gradient" and hasattr(estimator, "row_norm"):
+        check_memory(
+            type(estimator).__name__,
+            8.0 * _MATRICES * (n_columns + 2) ** 2,
+            f"second moments of {n_columns} columns",
+            "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
+        )
+
+
+def _check_sums(estimator: Any, n_rows: int, n_columns: int) -> None:
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits.
+
+    All scales span the same number of quanta, chosen so that the largest one is no fewer than 2**24
+    of what a record can change (``mechanisms.calibrate``); the smallest is then as many more as it
+    is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the budget
+    of the passes grows.
+    """
+    weights = error_weights(estimator, "squared", n_columns)
+    growth = 1.0 if estimator.budget_growth == "auto" else float(estimator.budget_growth)
+    n_passes = 2 * REFERENCE_PASSES if estimator.n_passes == "auto" else int(estimator.n_passes)
+    growing = min(n_passes * math.log(growth), _LARGEST_GROWTH)
+    apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
+    most = _SUM / (n_rows * _QUANTA)
+    if apart > most:
+        raise ValueError(
+            f"The 'error_weights' or the 'budget_growth' parameter of {type(estimator).__name__} "
+            f"makes noise scales {apart:.3g} times as large as others, too far apart for {n_rows} "
+            f"rows: sums of their integers would leave 64 bits. Use at most {most:.3g}."
+        )

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
@@ -22,13 +24,16 @@ from skdpnoise.linear_model._gram import (
     plan_gram,
     release_pseudo_data,
 )
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["DPCoordinateDescentRegressor"]
 
 
-class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, PrivateLinearModel):
+@register_private
+class DPCoordinateDescentRegressor(
+    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
+):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -170,7 +175,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=10_000)
-    >>> model = DPCoordinateDescentRegressor(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPCoordinateDescentRegressor(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.9)
     True
     >>> model.privacy_.guarantee
@@ -246,7 +251,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -277,14 +282,15 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            common = (budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, *common)
-            target = standardise(self, [y], y_bounds, *common, target=True)
             # calibrate, charge, draw
             plan = self._plan(features, target, n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store
-            model = self._solved(X, y, features, target, plan, noise, n_samples, words)
+            model = self._solved(X, y, features, target, plan, noise, words)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -316,8 +322,7 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         """Raise what planning would raise, before anything is spent or the data are used."""
         if self.solver == "gram":
             check_gram(self, n_features, budget)
-        else:
-            check_plan(self, "squared", n_features, 1, budget)
+        check_plan(self, "squared", n_features, 1, budget)  # of settings that are not used, too
 
     def _plan(
         self,
@@ -351,19 +356,19 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
         target: Standardisation,
         plan: GramPlan | DescentPlan,
         noise: np.ndarray,
-        n_samples: float,
         words: RandomWords,
     ) -> dict[str, Any]:
         """Return the fitted attributes."""
         if isinstance(plan, DescentPlan):
             features, target = features.widened(), target.widened()
             alpha = 0.0 if self.alpha == "auto" else self.alpha
-            common = (features, plan, noise, n_samples, words, y)
+            common = (features, plan, noise, words, y)
             return self._solve(
                 "squared",
                 X,
                 [target(y[:, np.newaxis])[:, 0]],
                 *common,
+                constant=np.zeros(1),
                 target=target,
                 extra={"solver_": "gradient", "alpha_": alpha},
             )

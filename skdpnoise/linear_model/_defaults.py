@@ -22,14 +22,20 @@ import numpy as np
 
 __all__ = [
     "COUNT_SHARE",
+    "LEAST_SEARCHING",
+    "MOST_SEARCHING",
     "Defaults",
     "choose_defaults",
     "choose_row_norm",
+    "class_share",
     "prefers_gram",
+    "residual_share",
     "scaling_share",
 ]
 
 COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
+# Of the rest, for the search for a target without bounds: without it there is no model at all.
+LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
 REFERENCE_PASSES = 10
 
 
@@ -99,6 +105,28 @@ def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
     so that its curvature is the inverse square of that.
     """
     return noise_level < 0.025 * float(np.mean(reach**2)) if reach.size else True
+
+
+def class_share(strength: float, order: float) -> float:
+    """Share of the budget for the numbers of records of each class.
+
+    Parameters
+    ----------
+    strength : float
+        Records over the standard deviation of the noise of one count, for the whole budget.
+    order : float
+        1 where costs add up, 2 where they add in squares.
+    """
+    return float(min(0.5, max(0.01, (45.0 / strength) ** order)))
+
+
+def residual_share(strength: float, order: float) -> float:
+    """Share of the model's budget for the mean of its residuals; 0 where that would cost much.
+
+    Parameters as in :func:`class_share`; the strength is that of the model's budget.
+    """
+    needed = (60.0 / strength) ** order
+    return 0.0 if needed > 0.12 / order else float(max(0.01, needed))
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -9,20 +9,32 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults
+from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults, residual_share
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.mechanisms.searched_location import count_strength
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder
-from skdpnoise.sensitivity import clipped_gradient
+from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
-__all__ = ["DescentPlan", "check_plan", "plan_descent", "run_descent"]
+__all__ = [
+    "RESIDUAL_REACH",
+    "DescentPlan",
+    "check_plan",
+    "error_weights",
+    "plan_descent",
+    "run_descent",
+]
+
+RESIDUAL_REACH = 4.0  # scales that residuals are clipped to
 
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
+_COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 
 
@@ -37,24 +49,54 @@ class DescentPlan:
         no coordinate to update.
     coordinates : ndarray of int
         Those that are updated, among the features and, last, the intercept.
+    n_features : int
+        Of all features.
     n_passes : int
         T.
     clip : float
         Bound C on one record's gradient in every coordinate, in standardised units.
     step : float
         Step size.
+    n_samples : float
+        Divisor: the number of records, or the private count.
+    residuals : AdditiveMechanism or None
+        Noise of the sum of residuals; None where there is no intercept, or for labels.
     """
 
     mechanism: AdditiveMechanism | None
     coordinates: np.ndarray
+    n_features: int
     n_passes: int
     clip: float
     step: float
+    n_samples: float
+    residuals: AdditiveMechanism | None = None
+
+    @property
+    def n_averaged(self) -> int:
+        """Number of last iterates whose mean is the model."""
+        return max(1, -(-self.n_passes // 5))
+
+    def slope_noise(self) -> float:
+        """Return the sum of the variances that noise gives the mean of the last iterates' slopes.
+
+        A step replaces a standardised coefficient but for the other coordinates, so that the noise
+        of a pass is that of its iterate.
+        """
+        if self.mechanism is None:
+            return 0.0
+        per_pass = (self.n_passes, -1, self.coordinates.size)
+        shape = (self.n_passes, self.mechanism.sensitivity.n_coordinates)
+        deviation = np.broadcast_to(self.mechanism.standard_deviation, shape).reshape(per_pass)
+        slopes = deviation[-self.n_averaged :, :, self.coordinates < self.n_features]
+        return float(((self.step * slopes / (self.n_samples * self.n_averaged)) ** 2).sum())
 
     def charge(self, account: Account) -> None:
-        """Charge for the gradients of all passes."""
+        """Charge for the gradients of all passes, and for the sum of residuals after them."""
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
+        if self.residuals is not None:
+            account.charge("residuals", self.residuals)
 
     def draw(self, words: RandomWords) -> np.ndarray:
         """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
@@ -75,19 +117,28 @@ def plan_descent(
     """
     coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
     n_coordinates = coordinates.size * n_outputs
-    if n_coordinates == 0:
-        return DescentPlan(None, coordinates, 1, 1.0, 1.0)
-    adjacency = estimator.adjacency
-    ones = np.ones(n_coordinates)
-    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), budget.model)
     # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
     order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
+    adjacency, left = estimator.adjacency, budget.model
+    residuals, part = None, 0.0
+    if loss == "squared" and estimator.fit_intercept:
+        strength = count_strength(budget.noise, left, n_samples)
+        # Without features the mean is all there is.
+        part = residual_share(strength, order) if used.any() else 1.0
+    if part:
+        sums = clipped_sum(-RESIDUAL_REACH, RESIDUAL_REACH, adjacency)
+        residuals = calibrate(budget.noise, sums, left.share(part))
+    if n_coordinates == 0 or part == 1.0:
+        return DescentPlan(None, coordinates, used.size, 1, 1.0, 1.0, n_samples, residuals)
+    left = left.share(1.0 - part)
+    ones = np.ones(n_coordinates)
+    one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
     auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), loss)
     n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)
     clip = auto.clip if estimator.clip == "auto" else float(estimator.clip)
     growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
-    weights = np.tile(_error_weights(estimator, loss, used.size)[coordinates], n_outputs)
+    weights = np.tile(error_weights(estimator, loss, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         if n_passes * np.log(growth) > _LARGEST_GROWTH:
             raise ValueError(
@@ -100,30 +151,45 @@ def plan_descent(
     mechanism = calibrate(
         budget.noise,
         clipped_gradient(clip * ones, adjacency),
-        budget.model,
+        left,
         n_releases=n_passes,
         weights=weights,
     )
-    return DescentPlan(mechanism, coordinates, n_passes, clip, auto.relaxation / _CURVATURE[loss])
+    step = auto.relaxation / _CURVATURE[loss]
+    return DescentPlan(
+        mechanism, coordinates, used.size, n_passes, clip, step, n_samples, residuals
+    )
 
 
 def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
+    if estimator.n_passes != "auto":
+        n_numbers = int(estimator.n_passes) * n_outputs * (n_features + 1)
+        check_memory(
+            type(estimator).__name__,
+            8.0 * _COPIES * n_numbers,
+            f"the noise of 'n_passes'={estimator.n_passes}",
+            "Use fewer passes.",
+        )
     plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
 
 
-def _error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+    """Return the weight of every feature's error, and of the intercept's."""
     weights = estimator.error_weights
     if isinstance(weights, str):
         # Standardised columns and the intercept share one curvature.
         return np.full(n_features + 1, 1.0 / _CURVATURE[loss] if weights == "curvature" else 1.0)
-    weights = np.asarray(weights, dtype=np.float64)
     expected = n_features + bool(estimator.fit_intercept)
-    if weights.shape != (expected,) or not (np.isfinite(weights) & (weights > 0)).all():
+    text = (
+        f"'curvature', 'uniform' or an array of shape ({expected},), one positive number for each "
+        "feature and, with fit_intercept, one for the intercept, from 1e-100 to 1e+100"
+    )
+    weights = number_vector(type(estimator).__name__, "error_weights", weights, text)
+    if weights.shape != (expected,) or not ((weights >= 1e-100) & (weights <= 1e100)).all():
         raise ValueError(
-            f"The 'error_weights' parameter of {type(estimator).__name__} must be 'curvature', "
-            f"'uniform' or an array of shape ({expected},), one positive number for each feature "
-            f"and, with fit_intercept, one for the intercept. Got shape {weights.shape}."
+            f"The 'error_weights' parameter of {type(estimator).__name__} must be {text}. Got "
+            f"shape {weights.shape}."
         )
     return np.append(weights, 1.0)[: n_features + 1]
 
@@ -136,16 +202,19 @@ def run_descent(
     features: Standardisation,
     plan: DescentPlan,
     noise: np.ndarray,
-    n_samples: float,
+    constant: np.ndarray,
     words: RandomWords,
 ) -> Iterator[np.ndarray]:
     """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
 
-    The last column is the intercept. Each pass visits the coordinates in a fresh public order.
+    The last column is the intercept, which starts at the constant of its output. Each pass visits
+    the coordinates in a fresh public order.
     """
     n_features = X.shape[1]
+    start = np.zeros((len(targets), n_features + 1))
+    start[:, -1] = constant
     if plan.mechanism is None:
-        yield np.zeros((len(targets), n_features + 1))
+        yield start
         return
     order = np.stack(
         [plan.coordinates[permutation(words, plan.coordinates.size)] for _ in range(plan.n_passes)]
@@ -156,7 +225,8 @@ def run_descent(
     per_output = (plan.n_passes, len(targets), plan.coordinates.size)
     outputs = []
     for k, target in enumerate(targets):
-        quanta = np.ones((plan.n_passes, n_features + 1))  # unused coordinates are not visited
+        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
+        quanta = np.full((plan.n_passes, n_features + 1), plan.clip)
         quanta[:, plan.coordinates] = quantum.reshape(per_output)[:, k]
         draws = np.zeros(quanta.shape, dtype=np.int64)
         draws[:, plan.coordinates] = noise.reshape(per_output)[:, k]
@@ -174,11 +244,12 @@ def run_descent(
                 noise=draws,
                 add=adder(plan.mechanism),
                 order=order,
-                n_samples=n_samples,
+                n_samples=plan.n_samples,
                 center=features.center,
                 scale=features.scale,
                 limit=LIMIT,
                 fit_intercept=True,
+                coef_init=start[k],
                 n_threads=effective_n_jobs(estimator.n_jobs),
             )
         )

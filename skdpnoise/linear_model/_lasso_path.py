@@ -10,6 +10,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
+from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
@@ -17,7 +20,7 @@ from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegres
 from skdpnoise.linear_model._defaults import path_alpha
 from skdpnoise.linear_model._gram import GRAM_NOISES, check_gram, plan_gram, release_pseudo_data
 from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._scaling import Standardisation, standardise
+from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLassoPath"]
@@ -26,7 +29,8 @@ _SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "
 _SPENDING = ("rows_per_group", "ledger")
 
 
-class DPLassoPath(RegressorMixin, PrivateLinearModel):
+@register_private
+class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -126,7 +130,7 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6, 0.0], [10.0, 2e5, 1.0], size=(20_000, 3))
     >>> y = 0.3 * X[:, 0] - 2e-5 * X[:, 1] + rng.normal(size=20_000)
-    >>> path = DPLassoPath(epsilon=1.0, random_state=0).fit(X, y)
+    >>> path = DPLassoPath(epsilon=1.0).fit(X, y)
     >>> path.coefs_.shape, path.privacy_.releases[-1].label
     ((3, 100), 'second moments')
     >>> [int(np.count_nonzero(path.model(alpha).coef_)) for alpha in (10.0, 0.3)]
@@ -193,7 +197,7 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -210,9 +214,17 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         """
         with self._private_fit(groups, unpaid) as account:
             # check
+            check_within(self, "eps", 1e-100, 1.0)
             given = self._given_alphas()
             X, y = check_training_data(self, X, y, y_numeric=True)
             rows = self._grouped(groups, len(y))
+            n_alphas = int(self.alphas) if given is None else len(given)
+            check_memory(
+                "DPLassoPath",
+                32.0 * n_alphas * (X.shape[1] + 2),
+                f"the path of {n_alphas} 'alphas'",
+                "Ask for fewer of them.",
+            )
             bounds = self._bounds(X.shape[1])
             y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
             most = account.rows_per_group
@@ -226,10 +238,10 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
             X, y = rows.keep(words, X, y)
             n_samples, budget = count_records(len(y), budget, account, words)
             common = (budget, account, words, n_samples)
-            features = standardise(self, X.T, bounds, *common).capped()
-            target = standardise(self, [y], y_bounds, *common, target=True).capped()
+            target, budget = standardise_target(self, y, y_bounds, *common)
+            features = standardise(self, X.T, bounds, budget, *common[1:]).capped()
             # calibrate, charge, draw
-            plan = plan_gram(self, features.beside(target), n_samples, budget)
+            plan = plan_gram(self, features.beside(target.capped()), n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store
@@ -274,8 +286,9 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares. It has no ledger:
-            the path has paid.
+            Fitted; its ``privacy_`` is that of the path, whose release it shares. It costs nothing
+            more. Fitting it, or a clone of it, again is a fit of its own: it spends the path's
+            epsilon once more, and charges the path's ledger.
 
         Raises
         ------
@@ -284,7 +297,8 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        settings = {name: getattr(self, name) for name in (*_SHARED, "noise", "row_norm", "n_jobs")}
+        names = (*_SHARED, *_SPENDING, "noise", "row_norm", "n_jobs")
+        settings = {name: getattr(self, name) for name in names}
         settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
         regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
         regressor._validate_params()
@@ -344,11 +358,12 @@ class DPLassoPath(RegressorMixin, PrivateLinearModel):
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):
             return None
-        alphas = np.asarray(self.alphas, dtype=np.float64)
+        expected = "a number of penalties or an array of shape (n_alphas,) of finite numbers >= 0"
+        alphas = number_vector("DPLassoPath", "alphas", self.alphas, expected)
         if alphas.ndim != 1 or not alphas.size or not (np.isfinite(alphas) & (alphas >= 0)).all():
             raise ValueError(
-                "The 'alphas' parameter of DPLassoPath must be a number of penalties or an array "
-                f"of shape (n_alphas,) of finite numbers >= 0. Got shape {alphas.shape} instead."
+                f"The 'alphas' parameter of DPLassoPath must be {expected}. Got shape "
+                f"{alphas.shape} instead."
             )
         return np.sort(alphas)[::-1]
 

@@ -7,21 +7,23 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import count_records, split_budget
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import standardise
+from skdpnoise.linear_model._scaling import release_log_odds, standardise
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPLogisticCD"]
 
 
-class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
+@register_private
+class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \log\bigl(1 + e^{-y_i (x_i^\top w + b)}\bigr)
@@ -64,8 +66,10 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         (n_features,); infinite where a column has none. They must not be read from the data. None
         buys locations and scales privately, from the same budget.
     classes : array-like of shape (n_classes,) or None, default=None
-        The **public** set of labels. None takes the labels that occur in y, which are thereby
-        treated as public: give them where the presence of a label says something about a person.
+        The **public** labels, two or more, each once and all of one kind. None takes the labels
+        that occur in y, which are thereby treated as public: give them where the presence of a
+        label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
+        as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
@@ -136,7 +140,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(10_000, 2))
     >>> y = np.where(X[:, 0] / 10 + rng.normal(size=10_000) > 5, "yes", "no")
-    >>> model = DPLogisticCD(epsilon=1.0, random_state=0).fit(X, y)
+    >>> model = DPLogisticCD(epsilon=1.0).fit(X, y)
     >>> bool(model.score(X, y) > 0.72)
     True
     >>> model.predict(X[:3]).shape, model.predict_proba(X[:3]).shape
@@ -196,13 +200,13 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         X : array-like of shape (n_samples, n_features)
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of one kind: text, whole numbers or booleans.
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of what owns the rows: people, households, devices. The guarantee then holds for
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -223,7 +227,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
             X, y = check_training_data(self, X, y, y_numeric=False)
             rows = self._grouped(groups, len(y))
             bounds = self._bounds(X.shape[1])
-            classes, outputs = self._one_against_rest(y)
+            classes, outputs = one_against_rest(self, y)
             most, n_outputs = account.rows_per_group, len(outputs)
             budget = split_budget(
                 self.noise, account.guarantee, n_outputs, bounds, rows_per_group=most
@@ -234,6 +238,7 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
             words = random_words(self.random_state)
             X, y, *outputs = rows.keep(words, X, y, *outputs)
             n_samples, budget = count_records(len(y), budget, account, words)
+            constant = release_log_odds(outputs, budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
             # calibrate, charge, draw
             plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
@@ -241,9 +246,8 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
             noise = plan.draw(words)
             # solve, store
             labels = {"classes_": classes}
-            model = self._solve(
-                "logistic", X, outputs, features, plan, noise, n_samples, words, y, extra=labels
-            )
+            data = (X, outputs, features, plan, noise, words, y)
+            model = self._solve("logistic", *data, constant=constant, extra=labels)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 
@@ -318,25 +322,6 @@ class DPLogisticCD(CallbackSupportMixin, ClassifierMixin, PrivateLinearModel):
         # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
         tags.classifier_tags.poor_score = True
         return tags
-
-    def _one_against_rest(self, y: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the sorted labels, and for each binary problem the labels -1 and +1."""
-        y = column_or_1d(y, warn=True)
-        check_classification_targets(y)
-        present = np.unique(y)
-        classes = present if self.classes is None else np.unique(np.asarray(self.classes))
-        if not np.isin(present, classes).all():
-            raise ValueError(
-                "The 'classes' parameter of DPLogisticCD must contain every label that occurs in "
-                f"y. Got {len(classes)} classes, and labels that are not among them."
-            )
-        if len(classes) < 2:
-            raise ValueError(
-                "DPLogisticCD needs two classes or more, got 1 class. Give the public labels as "
-                "'classes' if the other class merely has no record."
-            )
-        ones = classes[1:] if len(classes) == 2 else classes
-        return classes, [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:

@@ -12,15 +12,21 @@ import numpy as np
 from skdpnoise._validation import PrivacyWarning
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.mechanisms import private_location_scale
+from skdpnoise.mechanisms import calibrate, private_location_scale
+from skdpnoise.mechanisms.searched_location import SearchedLocation, search_location
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sensitivity import clipped_sum, histogram_counts
 
-__all__ = ["LIMIT", "Standardisation", "standardise"]
+__all__ = ["LIMIT", "Standardisation", "release_log_odds", "standardise", "standardise_target"]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
 # moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
 FARTHEST = 20.0
+# A target within bounds is hidden if the noise of its mean is more than this part of its scale;
+# bounds that are wide, in units of ±3 scales, make the noise of the model as large.
+_HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
+_NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +122,96 @@ def standardise(
     limit = LIMIT * wide / found.scale
     standard = Standardisation(found.location, found.scale, found.found, limit)
     return standard if estimator.fit_intercept else standard.through_origin()
+
+
+def standardise_target(
+    estimator: Any,
+    y: np.ndarray,
+    bounds: np.ndarray,
+    budget: Budget,
+    account: Account,
+    words: RandomWords,
+    n_samples: float,
+) -> tuple[Standardisation, Budget]:
+    """Buy location and scale of the target; return them and the budget of what comes after.
+
+    A target without bounds is searched for. So is one whose bounds turn out to be much wider than
+    its spread, from what was meant for features and model: whether that is so is decided by
+    released numbers.
+    """
+    if budget.first == "scaling":
+        common = (bounds, budget, account, words, n_samples)
+        standard = standardise(estimator, [y], *common, target=True)
+        half = 0.5 * (bounds[1] - bounds[0])
+        one_sum = clipped_sum(-half, half, account.guarantee.adjacency)
+        noise = calibrate(budget.noise, one_sum, budget.target.share(0.5)).standard_deviation
+        hidden = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
+        if noise[0] / n_samples <= hidden * standard.scale[0]:
+            return standard, budget
+        budget = budget.with_search(n_samples)
+    found = search_location(
+        y,
+        budget.search,
+        noise=budget.noise,
+        adjacency=account.guarantee.adjacency,
+        bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
+        n_samples=n_samples,
+        random_state=words,
+        charge=lambda label, mechanism: account.charge(f"target: {label}", mechanism),
+    )
+    _warn_of_constant(estimator, found)
+    standard = Standardisation(
+        np.array([found.location]),
+        np.array([found.scale]),
+        np.array([found.found]),
+        np.array([LIMIT]),
+    )
+    return (standard if estimator.fit_intercept else standard.through_origin()), budget
+
+
+def release_log_odds(
+    outputs: Sequence[np.ndarray],
+    budget: Budget,
+    account: Account,
+    words: RandomWords,
+    n_samples: float,
+) -> np.ndarray:
+    """Release how many records are in each class; return the log-odds of every output.
+
+    A record is one count (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the
+    output's and the other; of more, its own. Shares are kept as far from 0 and 1 as the noise is
+    wide.
+    """
+    adjacency = account.guarantee.adjacency
+    positive = np.array([np.count_nonzero(output > 0) for output in outputs])
+    if positive.size == 1:
+        positive = np.array([outputs[0].size - positive[0], positive[0]])
+    mechanism = calibrate(budget.noise, histogram_counts(positive.size, adjacency), budget.search)
+    account.charge("class shares", mechanism)
+    counts = mechanism.release(positive, words)
+    least = max(0.5, float(mechanism.standard_deviation[0]))
+    counts = np.maximum(counts, least)
+    others = counts.sum() - counts
+    return np.log(counts / others)[-len(outputs) :]
+
+
+def _warn_of_constant(estimator: Any, found: SearchedLocation) -> None:
+    """Say how noisy the location of the target is, by released numbers and public ones."""
+    if found.found and found.error <= _NOISY * found.scale:
+        return
+    name = type(estimator).__name__
+    about = (
+        f"at epsilon={estimator.epsilon:g} the noise on the location of the target has a standard "
+        f"deviation of about {found.error:.2g} in its units"
+    )
+    if found.found:
+        about += f", of a scale of {found.scale:.2g}"
+    elif estimator.fit_intercept:
+        name += " predicts one constant: the target is constant, or its scale is hidden;"
+    else:
+        name += " predicts 0 everywhere: the target is constant, or its scale is hidden;"
+    remedy = "More records, a larger epsilon or public bounds (target_bounds) would help."
+    warnings.warn(f"{name} {about}. {remedy}", PrivacyWarning, stacklevel=4)
 
 
 def _warn(estimator: Any, found: np.ndarray, *, target: bool) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "check_continuous",
     "check_interval",
     "check_weights",
+    "check_widths",
     "neighbours",
     "noisy_sums",
     "rounded_deviation",
@@ -64,7 +65,6 @@ class Bounds:
 
 
 def noisy_sums(
-    owner: str,
     table: NDArray[Any] | None,
     bounds: Bounds | None,
     mechanism: AdditiveMechanism,
@@ -79,12 +79,10 @@ def noisy_sums(
 
     Parameters
     ----------
-    owner : str
-        Function to name in a message.
     table : ndarray of shape (n_records, n_columns) or None
         Finite values; None for a count alone.
     bounds : Bounds or None
-        Of the columns.
+        Of the columns, checked by :func:`check_widths`.
     mechanism : AdditiveMechanism
         One coordinate for each column, and one for the count if there is one.
     words : RandomWords
@@ -100,7 +98,7 @@ def noisy_sums(
     unit = np.ldexp(mechanism.quantum, -_FINE_BITS)
     totals = []
     if table is not None and bounds is not None:
-        totals += _exact_sums(owner, table, bounds, unit[: table.shape[1]])
+        totals += _exact_sums(table, bounds, unit[: table.shape[1]])
     if count is not None:
         totals.append(count * math.floor(1.0 / unit[-1]))
     half = 1 << (_FINE_BITS - 1)
@@ -112,13 +110,28 @@ def noisy_sums(
     return released
 
 
-def _exact_sums(owner: str, table: NDArray[Any], bounds: Bounds, unit: Vector) -> list[int]:
-    limit = np.floor(bounds.half_width / unit)
-    if limit.max() >= 2.0**62:
+def check_widths(owner: str, bounds: Bounds, mechanism: AdditiveMechanism) -> None:
+    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged.
+
+    Parameters
+    ----------
+    owner : str
+        Function to name in a message.
+    bounds : Bounds
+        Of the columns.
+    mechanism : AdditiveMechanism
+        One coordinate for each column, and perhaps one for the count.
+    """
+    unit = np.ldexp(mechanism.quantum[: bounds.half_width.size], -_FINE_BITS)
+    if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
             f"The bounds of {owner} are too wide in some columns for the noise that others need: "
             "choose units, or weights, in which the columns are nearer to each other."
         )
+
+
+def _exact_sums(table: NDArray[Any], bounds: Bounds, unit: Vector) -> list[int]:
+    limit = np.floor(bounds.half_width / unit)
     high, low = np.zeros((2, limit.size), dtype=np.int64)
     for start in range(0, len(table), _ROWS):
         block = np.clip(table[start : start + _ROWS].astype(np.float64), bounds.low, bounds.high)

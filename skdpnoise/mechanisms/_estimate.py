@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivateEstimate"]
 
@@ -29,20 +30,25 @@ class PrivateEstimate:
         What drew the noise; its ``privacy_loss`` is what the estimate cost.
     count : float or None, default=None
         Noisy number of records, where that was released, too.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source. If not, the first
+        line of what is printed says so.
 
     Examples
     --------
     >>> from skdpnoise.mechanisms.aggregates import private_sum
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> guarantee = PrivacyGuarantee(1.0)
-    >>> print(private_sum([0.2, 0.9], 0.0, 1.0, guarantee, noise="iid_laplace", random_state=1))
-    3.16... ± 1.41 (1-DP)
+    >>> estimate = private_sum([0.2, 0.9], 0.0, 1.0, guarantee, noise="iid_laplace")
+    >>> print("about", estimate)
+    about ... ± 1.41 (1-DP)
     """
 
     value: Any
     standard_error: Any
     mechanism: AdditiveMechanism
     count: float | None = None
+    secure: bool = True
 
     def __str__(self) -> str:
         values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
@@ -51,4 +57,5 @@ class PrivateEstimate:
         if values.size > 1:
             text = f"[{text}{', ...' if values.size > _SHOWN else ''}]"
         count = "" if self.count is None else f"; count {self.count:.6g}"
-        return f"{text} ({self.mechanism.privacy_loss()}{count})"
+        stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
+        return with_caveat(stated, secure=self.secure)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 Vector = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[f
     """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first.
 
     A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is largest
-    when the largest coordinates are filled first.
+    when the largest coordinates are filled first. The consequence is rounded up.
     """
     limit = sensitivity.per_coordinate
     radii: dict[float, float] = {}
@@ -49,7 +50,8 @@ def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[f
             ranked = np.sort(limit)[::-1]
             used = np.cumsum((ranked / radius) ** r)
             left = np.clip(1.0 - (used - (ranked / radius) ** r), 0.0, None) ** (1.0 / r)
-            radius = norm(np.minimum(ranked, radius * left), order)
+            # Where the ball cuts, an error of n u in what is left moves the sum by 2 n u of itself.
+            radius = rounded_up(norm(np.minimum(ranked, radius * left), order), 4 * limit.size)
             r = order
         radii[r] = min(radius, radii.get(r, radius))
     # A ball that cuts off less than rounding error does not count: to leave it out is safe.
@@ -61,15 +63,20 @@ def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[f
 
 
 def fill(limit: Vector, shape: Vector, order: float) -> Vector:
-    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape."""
+    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape.
+
+    Where the limit has unit norm up to rounding, it is the limit itself.
+    """
     level = limit / shape
     ranked = np.argsort(level, kind="stable")
-    full = np.cumsum(limit[ranked] ** order)
+    size = limit[ranked] ** order
     still_open = np.cumsum(shape[ranked][::-1] ** order)[::-1]
     # τ^r if the coordinates before this one are at their limit and the others are not.
-    tau = (1.0 - np.concatenate(([0.0], full[:-1]))) / still_open
-    first = int(np.argmax(tau <= level[ranked] ** order))
-    filled: Vector = np.minimum(limit, tau[first] ** (1.0 / order) * shape)
+    tau = (1.0 - (np.cumsum(size) - size)) / still_open
+    fits = tau <= level[ranked] ** order
+    if not fits.any():
+        return limit
+    filled: Vector = np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape)
     return filled
 
 

@@ -13,12 +13,14 @@ from skdpnoise.mechanisms.allocation import worst_case_norm
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import GaussianLoss, LossCurve, NormalShift, NumericLoss, PrivacyLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 if TYPE_CHECKING:
     from skdpnoise.mechanisms.additive import AdditiveMechanism
 
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
+_UP = 1.0 + 4.0 * float(np.finfo(np.float64).eps)  # above the rounding of a quotient and a sum
 
 Vector = NDArray[np.float64]
 
@@ -26,7 +28,7 @@ Vector = NDArray[np.float64]
 def worst_shift(
     scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
 ) -> float:
-    r"""Return the worst |d/s|_q of all releases together, rounding of the value included.
+    r"""Return the worst |d/s|_q of all releases together, rounding of the value included, upwards.
 
     Parameters
     ----------
@@ -48,7 +50,7 @@ def worst_shift(
     worst = worst_case_norm(scale, sensitivity, order)
     if scale.ndim == 1:
         worst *= n_releases ** (1.0 / order)
-    return worst + rounding_cost(sensitivity, n_releases, bits, order)
+    return rounded_up(worst + rounding_cost(sensitivity, n_releases, bits, order))
 
 
 def merges(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> bool:
@@ -66,8 +68,8 @@ def shifts(
 ) -> tuple[Vector, Vector]:
     """Return the shifts, in units of the noise, that compose to the worst case, and their counts.
 
-    With `merged`, one for each release; else one for each coordinate that can move, of shape
-    (n_coordinates,) or (n_releases, n_coordinates).
+    They are rounded up. With `merged`, one for each release; else one for each coordinate that can
+    move, of shape (n_coordinates,) or (n_releases, n_coordinates).
     """
     each = n_releases if scale.ndim == 1 else 1
     if merged:
@@ -76,7 +78,7 @@ def shifts(
         return values, np.full(values.shape, float(each))
     limit = np.broadcast_to(sensitivity.per_coordinate, scale.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.where(limit > 0.0, limit / scale + 2.0**-bits * (1.0 + 1e-5), 0.0)
+        values = np.where(limit > 0.0, (limit / scale + 2.0**-bits * (1.0 + 1e-5)) * _UP, 0.0)
     return values, np.full(values.shape, float(each))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._aggregation import as_table
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
 from skdpnoise.mechanisms._unbounded import find_bins
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -88,6 +89,7 @@ def find_ranges(
     n_samples: float | None,
     random_state: Any,
     charge: Charge | None,
+    ledger: LedgerLike | None,
 ) -> Ranges:
     """Return public ranges where there are some, and buy the others with a part of the budget.
 
@@ -96,6 +98,7 @@ def find_ranges(
     is bought under "add_remove" unless one is given. The shares of the budget never add up to more
     than the whole, whatever is released.
     """
+    check_ledger(owner, ledger)
     array, _ = as_table(owner, values)
     if len(array) == 0:
         raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
@@ -108,6 +111,10 @@ def find_ranges(
     bounded = np.isfinite(low) & np.isfinite(high)
     noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
+    if n_samples is not None:
+        n_samples = check_real(owner, "n_samples", n_samples)
+    secure = releases.words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise, secure=secure)
     rest = 1.0
     if n_samples is None and relation == "add_remove":
         rest -= _COUNT
@@ -116,8 +123,6 @@ def find_ranges(
         n_samples = float(mechanism.release([len(table)], releases.words)[0])
     elif n_samples is None:
         n_samples = float(len(table))
-    else:
-        n_samples = check_real(owner, "n_samples", n_samples)
     center, unit = np.zeros(len(columns)), np.ones(len(columns))
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]

@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._repetition_bound import Profile, RepetitionBound, lower_envelope
-from skdpnoise.mechanisms._repetition_laws import RepetitionLaw
+from skdpnoise.mechanisms._repetition_laws import (
+    PoissonRepetitions,
+    RepetitionLaw,
+    TruncatedNegativeBinomial,
+)
 from skdpnoise.privacy import NumericLoss
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 
@@ -96,6 +100,13 @@ class Repetition:
 
     law: RepetitionLaw
     base: LossCurve = NORMAL
+
+    def __post_init__(self) -> None:
+        if type(self.law) not in (TruncatedNegativeBinomial, PoissonRepetitions):
+            raise TypeError(
+                "The 'law' parameter of Repetition must be a TruncatedNegativeBinomial or a "
+                f"PoissonRepetitions. Got an object of type {type(self.law).__name__} instead."
+            )
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε ≥ 0; broadcasts.

@@ -20,7 +20,12 @@ from skdpnoise.sampling import (
     rounded_piecewise,
 )
 from skdpnoise.sampling._balls import most_places
-from skdpnoise.sampling._matrices import rounded_frobenius, rounded_wishart, wishart_places
+from skdpnoise.sampling._matrices import (
+    MOST_ROWS,
+    rounded_frobenius,
+    rounded_wishart,
+    wishart_places,
+)
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moment_change
 
 Vector = NDArray[np.float64]
@@ -40,6 +45,7 @@ class Family:
     deviations: Callable[[int, float], tuple[float, float]]
     draw: Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
     most_bits: Callable[[int], int]
+    most_columns: float = math.inf
 
 
 def _l2(bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float) -> float:
@@ -116,6 +122,7 @@ WISHART = Family(
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
     _draw_wishart,
     wishart_places,
+    MOST_ROWS,
 )
 
 FAMILIES = {

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._promises import check_type
 from skdpnoise.mechanisms._second_moments import FAMILIES, Family
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
+from skdpnoise.privacy import (
+    Adjacency,
+    GaussianLoss,
+    LossBudget,
+    PureLoss,
+    check_adjacency,
+    check_count,
+    check_real,
+)
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
@@ -19,6 +29,8 @@ __all__ = ["MARGIN", "SymmetricMatrixMechanism"]
 # Floating-point error of the worst case, and what integer rows may exceed their bounds by.
 MARGIN = 1.0 + 1e-10
 _LARGEST_COUNT = 2**63 - 2**61
+_MOST_BITS = 26  # of a column: 52 of an entry
+_SMALLEST, _LARGEST = 1e-140, 1e140  # of quanta and scales of rows, which are multiplied
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -84,6 +96,14 @@ class SymmetricMatrixMechanism:
     considered : tuple of (str, float or str), default=()
         What was compared: names with their expected errors, or with the reason of their refusal.
 
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
+        have r = √(1/2), and those of "iid_..." are all equal.
+
     References
     ----------
     Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014 (Gaussian noise on the upper
@@ -115,7 +135,41 @@ class SymmetricMatrixMechanism:
     considered: tuple[tuple[str, float | str], ...] = ()
 
     def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.noise not in FAMILIES:
+            raise ValueError(
+                f"The 'noise' parameter of {owner} must be a str among {list(FAMILIES)}. Got "
+                f"{self.noise!r} instead."
+            )
+        check_type(owner, "row_bounds", self.row_bounds, RowBounds)
+        check_adjacency(owner, self.adjacency)
         scale = np.array(self.row_scale, dtype=np.float64)
+        if scale.shape != (self.row_bounds.n_columns,):
+            raise ValueError(
+                f"The 'row_scale' parameter of {owner} must be of shape "
+                f"({self.row_bounds.n_columns},), that of the row_bounds. Got shape {scale.shape} "
+                "instead."
+            )
+        most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
+        if check_count(owner, "bits", self.bits, low=0) > most:
+            raise ValueError(
+                f"The 'bits' parameter of {owner} must be at most {most} for {self.noise!r} noise "
+                f"in {scale.size} columns. Got {self.bits!r} instead."
+            )
+        if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
+            raise ValueError(
+                f"The 'row_scale' parameter of {owner} must be positive, and within double "
+                "precision with its quanta. Choose units in which it is nearer to one."
+            )
+        check_real(owner, "off_diagonal", self.off_diagonal)
+        equal = self.noise.startswith("iid_")
+        ratio = 1.0 if equal else math.sqrt(0.5)
+        fixed = equal or self.noise in ("k_norm", "wishart")
+        if (fixed and self.off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
+            raise ValueError(
+                f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
+                f"noise{', with equal row_scale' if equal else ''}. Got {self.off_diagonal!r}."
+            )
         scale.flags.writeable = False
         object.__setattr__(self, "row_scale", scale)
 
@@ -212,7 +266,7 @@ class SymmetricMatrixMechanism:
         Parameters
         ----------
         counts : ndarray of int64, shape (n_columns, n_columns)
-            Sums of products of integer rows, symmetric.
+            Sums of products of integer rows, symmetric: nothing is known of any other matrix.
         words : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
@@ -227,7 +281,7 @@ class SymmetricMatrixMechanism:
         TypeError
             If the counts are not integers.
         ValueError
-            If they are not of this shape.
+            If they are not of this shape, or not symmetric.
 
         Examples
         --------
@@ -247,6 +301,13 @@ class SymmetricMatrixMechanism:
             raise ValueError(
                 f"The 'counts' parameter of {owner} must be of shape "
                 f"({self.n_columns}, {self.n_columns}). Got shape {values.shape} instead."
+            )
+        # Of all sums of k k' this is true, so that the refusal says nothing of the data.
+        if (values != values.T).any():
+            raise ValueError(
+                f"The 'counts' parameter of {owner} must be symmetric, as every sum of products of "
+                "rows is: what one record can do to another matrix is not known. For products of "
+                "different tables use calibrate."
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)

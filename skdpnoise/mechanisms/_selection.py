@@ -11,6 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._exact import (
+    are_finite,
+    are_real,
+    exact_floor,
+    exact_numbers,
+    has_large_integers,
+)
 from skdpnoise.privacy import PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
@@ -21,7 +28,6 @@ _STEPS = 24  # the sensitivity spans at least 2**24 quanta
 _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 quanta
 _COARSE_BITS = 31
-_LARGEST_INTEGER = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +125,28 @@ class Selection(ABC):
             return int(self._draws(words, quanta, 1)[0])
 
         return chosen(self, quanta, random_words(random_state), draw)
+
+    def check(self, utilities: ArrayLike) -> None:
+        """Refuse what :meth:`select` would refuse, without choosing.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u.
+
+        Raises
+        ------
+        TypeError
+            If the utilities are not an array of real numbers of double precision or less.
+        ValueError
+            If they are not a non-empty vector, or not finite.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection import PermuteAndFlip
+        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
+        """
+        _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each candidate, for analysis and tests.
@@ -218,7 +246,10 @@ class Selection(ABC):
         return math.floor(math.ldexp(self._exponent, self.bits))
 
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
-        return whole_quanta(_check_utilities(type(self).__name__, utilities), self.quantum)
+        checked = _check_utilities(type(self).__name__, utilities)
+        if has_large_integers(checked):
+            return exact_floor(checked, self.quantum, 2**_RANGE_BITS)
+        return whole_quanta(checked.astype(np.float64), self.quantum)
 
     @abstractmethod
     def _draws(
@@ -248,25 +279,21 @@ def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.i
     return quanta
 
 
-def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[np.float64]:
-    array = np.asarray(utilities)
+def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
+    array = exact_numbers(utilities)
     allowed = (
         f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
         "numbers"
     )
-    if array.dtype.kind not in "iuf" or array.dtype.itemsize > 8:
+    if array.dtype.kind == "b" or not are_real(array):
         raise TypeError(
             f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
         )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not np.isfinite(array).all():
+    if not are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
-    if array.dtype.kind in "iu":
-        # Clipping moves no two utilities apart; rounding to a double beyond 2**53 may.
-        limits = np.iinfo(array.dtype)
-        array = array.clip(max(limits.min, -_LARGEST_INTEGER), min(limits.max, _LARGEST_INTEGER))
-    return array.astype(np.float64)
+    return array
 
 
 def check_name(owner: str, name: str, value: object, options: tuple[str, ...]) -> None:

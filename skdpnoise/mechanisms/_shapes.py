@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.mechanisms._losses import shifts
 from skdpnoise.mechanisms._numeric import Criterion, Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
@@ -20,6 +22,7 @@ from skdpnoise.noises import Noise, get_noise
 from skdpnoise.noises._registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, LossCurve, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["by_shape"]
 
@@ -72,13 +75,63 @@ def by_shape(
     if weights is not None and weights.ndim == 2:
         weights = weights.mean(axis=0)
     box = SensitivityProfile(limit)
-    candidates = [
-        _build(noise, for_ratio, request, promise, ratio)
+    proposals = [
+        (_build(noise, for_ratio, request, ratio), ratio, promise)
         for bounds in (box, sensitivity)[: 1 + get_noise(name).lattice]
         for nominal in _nominal_scales(rule, bounds, weights, request.p)
         for ratio, promise in _ratios(noise, for_ratio, nominal, request, target)
     ]
-    return min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
+    found, ratio, promise = min(
+        proposals, key=lambda proposal: proposal[0].expected_error(request.p, request.weights)
+    )
+    part = 1e-6
+    while not _meets(found, target):  # the search composes on lattices of its own
+        ratio, part = ratio * (1.0 - part), 2.0 * part
+        found = _build(noise, for_ratio, request, ratio)
+    return found if promise is None else replace(found, promise=promise)
+
+
+def _meets(
+    mechanism: AdditiveMechanism, target: PrivacyGuarantee | GaussianLoss | PureLoss
+) -> bool:
+    """Return whether the loss of a finished mechanism meets the target."""
+    if isinstance(target, GaussianLoss):
+        return Criterion(target).excess(_groups(mechanism)) <= 0.0
+    if isinstance(target, PureLoss):
+        return _pure_loss(mechanism) <= target.pure_epsilon
+    if target.delta == 0.0 or _pure_loss(mechanism) <= target.epsilon:
+        return _pure_loss(mechanism) <= target.epsilon
+    return mechanism.own_loss().delta(target.epsilon) <= target.delta
+
+
+def _groups(mechanism: AdditiveMechanism) -> list[tuple[LossCurve, Vector, Vector]]:
+    """Return curve, shift and count of each coordinate that can move."""
+    assert mechanism.families is not None
+    limit = mechanism.sensitivity.per_coordinate
+    values = limit
+    if not mechanism.family.lattice:
+        values, _ = shifts(mechanism.scale, mechanism.sensitivity, 1, mechanism.bits, merged=False)
+    families = mechanism.families * (limit.size if len(mechanism.families) == 1 else 1)
+    count = np.array([float(mechanism.n_releases)])
+    return [
+        (family, np.array([value]), count)
+        for family, value in zip(families, values, strict=True)
+        if value > 0.0
+    ]
+
+
+def _pure_loss(mechanism: AdditiveMechanism) -> float:
+    """Return an ε of pure privacy, rounded up: infinity if there is none."""
+    losses = [n[0] * float(curve.max_loss(a)[0]) for curve, a, n in _groups(mechanism)]
+    total = rounded_up(math.fsum(losses))
+    joint = mechanism.sensitivity
+    if not mechanism.family.lattice or (joint.l1 is None and joint.l2 is None) or total == math.inf:
+        return total
+    # A change by d steps is d changes by one step, each of which loses no more than the first.
+    assert mechanism.families is not None
+    scale = np.array([1.0 / float(family.max_loss(1.0)) for family in mechanism.families])
+    worst = worst_case_norm(np.broadcast_to(scale, joint.n_coordinates), joint, 1.0)
+    return min(total, rounded_up(worst * mechanism.n_releases))
 
 
 def _nominal_scales(
@@ -162,7 +215,6 @@ def _build(
     noise: str,
     for_ratio: ForRatio,
     request: Request,
-    promise: LossBudget | None,
     ratio: Vector,
 ) -> AdditiveMechanism:
     rule, _, name = noise.partition("_")
@@ -191,5 +243,4 @@ def _build(
         SensitivityProfile(sensitivity.per_coordinate) if not lattice else sensitivity,
         request.n_releases,
         families=families if len(set(families)) > 1 else families[:1],
-        promise=promise,
     )

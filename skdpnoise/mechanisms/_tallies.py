@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +28,8 @@ def count_records(owner: str, records: ArrayLike) -> int:
     -------
     int
     """
+    if type(records) is int and records >= 0:
+        return records  # of any size
     mask = np.asarray(records)
     if mask.dtype.kind == "b" and mask.ndim == 1:
         return int(np.count_nonzero(mask))
@@ -64,10 +68,12 @@ def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int
             f"edges. Got an array of dtype {edges.dtype} and shape {edges.shape} instead. For "
             "equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
         )
+    edges = edges.astype(np.float64)
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
     table, _ = as_table(owner, values, one_column=True)
-    column = table[:, 0]
+    # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
+    column = table[:, 0].astype(np.float64)
     places = np.searchsorted(edges, column, side="right") - 1
     places[column == edges[-1]] = edges.size - 2
     within = places[(places >= 0) & (places < edges.size - 1)]
@@ -93,15 +99,23 @@ def count_categories(
     -------
     ndarray of int64 of shape (n_categories,)
     """
-    known, found = np.asarray(categories), np.asarray(values)
-    for name, array in (("categories", known), ("values", found)):
-        if array.ndim != 1:
-            raise ValueError(
-                f"The {name!r} parameter of {owner} must be one-dimensional. Got an array of shape "
-                f"{array.shape} instead."
-            )
-    labels = known.tolist()
+    labels = _one_by_one(owner, "categories", categories)
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")
-    tally = Counter(found.tolist())
+    tally = Counter(_one_by_one(owner, "values", values))
     return np.array([tally[label] for label in labels], dtype=np.int64)
+
+
+def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:
+    """Return labels as they are: numpy would make strings of all numbers beside one string."""
+    if isinstance(given, list | tuple):
+        shape = (len(given),)
+        labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+    else:
+        shape, labels = np.shape(given), np.asarray(given).tolist()
+    if len(shape) != 1 or not all(isinstance(label, Hashable) for label in labels):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be one-dimensional, with labels that can be "
+            f"hashed. Got an array of shape {shape} instead."
+        )
+    return labels

@@ -47,8 +47,9 @@ def _magnitudes(
     half = matching.size // 2
     counts = np.zeros((len(columns), _EXPONENTS.size), dtype=np.int64)
     for j, column in enumerate(columns):
-        gaps = np.abs(np.subtract(column[matching[:half]], column[matching[half : 2 * half]]))
-        for gap in blocks(gaps):
+        first, second = column[matching[:half]], column[matching[half : 2 * half]]
+        for one, other in zip(blocks(first), blocks(second), strict=True):
+            gap = np.abs(one - other)  # in double precision, where floats do not overflow
             exponents = np.frexp(gap[gap > 0.0])[1] - 1  # floor(log2), exact
             bins = np.clip(exponents, _EXPONENTS[0], _EXPONENTS[-1]) - _EXPONENTS[0]
             counts[j] += np.bincount(bins, minlength=_EXPONENTS.size)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._quanta import nearest_quanta
+from skdpnoise.mechanisms._exact import are_finite, are_real, exact_numbers, exact_quanta
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
@@ -19,6 +19,10 @@ _MARGIN = 1e-12  # floating-point error of a scale, with room to spare
 _UNCHARGED = (
     "The {name!r} parameter of {owner} asks for {count} releases, but the mechanism is charged for "
     "{n_releases}: make it with n_releases={count}."
+)
+_BEYOND = (
+    "The 'first' parameter of {owner} must be at most {most}, so that {count} release{s} from "
+    "there on are among the n_releases={n_releases} that are charged for. Got {first} instead."
 )
 
 
@@ -30,8 +34,10 @@ class Sampler(Protocol):
         """Size of one integer step, of shape (n_entries,) or (n_releases, n_entries)."""
         ...
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise of the first releases, in quanta."""
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta."""
         ...
 
 
@@ -50,18 +56,21 @@ def real_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> 
     Returns
     -------
     ndarray of shape (m, n_entries)
-        Of the dtype of the value.
+        Of the dtype of the value, or of Python numbers: see
+        :func:`~skdpnoise.mechanisms._exact.exact_numbers`.
 
     Examples
     --------
     >>> real_rows("KNormMechanism", [1, 2], 2, 1)
     array([[1, 2]])
     """
-    array = np.asarray(value)
-    if array.dtype.kind not in "iufb":
+    array = exact_numbers(value)
+    if np.ma.isMaskedArray(value) or not are_real(array):
+        masked = np.ma.isMaskedArray(value)
+        kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
         raise TypeError(
-            f"The 'value' parameter of {owner}.release must be an array of real numbers. Got an "
-            f"array of dtype {array.dtype} instead."
+            f"The 'value' parameter of {owner}.release must be an array of real numbers, integers "
+            f"or of double precision or less. Got {kind} instead."
         )
     if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
         raise ValueError(
@@ -69,7 +78,7 @@ def real_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> 
             f"(n, {n_entries}) with n up to n_releases={n_releases}. Got shape {array.shape} "
             "instead."
         )
-    if not np.isfinite(array).all():
+    if not are_finite(array):
         raise ValueError(
             f"The 'value' parameter of {owner}.release must be finite in every entry: remove or "
             "replace NaN and infinity before the query is computed."
@@ -77,13 +86,17 @@ def real_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> 
     return array.reshape(-1, n_entries)
 
 
-def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) -> NDArray[Any]:
-    """Return the value of each release, of which there are no more than are charged for.
+def checked_rows(
+    owner: str, value: ArrayLike, n_entries: int, n_releases: int, first: int | None
+) -> NDArray[Any]:
+    """Return the value of each release, all of which are charged for.
 
     Parameters
     ----------
     owner, value, n_entries, n_releases
         See :func:`real_rows`.
+    first : int or None
+        Index of the first release, as the caller gave it; None is 0.
 
     Returns
     -------
@@ -92,12 +105,84 @@ def checked_rows(owner: str, value: ArrayLike, n_entries: int, n_releases: int) 
 
     Examples
     --------
-    >>> checked_rows("KNormMechanism", [[1, 2], [3, 4]], 2, n_releases=2).shape
+    >>> checked_rows("KNormMechanism", [[1, 2], [3, 4]], 2, n_releases=2, first=None).shape
     (2, 2)
     """
     rows = real_rows(owner, value, n_entries, n_releases)
-    checked_count(owner, "value", len(rows), n_releases)
+    count = checked_count(owner, "value", len(rows), n_releases)
+    checked_first(f"{owner}.release", first, count, n_releases)
     return rows
+
+
+def checked_first(owner: str, first: int | None, count: int, n_releases: int) -> int:
+    """Return the index of the first release that a call makes; None is 0.
+
+    Parameters
+    ----------
+    owner : str
+        The method to name in messages.
+    first : int or None
+        What the caller gave.
+    count : int
+        Number of releases of the call.
+    n_releases : int
+        What is charged for.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> checked_first("KNormMechanism.release", 2, 1, 3)
+    2
+    """
+    if first is None:
+        return 0
+    first = check_count(owner, "first", first, low=0)
+    most = n_releases - count
+    if first > most:
+        raise ValueError(
+            _BEYOND.format(
+                owner=owner,
+                most=most,
+                count=count,
+                s="" if count == 1 else "s",
+                n_releases=n_releases,
+                first=first,
+            )
+        )
+    return first
+
+
+def checked_span(
+    owner: str, n_draws: int | None, first: int | None, n_releases: int
+) -> tuple[int, int]:
+    """Return the index of the first draw and the number of draws; None is all from there on.
+
+    Parameters
+    ----------
+    owner : str
+        The class to name in messages.
+    n_draws, first : int or None
+        What the caller of ``sample`` gave.
+    n_releases : int
+        What is charged for.
+
+    Returns
+    -------
+    first, count : int
+
+    Examples
+    --------
+    >>> checked_span("KNormMechanism", None, 2, 5)
+    (2, 3)
+    """
+    start = checked_first(f"{owner}.sample", first, 1, n_releases)
+    if n_draws is None:
+        return start, n_releases - start
+    count = checked_count(owner, "n_draws", n_draws, n_releases)
+    return checked_first(f"{owner}.sample", first, count, n_releases), count
 
 
 def checked_count(
@@ -141,13 +226,16 @@ def add_quanta(
 ) -> NDArray[np.float64]:
     """Return the values, rounded to quanta, plus the draws; as they are where there is no quantum.
 
+    The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
+    times the quantum: post-processing.
+
     Parameters
     ----------
     value : ndarray of shape (m, n)
-        Real numbers.
+        Real numbers, of a dtype of numpy or Python's.
     draws : ndarray of int64, shape (m, n)
         In quanta.
-    quantum : ndarray of shape (n,), or of a row for each release, at least m
+    quantum : ndarray of shape (n,) or (m, n)
         Positive, or zero.
     mechanism : object, default=None
         What drew, for an observer.
@@ -162,14 +250,16 @@ def add_quanta(
     array([[0.5, 0.7]])
     """
     rows: NDArray[np.float64] = value.astype(np.float64)
-    step = np.broadcast_to(quantum if quantum.ndim == 1 else quantum[: len(rows)], rows.shape)
+    step = np.broadcast_to(quantum, rows.shape)
     noisy = step > 0.0
-    quanta = nearest_quanta(rows[noisy], step[noisy])
+    quanta = exact_quanta(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows
 
 
-def noisy_release(mechanism: Sampler, rows: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
+def noisy_release(
+    mechanism: Sampler, rows: NDArray[Any], random_state: Any, first: int | None = None
+) -> NDArray[np.float64]:
     """Return the value of every release, rounded to quanta, plus the noise of a mechanism.
 
     Parameters
@@ -180,6 +270,8 @@ def noisy_release(mechanism: Sampler, rows: NDArray[Any], random_state: Any) -> 
         Checked values of m releases.
     random_state : object
         Source of randomness.
+    first : int or None, default=None
+        Index of the first of them, checked; None is 0.
 
     Returns
     -------
@@ -191,8 +283,10 @@ def noisy_release(mechanism: Sampler, rows: NDArray[Any], random_state: Any) -> 
     >>> noisy_release(k_norm(2, 1.0, 3, PureLoss(1.0)), np.ones((1, 3)), 0).shape
     (1, 3)
     """
-    draws = mechanism.sample(random_words(random_state), len(rows))
-    return add_quanta(rows, draws, mechanism.quantum, mechanism)
+    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
+    start, quantum = first or 0, mechanism.quantum
+    step = quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
+    return add_quanta(rows, draws, step, mechanism)
 
 
 def pure_epsilon(owner: str, guarantee: object) -> float:
@@ -280,6 +374,7 @@ def exact_release(
     rows: NDArray[Any],
     parts: Callable[[list[Fraction]], list[Fraction]],
     random_state: Any,
+    first: int | None = None,
 ) -> NDArray[np.float64]:
     """Return what ``parts`` makes of every row by exact arithmetic, plus the noise of a mechanism.
 
@@ -293,6 +388,8 @@ def exact_release(
         From a list of n exact values to the list of those that are released.
     random_state : object
         Source of randomness.
+    first : int or None, default=None
+        Index of the first release, checked; None is 0.
 
     Returns
     -------
@@ -306,7 +403,7 @@ def exact_release(
     >>> exact_release(additive, np.ones((1, 2)), lambda row: [sum(row)], 0).shape
     (1, 1)
     """
-    draws = mechanism.sample(random_words(random_state), len(rows))
+    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     quanta = np.array([_exact_quanta(row, mechanism.quantum) for row in exact])
     released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum

@@ -8,18 +8,23 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._exact import are_integers
 from skdpnoise.mechanisms._losses import explanation, own_loss
-from skdpnoise.mechanisms._values import checked_count, noisy_release, real_rows
-from skdpnoise.noises import Noise, get_noise
+from skdpnoise.mechanisms._promises import check_fields, check_promise
+from skdpnoise.mechanisms._values import checked_rows, checked_span, noisy_release
+from skdpnoise.noises import Noise
 from skdpnoise.privacy import LossBudget, PrivacyLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["AdditiveMechanism", "Mechanism"]
 
-_UNCHARGED = (
-    "The {name!r} parameter asks for {count} releases, but this mechanism is charged for "
-    "{n_releases}: calibrate it with n_releases={count}."
+_NO_INDEX = (
+    "The 'first' parameter of AdditiveMechanism.{method} must be given where the scales differ "
+    "between releases and a call makes some of them: this one makes {count} of "
+    "n_releases={n_releases}. Got None instead. Nothing is remembered between calls, and the noise "
+    "of the wrong releases may be too small: number the releases 0, 1, ... and pass the index of "
+    "the first one that this call makes, such as first=0."
 )
 
 
@@ -33,12 +38,16 @@ class Mechanism(Protocol):
     True
     """
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return integer noise, in quanta."""
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return integer noise, in quanta, of the releases from an index on."""
         ...
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
-        """Return the value with noise added."""
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the value of the releases from an index on with noise added."""
         ...
 
     def privacy_loss(self) -> PrivacyLoss:
@@ -76,7 +85,13 @@ class AdditiveMechanism:
       the tensor product of two trade-off functions lies above that composition (go from (0, 0) to
       (a, b) by way of (a, 0)).
 
-    The charge covers ``n_releases`` releases, chosen adaptively.
+    The charge covers ``n_releases`` releases, chosen adaptively, each made once. Where scales
+    differ between releases, release t must get the noise of row t: a call that makes some of them
+    says which, by ``first``.
+
+    What is stated is checked when the record is made, also by :func:`dataclasses.replace`: scales
+    where a record can move something, a family that goes with the name, and a promise that contains
+    the loss that follows from the scales.
     The profile must bound the value *as computed*: sum integers, or add the floating-point error of
     the sum to λ.
 
@@ -99,9 +114,17 @@ class AdditiveMechanism:
         The family of each coordinate, or one for all; None is that of the name.
     promise : PureLoss, GaussianLoss or None, default=None
         A loss that contains this mechanism's own, and is charged for in its place. Adaptive budgets
-        are added up in it; :func:`~skdpnoise.mechanisms.calibrate` sets it where it has proved it.
+        are added up in it.
     considered : tuple of (str, float or str), default=()
         What was compared: names with their expected errors, or with the reason of their refusal.
+
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range, fields contradict one another, or the mechanism's own loss exceeds
+        the promise.
 
     References
     ----------
@@ -132,12 +155,8 @@ class AdditiveMechanism:
     considered: tuple[tuple[str, float | str], ...] = ()
 
     def __post_init__(self) -> None:
-        scale = np.array(self.scale, dtype=np.float64)
-        scale.flags.writeable = False
-        object.__setattr__(self, "scale", scale)
-        if self.families is None:
-            family = get_noise(self.noise.partition("_")[2])
-            object.__setattr__(self, "families", (family,))
+        check_fields(self)
+        check_promise(self)
 
     @property
     def family(self) -> Noise:
@@ -192,15 +211,20 @@ class AdditiveMechanism:
         """
         return own_loss(self)
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise of the first releases, in quanta.
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta.
 
         Parameters
         ----------
         words : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
-            Number of releases, at most ``n_releases``; None is all of them.
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. It must be given if scales differ between
+            releases and not all are drawn.
 
         Returns
         -------
@@ -209,7 +233,7 @@ class AdditiveMechanism:
         Raises
         ------
         ValueError
-            If more draws are asked for than are charged for.
+            If draws are asked for that are not charged for, or it is not said which ones.
 
         Examples
         --------
@@ -221,39 +245,48 @@ class AdditiveMechanism:
         >>> mechanism.sample(random_words(0), n_draws=2).shape
         (2, 2)
         """
-        count = self._charged("n_draws", n_draws)
+        start, count = checked_span("AdditiveMechanism", n_draws, first, self.n_releases)
+        self._check_index("sample", first, count)
         draws = self._draws(words, count)
-        scale = self.scale if self.scale.ndim == 1 else self.scale[:count]
+        scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
         draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the value with noise added: what may be made public.
 
         Parameters
         ----------
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of the first m ≤ ``n_releases`` releases.
+            The query's value, or those of m consecutive releases. Integers stay exact, of whatever
+            size.
         random_state : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0: release t has the noise
+            of row t of the scales. It must be given if scales differ between releases and this
+            call does not make all of them.
 
         Returns
         -------
         ndarray of the shape of ``value``
-            Whole multiples of ``quantum``.
+            Whole multiples of ``quantum``: the doubles nearest to the exact ones.
 
         Raises
         ------
         TypeError
             If the value is not an array of real numbers.
         ValueError
-            If it is not finite, or has the wrong shape.
+            If it is not finite, or has the wrong shape, or releases are asked for that are not
+            charged for, or it is not said which ones.
 
         Notes
         -----
         Nothing is remembered: calling this again is another release, to be charged for again unless
-        ``n_releases`` covers it.
+        ``n_releases`` covers it. Making release t twice is charged for by nobody.
 
         Examples
         --------
@@ -263,16 +296,25 @@ class AdditiveMechanism:
         >>> released = mechanism.release([10.0], random_state=0)
         >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
         True
+
+        Releases with scales of their own, one after the other:
+
+        >>> weights = [[1.0], [9.0]]
+        >>> mechanism = calibrate(
+        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
+        ...     weights=weights,
+        ... )
+        >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
         """
-        size = self.sensitivity.n_coordinates
-        rows = real_rows("AdditiveMechanism", value, size, self.n_releases).astype(np.float64)
-        if self.family.lattice and (rows != np.rint(rows)).any():
+        owner, size = type(self).__name__, self.sensitivity.n_coordinates
+        rows = checked_rows(owner, value, size, self.n_releases, first)
+        if self.family.lattice and not are_integers(rows):
             raise ValueError(
                 "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
                 f"for noise={self.noise!r}, which lives on the integers. Use another noise."
             )
-        self._charged("value", len(rows))
-        return noisy_release(self, rows, random_state).reshape(np.shape(value))
+        self._check_index("release", first, len(rows))
+        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -354,5 +396,9 @@ class AdditiveMechanism:
             draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
         return draws
 
-    def _charged(self, name: str, count: int | None) -> int:
-        return checked_count("AdditiveMechanism", name, count, self.n_releases, _UNCHARGED)
+    def _check_index(self, method: str, first: int | None, count: int) -> None:
+        """Refuse to guess which releases a call makes, where it matters."""
+        if first is None and self.scale.ndim == 2 and count < self.n_releases:
+            raise ValueError(
+                _NO_INDEX.format(method=method, count=count, n_releases=self.n_releases)
+            )

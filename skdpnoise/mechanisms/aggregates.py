@@ -12,18 +12,20 @@ from skdpnoise.mechanisms._aggregation import (
     check_continuous,
     check_interval,
     check_weights,
+    check_widths,
     neighbours,
     noisy_sums,
     rounded_deviation,
     with_count,
 )
 from skdpnoise.mechanisms._estimate import PrivateEstimate
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms._tallies import count_bins, count_categories, count_records
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.histogram import noisy_histogram
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.sampling import random_words
-from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
 
 __all__ = [
     "PrivateEstimate",
@@ -44,6 +46,7 @@ def private_count(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> PrivateEstimate:
     r"""Release how many records there are, or how many have a property.
 
@@ -65,6 +68,9 @@ def private_count(
         See :func:`~skdpnoise.mechanisms.calibrate`.
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -90,11 +96,15 @@ def private_count(
     (<class 'int'>, True)
     """
     owner = "private_count"
-    neighbours(owner, guarantee, adjacency)
-    n = count_records(owner, records)
+    relation = neighbours(owner, guarantee, adjacency)
+    check_ledger(owner, ledger)
+    n, words = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    (released,) = noisy_sums(owner, None, None, mechanism, random_words(random_state), n)
-    return PrivateEstimate(round(released), rounded_deviation(mechanism), mechanism)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
+    (released,) = noisy_sums(None, None, mechanism, words, n)
+    return PrivateEstimate(
+        round(released), rounded_deviation(mechanism), mechanism, secure=words.secure
+    )
 
 
 def private_sum(
@@ -107,6 +117,7 @@ def private_sum(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
@@ -142,6 +153,9 @@ def private_sum(
         For columns in different units, 1/(high − low)².
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -174,6 +188,7 @@ def private_sum(
     owner = "private_sum"
     relation = neighbours(owner, guarantee, adjacency)
     check_continuous(owner, noise)
+    check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
@@ -182,9 +197,12 @@ def private_sum(
     n: float | None = None
     if relation == "replace_one":
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
-        sums = noisy_sums(owner, table, bounds, mechanism, words)
+        check_widths(owner, bounds, mechanism)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
+        sums = noisy_sums(table, bounds, mechanism, words)
         sums = sums + len(table) * centre
-        return PrivateEstimate(shape(sums), shape(mechanism.standard_deviation), mechanism)
+        deviation = mechanism.standard_deviation
+        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
     profile = clipped_sum(bounds.low, bounds.high, "add_remove")
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     if (centre != 0.0).any():
@@ -192,12 +210,18 @@ def private_sum(
         deviation = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
         error = float(importance @ deviation**2)
         if error <= _FREE * mechanism.expected_error(weights=importance):
-            *centred, n = noisy_sums(owner, table, bounds, joint, words, len(table)).tolist()
+            check_widths(owner, bounds, joint)
+            _pay(ledger, owner, joint, guarantee, relation, words)
+            *centred, n = noisy_sums(table, bounds, joint, words, len(table)).tolist()
             return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n
+                shape(np.array(centred) + n * centre), shape(deviation), joint, n, words.secure
             )
-    sums = noisy_sums(owner, table, bounds.uncentred(), mechanism, words)
-    return PrivateEstimate(shape(sums), shape(mechanism.standard_deviation), mechanism)
+    bounds = bounds.uncentred()
+    check_widths(owner, bounds, mechanism)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
+    sums = noisy_sums(table, bounds, mechanism, words)
+    deviation = mechanism.standard_deviation
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
 
 
 def private_mean(
@@ -210,6 +234,7 @@ def private_mean(
     noise: str = "auto",
     weights: ArrayLike | None = None,
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> PrivateEstimate:
     r"""Release the mean of values clipped to public bounds.
 
@@ -249,6 +274,9 @@ def private_mean(
         For columns in different units, 1/(high − low)².
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -279,6 +307,7 @@ def private_mean(
     owner = "private_mean"
     relation = neighbours(owner, guarantee, adjacency)
     check_continuous(owner, noise)
+    check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
@@ -293,12 +322,16 @@ def private_mean(
             )
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         divisor = float(len(table))
-        sums = noisy_sums(owner, table, bounds, mechanism, words)
+        check_widths(owner, bounds, mechanism)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
+        sums = noisy_sums(table, bounds, mechanism, words)
         deviation = mechanism.standard_deviation
         distance = np.clip(sums / divisor, -half, half)
     else:
         mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
-        *released, count = noisy_sums(owner, table, bounds, mechanism, words, len(table)).tolist()
+        check_widths(owner, bounds, mechanism)
+        _pay(ledger, owner, mechanism, guarantee, relation, words)
+        *released, count = noisy_sums(table, bounds, mechanism, words, len(table)).tolist()
         divisor = max(count, 1.0)
         distance = np.clip(np.array(released) / divisor, -half, half)
         deviation = np.hypot(
@@ -307,7 +340,7 @@ def private_mean(
     mean = np.clip(centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, words.secure)
 
 
 def private_histogram(
@@ -319,6 +352,7 @@ def private_histogram(
     adjacency: Adjacency | None = None,
     noise: str = "auto",
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> PrivateEstimate:
     """Release how many values fall in each public bin, or equal each public category.
 
@@ -344,6 +378,9 @@ def private_histogram(
         See :func:`~skdpnoise.mechanisms.calibrate`.
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -374,6 +411,7 @@ def private_histogram(
     """
     owner = "private_histogram"
     relation = neighbours(owner, guarantee, adjacency)
+    check_ledger(owner, ledger)
     if (bins is None) == (categories is None):
         raise ValueError(
             f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
@@ -382,7 +420,24 @@ def private_histogram(
         counts = count_bins(owner, values, bins)
     else:
         counts = count_categories(owner, values, categories)
-    noisy, mechanism = noisy_histogram(
-        counts, guarantee, adjacency=relation, noise=noise, random_state=random_state
-    )
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism)
+    sensitivity = histogram_counts(counts.size, relation)
+    mechanism = calibrate(noise, sensitivity, guarantee)
+    words = random_words(random_state)
+    _pay(ledger, owner, mechanism, guarantee, relation, words)
+    noisy = mechanism.release(counts, words)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=words.secure)
+
+
+def _pay(
+    ledger: LedgerLike | None,
+    owner: str,
+    mechanism: AdditiveMechanism,
+    guarantee: PrivacyGuarantee | LossBudget,
+    relation: Adjacency,
+    words: RandomWords,
+) -> None:
+    """Charge a ledger by what the noise discloses."""
+    if ledger is not None:
+        cost = mechanism.own_loss()
+        name, secure = mechanism.noise, words.secure
+        pay(ledger, owner, cost, guarantee, adjacency=relation, noise=name, secure=secure)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms._geometry import binding_balls, fill, moving_coordinates, norm
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
 __all__ = ["RULES", "allocate", "capped_profile", "iid", "inid", "spr", "worst_case_norm"]
 
@@ -200,7 +201,8 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     Each release t may be moved in its own worst way, as in adaptive use. Without a joint bound the
     worst case is d = λ. With r = q it is a fractional knapsack, filled from the smallest scale
     up; with r > q it is d_j = min(λ_j, ν s_j^{-q/(r-q)}). Of several joint bounds, each gives a
-    valid answer, and the smallest is returned.
+    valid answer, and the smallest is returned, rounded up
+    (:func:`~skdpnoise.sensitivity.worst_cases.largest_norm`).
 
     Parameters
     ----------
@@ -223,29 +225,21 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     Examples
     --------
     >>> profile = SensitivityProfile([1.0, 1.0, 1.0], l1=2.0)
-    >>> worst_case_norm(np.array([1.0, 1.0, 4.0]), profile, order=1.0)
+    >>> round(worst_case_norm(np.array([1.0, 1.0, 4.0]), profile, order=1.0), 12)
     2.0
     """
     if scale.ndim == 2:
         norms = np.array([worst_case_norm(row, sensitivity, order) for row in scale])
-        return norm(norms, order)
+        return rounded_up(norm(norms, order), norms.size)
     moving = moving_coordinates(sensitivity)
     limit, scale = sensitivity.per_coordinate[moving], scale[moving]
     if scale.min() <= 0.0:
         return float("inf")
-    worst = norm(limit / scale, order)
-    for r, radius in binding_balls(sensitivity, order):
-        if r == order:
-            ranked = np.argsort(scale, kind="stable")
-            cost = (limit[ranked] / radius) ** order
-            before = np.concatenate(([0.0], np.cumsum(cost)[:-1]))
-            part = np.clip((1.0 - before) / cost, 0.0, 1.0) ** (1.0 / order)
-            within = norm(part * limit[ranked] / scale[ranked], order)
-        else:
-            shape = np.maximum((scale.min() / scale) ** (order / (r - order)), 1e-140)
-            within = radius * norm(fill(limit / radius, shape, r) / scale, order)
-        worst = min(worst, within)
-    return worst
+    balls = binding_balls(sensitivity, order)
+    if not balls:
+        return rounded_up(norm(limit / scale, order), limit.size)
+    weight = 1.0 / scale
+    return min(largest_norm(weight, limit, radius, order=order, ball=r) for r, radius in balls)
 
 
 def allocate(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise.mechanisms._promises import check_covered, check_type
 from skdpnoise.mechanisms._values import checked_rows, exact_release, total_weight
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -55,6 +56,13 @@ class BoundedCountsMechanism:
     additive : AdditiveMechanism
         Releases y.
 
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range, or the additive mechanism is calibrated to less.
+
     References
     ----------
     Joseph and Yu, "Some constructions of private, efficient, and optimal K-norm and elliptic
@@ -71,6 +79,21 @@ class BoundedCountsMechanism:
     adjacency: Adjacency
     mixing: float
     additive: AdditiveMechanism
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_type(owner, "additive", self.additive, AdditiveMechanism)
+        size = self.additive.sensitivity.n_coordinates
+        check_adjacency(owner, self.adjacency)
+        mixing = check_real(owner, "mixing", self.mixing, low=-math.inf)
+        if self.additive.noise != "iid_gaussian" or mixing * size == 1.0:
+            raise ValueError(
+                f"The 'additive' parameter of {owner} must have 'iid_gaussian' noise, and 'mixing' "
+                f"must not be 1/{size}, where it cannot be undone. Got {self.additive.noise!r} and "
+                f"{self.mixing!r} instead."
+            )
+        needed = bounded_ones(size, self.max_ones, self.adjacency, mixing=mixing)
+        check_covered(owner, self.additive, needed, "'max_ones', 'adjacency' and 'mixing'")
 
     @property
     def n_releases(self) -> int:
@@ -105,15 +128,20 @@ class BoundedCountsMechanism:
         """
         return self.additive.privacy_loss()
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise z of the first releases, in quanta.
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise z of consecutive releases, in quanta.
 
         Parameters
         ----------
         words : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
-            Number of releases, at most ``n_releases``; None is all of them.
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. All releases have the same noise: it is
+            only checked.
 
         Returns
         -------
@@ -126,9 +154,11 @@ class BoundedCountsMechanism:
         >>> bounded_counts(3, 2, GaussianLoss(0.5)).sample(random_words(0)).shape
         (1, 3)
         """
-        return self.additive.sample(words, n_draws)
+        return self.additive.sample(words, n_draws, first=first)
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the counts with noise added: what may be made public.
 
         Parameters
@@ -138,6 +168,9 @@ class BoundedCountsMechanism:
         random_state : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. All releases have the
+            same noise: it is only checked.
 
         Returns
         -------
@@ -148,7 +181,7 @@ class BoundedCountsMechanism:
         TypeError
             If the value is not an array of real numbers.
         ValueError
-            If it is not finite, or has the wrong shape.
+            If it is not finite, or has the wrong shape, or is not charged for.
 
         Examples
         --------
@@ -157,14 +190,14 @@ class BoundedCountsMechanism:
         (3,)
         """
         size = self.additive.sensitivity.n_coordinates
-        rows = checked_rows(type(self).__name__, value, size, self.n_releases)
+        rows = checked_rows(type(self).__name__, value, size, self.n_releases, first)
         c = Fraction(self.mixing)
 
         def parts(row: list[Fraction]) -> list[Fraction]:
             shared = c * sum(row)
             return [count - shared for count in row]
 
-        released = exact_release(self.additive, rows, parts, random_state)
+        released = exact_release(self.additive, rows, parts, random_state, first)
         released += self._spread * released.sum(axis=1, keepdims=True)
         return released.reshape(np.shape(value))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +11,7 @@ from skdpnoise.mechanisms._geometry import moving_coordinates
 from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Criterion, Request, propose
+from skdpnoise.mechanisms._promises import noted, promised
 from skdpnoise.mechanisms._quanta import rounding_cost
 from skdpnoise.mechanisms._requests import (
     MIXTURE,
@@ -133,7 +133,8 @@ def _best(request: Request, guarantee: PrivacyGuarantee | LossBudget) -> Additiv
             + " ".join(str(reason) for _, reason in considered)
         )
     best = min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
-    return replace(best, considered=tuple(considered))
+    chosen: AdditiveMechanism = noted(best, tuple(considered))
+    return chosen
 
 
 def _calibrate(
@@ -185,7 +186,7 @@ def _by_norm(
     _check_magnitude(scale, bits)
     while worst_shift(scale, sensitivity, n_releases, bits, order) > resource:
         scale = scale * (1.0 + _MARGIN)
-    return AdditiveMechanism(noise, scale, bits, sensitivity, n_releases, promise=promise)
+    return promised(AdditiveMechanism(noise, scale, bits, sensitivity, n_releases), promise)
 
 
 def _by_loss(
@@ -247,10 +248,9 @@ def _checked(
             sensitivity,
             request.n_releases,
             families=families,
-            promise=promise,
         )
         if _meets(mechanism, target):
-            return mechanism
+            return promised(mechanism, promise)
         scale, more = scale * (1.0 + more), 2.0 * more
 
 

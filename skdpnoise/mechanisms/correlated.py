@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._promises import check_covered, check_type
 from skdpnoise.mechanisms._values import checked_rows, exact_release
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -21,6 +22,10 @@ from skdpnoise.sensitivity.joint import shifted_sums
 __all__ = ["CorrelatedSumMechanism", "correlated_sum"]
 
 _AUTO = ("inid_gaussian", "inid_laplace")
+_NOT_INTEGER = (
+    "The 'noise' parameter of {owner} must be continuous: sums less a multiple of the count are "
+    "not integers. Got {noise!r} instead."
+)
 _LEAST_WEIGHT = 1e-16  # of the count, beside the sums, where nothing depends on it
 
 
@@ -50,6 +55,14 @@ class CorrelatedSumMechanism:
     additive : AdditiveMechanism
         Releases (f - n c, n).
 
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If intervals are not of one shape or not ordered, or the additive mechanism is calibrated to
+        less than they imply.
+
     References
     ----------
     Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853
@@ -74,6 +87,18 @@ class CorrelatedSumMechanism:
             values = np.array(getattr(self, name), dtype=np.float64)
             values.flags.writeable = False
             object.__setattr__(self, name, values)
+        owner = type(self).__name__
+        check_type(owner, "additive", self.additive, AdditiveMechanism)
+        if self.additive.family.lattice:
+            raise ValueError(_NOT_INTEGER.format(owner=owner, noise=self.additive.noise))
+        if not self.low.shape == self.high.shape == self.shift.shape:
+            raise ValueError(
+                f"The 'low', 'high' and 'shift' parameters of {owner} must be of one shape, "
+                f"(n_sums,). Got {self.low.shape}, {self.high.shape} and {self.shift.shape} "
+                "instead."
+            )
+        needed = shifted_sums(self.low, self.high, self.shift)
+        check_covered(owner, self.additive, needed, "'low', 'high' and 'shift'")
 
     @property
     def n_releases(self) -> int:
@@ -108,15 +133,20 @@ class CorrelatedSumMechanism:
         """
         return self.additive.privacy_loss()
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise (z, ξ) of the first releases, in quanta.
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise (z, ξ) of consecutive releases, in quanta.
 
         Parameters
         ----------
         words : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
-            Number of releases, at most ``n_releases``; None is all of them.
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. All releases have the same noise: it is
+            only checked.
 
         Returns
         -------
@@ -129,9 +159,11 @@ class CorrelatedSumMechanism:
         >>> correlated_sum([1.0, 2.0], GaussianLoss(0.5)).sample(random_words(0)).shape
         (1, 3)
         """
-        return self.additive.sample(words, n_draws)
+        return self.additive.sample(words, n_draws, first=first)
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the sums and the count with noise added: what may be made public.
 
         Parameters
@@ -141,6 +173,9 @@ class CorrelatedSumMechanism:
         random_state : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. All releases have the
+            same noise: it is only checked.
 
         Returns
         -------
@@ -151,7 +186,7 @@ class CorrelatedSumMechanism:
         TypeError
             If the value is not an array of real numbers.
         ValueError
-            If it is not finite, or has the wrong shape.
+            If it is not finite, or has the wrong shape, or is not charged for.
 
         Examples
         --------
@@ -161,13 +196,13 @@ class CorrelatedSumMechanism:
         (3,)
         """
         n_sums = self.shift.size
-        rows = checked_rows(type(self).__name__, value, n_sums + 1, self.n_releases)
+        rows = checked_rows(type(self).__name__, value, n_sums + 1, self.n_releases, first)
         centres = [Fraction(c) for c in self.shift.tolist()]
 
         def parts(row: list[Fraction]) -> list[Fraction]:
             return [*(f - row[-1] * c for f, c in zip(row, centres, strict=False)), row[-1]]
 
-        released = exact_release(self.additive, rows, parts, random_state)
+        released = exact_release(self.additive, rows, parts, random_state, first)
         released[:, :-1] += released[:, -1:] * self.shift
         return released.reshape(np.shape(value))
 
@@ -337,10 +372,7 @@ def correlated_sum(
             weights=np.append(each, of_count),
         )
         if additive.family.lattice:
-            raise ValueError(
-                f"The 'noise' parameter of {owner} must be continuous: sums less a multiple of the "
-                f"count are not integers. Got {name!r} instead."
-            )
+            raise ValueError(_NOT_INTEGER.format(owner=owner, noise=name))
         return CorrelatedSumMechanism(left, right, shift, additive)
 
     def error(mechanism: CorrelatedSumMechanism) -> float:

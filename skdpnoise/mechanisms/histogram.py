@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._exact import are_finite, are_integers, are_real, exact_numbers
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["noisy_histogram"]
@@ -23,6 +26,7 @@ def noisy_histogram(
     sensitivity: SensitivityProfile | None = None,
     noise: str = "auto",
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> tuple[NDArray[np.float64], AdditiveMechanism]:
     r"""Release the counts of a histogram with public bins.
 
@@ -49,6 +53,9 @@ def noisy_histogram(
         See :func:`~skdpnoise.mechanisms.calibrate`.
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -75,14 +82,15 @@ def noisy_histogram(
     >>> int(noisy.argmax()), mechanism.noise
     (0, 'inid_laplace')
     """
-    array = np.asarray(counts)
-    if array.dtype.kind not in "iuf" or array.ndim not in (1, 2) or array.size == 0:
+    array = exact_numbers(counts)
+    numbers = array.dtype.kind != "b" and are_real(array)
+    if not numbers or array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             "The 'counts' parameter of noisy_histogram must be a non-empty array of numbers of "
             "shape (n_bins,) or (n_columns, n_bins). Got an array of shape "
             f"{array.shape} and dtype {array.dtype} instead."
         )
-    if not (np.isfinite(array).all() and (array >= 0).all()):
+    if not (are_finite(array) and (array >= 0).all()):
         raise ValueError(
             "The 'counts' parameter of noisy_histogram must be finite and non-negative in every "
             "entry."
@@ -101,6 +109,26 @@ def noisy_histogram(
             "The 'adjacency' parameter of noisy_histogram must be None when 'sensitivity' is "
             f"given, which has one already. Got {adjacency!r} instead."
         )
-    mechanism = calibrate(noise, sensitivity, guarantee)
-    noisy = mechanism.release(array.reshape(-1), random_state)
+    check_ledger("noisy_histogram", ledger)
+    mechanism, words = calibrate(noise, sensitivity, guarantee), random_words(random_state)
+    if array.size != sensitivity.n_coordinates or (
+        mechanism.family.lattice and not are_integers(array)
+    ):
+        raise ValueError(
+            f"The 'counts' parameter of noisy_histogram must have {sensitivity.n_coordinates} "
+            "entries, those of the sensitivity, integer for noise on the integers. Got shape "
+            f"{array.shape} and noise={mechanism.noise!r}."
+        )
+    if ledger is not None:
+        cost = mechanism.own_loss()
+        pay(
+            ledger,
+            "noisy_histogram",
+            cost,
+            guarantee,
+            adjacency=adjacency,
+            noise=mechanism.noise,
+            secure=words.secure,
+        )
+    noisy = mechanism.release(array.reshape(-1), words)
     return noisy.reshape(array.shape), mechanism

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._quanta import norm_of_rounding, within_doubles
 from skdpnoise.mechanisms._values import (
-    checked_count,
     checked_rows,
+    checked_span,
     noisy_release,
     per_release,
     pure_epsilon,
@@ -24,6 +24,7 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_rea
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["KNormMechanism", "k_norm"]
 
@@ -60,6 +61,13 @@ class KNormMechanism:
     n_releases : int, default=1
         Number of releases that are charged for.
 
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range.
+
     References
     ----------
     Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
@@ -82,6 +90,28 @@ class KNormMechanism:
     bits: int
     n_releases: int = 1
 
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.norm not in (2.0, math.inf):
+            raise ValueError(
+                f"The 'norm' parameter of {owner} must be 2 or inf. Got {self.norm!r} instead."
+            )
+        check_real(owner, "radius", self.radius)
+        check_real(owner, "scale", self.scale)
+        check_count(owner, "n_coordinates", self.n_coordinates)
+        check_count(owner, "n_releases", self.n_releases)
+        most = _most_bits(self.n_coordinates)
+        if check_count(owner, "bits", self.bits, low=0) > most:
+            raise ValueError(
+                f"The 'bits' parameter of {owner} must be at most {most} for n_coordinates="
+                f"{self.n_coordinates}. Got {self.bits!r} instead."
+            )
+        if not within_doubles(self.scale, self.bits):
+            raise ValueError(
+                f"The 'scale' parameter of {owner} must be within double precision, its quantum "
+                f"included. Got {self.scale!r} instead. Choose other units."
+            )
+
     @property
     def quantum(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
@@ -100,17 +130,23 @@ class KNormMechanism:
         0.5-DP
         """
         rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
-        return PureLoss(self.radius / self.scale + rounding).compose(self.n_releases)
+        each = rounded_up(self.radius / self.scale + rounding)
+        return PureLoss(rounded_up(each * self.n_releases))
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise of the first releases, in quanta.
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta.
 
         Parameters
         ----------
         words : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
-            Number of releases, at most ``n_releases``; None is all of them.
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. All releases have the same noise: it is
+            only checked.
 
         Returns
         -------
@@ -127,20 +163,25 @@ class KNormMechanism:
         >>> k_norm(2, 1.0, 4, PureLoss(0.5), n_releases=3).sample(random_words(0)).shape
         (3, 4)
         """
-        count = checked_count(type(self).__name__, "n_draws", n_draws, self.n_releases)
+        _, count = checked_span(type(self).__name__, n_draws, first, self.n_releases)
         draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
         return draw(words, count, self.n_coordinates, self.bits)
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the value with noise added: what may be made public.
 
         Parameters
         ----------
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of the first m ≤ ``n_releases`` releases.
+            The query's value, or those of m ≤ ``n_releases`` releases.
         random_state : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. All releases have the
+            same noise: it is only checked.
 
         Returns
         -------
@@ -152,15 +193,15 @@ class KNormMechanism:
         TypeError
             If the value is not an array of real numbers.
         ValueError
-            If it is not finite, or has the wrong shape.
+            If it is not finite, or has the wrong shape, or is not charged for.
 
         Examples
         --------
         >>> k_norm(2, 1.0, 2, PureLoss(1.0)).release([5, 7], random_state=0).shape
         (2,)
         """
-        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases)
-        return noisy_release(self, rows, random_state).reshape(np.shape(value))
+        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases, first)
+        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -270,7 +311,7 @@ def k_norm(
         return calibrate(
             "iid_laplace", profile, PureLoss(epsilon * n_releases), n_releases=n_releases
         )
-    most = min(_MOST_BITS, most_places(n_coordinates + 1) - 1)
+    most = _most_bits(n_coordinates)
     needed = math.ceil(_STEPS + math.log2(n_coordinates) / norm - math.log2(epsilon))
     bits = min(max(needed, _FEWEST_BITS), most)
     available = epsilon - norm_of_rounding(norm, n_coordinates, bits)
@@ -291,6 +332,11 @@ def k_norm(
         scale *= 1.0 + 1e-12
         mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
     return mechanism
+
+
+def _most_bits(n_coordinates: int) -> int:
+    """Return the binary places at which draws fit 64 bits."""
+    return min(_MOST_BITS, most_places(n_coordinates + 1) - 1)
 
 
 def _log_chi_moment(p: float, size: int) -> float:

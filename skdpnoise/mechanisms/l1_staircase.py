@@ -15,8 +15,8 @@ from scipy.optimize import minimize_scalar
 
 from skdpnoise.mechanisms._quanta import norm_of_rounding, within_doubles
 from skdpnoise.mechanisms._values import (
-    checked_count,
     checked_rows,
+    checked_span,
     noisy_release,
     per_release,
     pure_epsilon,
@@ -26,6 +26,7 @@ from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_rea
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling._balls import rounded_simplex_levels
 from skdpnoise.sampling._lazy import CAPACITY
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["L1StaircaseMechanism", "l1_staircase"]
 
@@ -73,6 +74,13 @@ class L1StaircaseMechanism:
     n_releases : int, default=1
         Number of releases that are charged for.
 
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range.
+
     References
     ----------
     Geng, Kairouz, Oh and Viswanath, "The staircase mechanism in differential privacy", IEEE Journal
@@ -94,6 +102,31 @@ class L1StaircaseMechanism:
     bits: int
     n_releases: int = 1
 
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        for name in ("radius", "width", "step"):
+            check_real(owner, name, getattr(self, name))
+        check_count(owner, "n_coordinates", self.n_coordinates)
+        check_count(owner, "n_releases", self.n_releases)
+        gamma = check_real(owner, "gamma", self.gamma, high=1.0, high_closed=True)
+        if not math.ldexp(gamma, _GAMMA_BITS).is_integer():
+            raise ValueError(
+                f"The 'gamma' parameter of {owner} must be a multiple of 2**-{_GAMMA_BITS}. Got "
+                f"{self.gamma!r} instead."
+            )
+        _check_table(owner, self.n_coordinates, self.step)
+        most = _bits(_MOST_COORDINATES)
+        if check_count(owner, "bits", self.bits, low=0) > most:
+            raise ValueError(
+                f"The 'bits' parameter of {owner} must be at most {most}. Got {self.bits!r} "
+                "instead."
+            )
+        if not within_doubles(self.width, self.bits):
+            raise ValueError(
+                f"The 'width' parameter of {owner} must be within double precision, its quantum "
+                f"included. Got {self.width!r} instead. Choose other units."
+            )
+
     @property
     def quantum(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
@@ -111,18 +144,24 @@ class L1StaircaseMechanism:
         >>> print(l1_staircase(2, 1.0, PureLoss(1.0), n_releases=2).privacy_loss())
         1-DP
         """
-        moved = self.radius + norm_of_rounding(1.0, self.n_coordinates, self.bits) * self.width
-        return PureLoss(self.step * math.ceil(moved / self.width)).compose(self.n_releases)
+        rounding = norm_of_rounding(1.0, self.n_coordinates, self.bits)
+        widths = math.ceil(rounded_up(self.radius / self.width + rounding))
+        return PureLoss(self.step * widths).compose(self.n_releases)
 
-    def sample(self, words: RandomWords, n_draws: int | None = None) -> NDArray[np.int64]:
-        """Return the noise of the first releases, in quanta.
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta.
 
         Parameters
         ----------
         words : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
-            Number of releases, at most ``n_releases``; None is all of them.
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. All releases have the same noise: it is
+            only checked.
 
         Returns
         -------
@@ -139,7 +178,7 @@ class L1StaircaseMechanism:
         >>> l1_staircase(2, 1.0, PureLoss(3.0), n_releases=3).sample(random_words(0)).shape
         (3, 2)
         """
-        count = checked_count(type(self).__name__, "n_draws", n_draws, self.n_releases)
+        _, count = checked_span(type(self).__name__, n_draws, first, self.n_releases)
         first = int(self.gamma * 2**_GAMMA_BITS)
         return rounded_simplex_levels(
             words,
@@ -151,16 +190,21 @@ class L1StaircaseMechanism:
             fraction_bits=_GAMMA_BITS,
         )
 
-    def release(self, value: ArrayLike, random_state: Any = None) -> NDArray[np.float64]:
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
         """Return the value with noise added: what may be made public.
 
         Parameters
         ----------
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of the first m ≤ ``n_releases`` releases.
+            The query's value, or those of m ≤ ``n_releases`` releases.
         random_state : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. All releases have the
+            same noise: it is only checked.
 
         Returns
         -------
@@ -172,15 +216,15 @@ class L1StaircaseMechanism:
         TypeError
             If the value is not an array of real numbers.
         ValueError
-            If it is not finite, or has the wrong shape.
+            If it is not finite, or has the wrong shape, or is not charged for.
 
         Examples
         --------
         >>> l1_staircase(2, 1.0, PureLoss(3.0)).release([5, 7], random_state=0).shape
         (2,)
         """
-        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases)
-        return noisy_release(self, rows, random_state).reshape(np.shape(value))
+        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases, first)
+        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         r"""Return the expected error of all releases together.
@@ -278,18 +322,13 @@ def l1_staircase(
     radius = check_real(owner, "radius", radius)
     n_releases = check_count(owner, "n_releases", n_releases)
     step = per_release(pure_epsilon(owner, guarantee), n_releases)
-    if n_coordinates > _MOST_COORDINATES or _n_levels(n_coordinates, step) > _MOST_LEVELS:
-        raise ValueError(
-            f"The 'guarantee' and 'n_coordinates' parameters of {owner} ask for {step:g} per "
-            f"release in {n_coordinates} coordinates, whose table of radii is too long. Use "
-            "Laplace noise, k_norm(1, ...), which is as good there."
-        )
+    _check_table(owner, n_coordinates, step)
     if gamma is None:
         gamma = _best_gamma(n_coordinates, step)
     else:
         gamma = check_real(owner, "gamma", gamma, high=1.0, high_closed=True)
     gamma = math.ldexp(max(1, round(math.ldexp(gamma, _GAMMA_BITS))), -_GAMMA_BITS)
-    bits = _STEPS + math.ceil(math.log2(n_coordinates))
+    bits = _bits(n_coordinates)
     width = radius / (1.0 - norm_of_rounding(1.0, n_coordinates, bits)) * (1.0 + 1e-12)
     if not within_doubles(width, bits):
         raise ValueError(
@@ -297,6 +336,21 @@ def l1_staircase(
             "other units."
         )
     return L1StaircaseMechanism(n_coordinates, radius, width, step, gamma, bits, n_releases)
+
+
+def _bits(n_coordinates: int) -> int:
+    """Return the binary places of the width at which rounding the value costs next to nothing."""
+    return _STEPS + math.ceil(math.log2(n_coordinates))
+
+
+def _check_table(owner: str, n_coordinates: int, step: float) -> None:
+    """Refuse noise whose table of radii would be too long."""
+    if n_coordinates > _MOST_COORDINATES or _n_levels(n_coordinates, step) > _MOST_LEVELS:
+        raise ValueError(
+            f"The epsilon and the 'n_coordinates' parameter of {owner} ask for {step:g} per "
+            f"release in {n_coordinates} coordinates, whose table of radii is too long. Use "
+            "Laplace noise, k_norm(1, ...), which is as good there."
+        )
 
 
 def _log_weight(n_coordinates: int, step: float, radius: ArrayLike) -> NDArray[np.float64]:

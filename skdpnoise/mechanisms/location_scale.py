@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.mechanisms._releases import Charge, Releases, uncharged
 from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms._unbounded import find_bins
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -61,6 +62,7 @@ def private_location_scale(
     n_samples: float | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Charge | None = None,
+    ledger: LedgerLike | None = None,
 ) -> LocationScale:
     r"""Find the location and scale of every column under one guarantee, with or without bounds.
 
@@ -107,6 +109,9 @@ def private_location_scale(
         Source of randomness; None is the operating system's cryptographic one.
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
+    ledger : PrivacyLedger or None, default=None
+        Charged for all releases together, before anything is drawn, after all checks: None charges
+        nobody, and the caller does the accounting.
 
     Returns
     -------
@@ -135,6 +140,9 @@ def private_location_scale(
     >>> bool(np.all(np.abs(found.location - [1000.0, -3e-5]) < [0.5, 2e-7])), found.found.all()
     (True, np.True_)
     """
+    owner = "private_location_scale"
+    check_adaptive(owner, noise)
+    check_ledger(owner, ledger)
     table = _as_columns(columns)
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
     relation: Adjacency = (
@@ -148,12 +156,15 @@ def private_location_scale(
                 "count and pass it."
             )
         n_samples = len(table[0])
+    n_samples = check_real(owner, "n_samples", n_samples)
     low, high = _check_bounds(bounds, len(table))
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
+    secure = releases.words.secure
+    pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise, secure=secure)
 
     location, scale = np.zeros(len(table)), np.ones(len(table))
     found = np.ones(len(table), dtype=bool)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_adaptive
 from skdpnoise.mechanisms._ranges import find_ranges
 from skdpnoise.mechanisms._releases import Charge, blocks
 from skdpnoise.mechanisms._sharing import shared_budget
@@ -78,6 +79,7 @@ def private_moments(
     n_samples: float | None = None,
     random_state: Any = None,
     charge: Charge | None = None,
+    ledger: LedgerLike | None = None,
 ) -> Moments:
     r"""Find means and variances of columns clipped to their ranges, which are public or bought.
 
@@ -125,6 +127,9 @@ def private_moments(
         None is the operating system's cryptographic source.
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
+    ledger : PrivacyLedger or None, default=None
+        Charged for all releases together, before anything is drawn, after all checks: None charges
+        nobody, and the caller does the accounting.
 
     Returns
     -------
@@ -155,6 +160,8 @@ def private_moments(
     True
     """
 
+    check_adaptive("private_moments", noise)
+
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return moments_budget(noise, guarantee, n_columns, relation, steps)
 
@@ -168,6 +175,7 @@ def private_moments(
         n_samples=n_samples,
         random_state=random_state,
         charge=charge,
+        ledger=ledger,
     )
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.mechanisms._promises import check_type
 from skdpnoise.mechanisms._sharing import shared_budget
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.privacy import (
@@ -37,6 +39,9 @@ _PRICE, _MOST_PRICE = 0.05, 0.1
 # Candidates 2**(k/4). The mantissas are compared exactly, so that whether a norm is within a
 # candidate is a function of that norm alone.
 _STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
+# What is public in a utility is a multiple of 2**-10 of at most 2**40 records, as its counts are
+# whole numbers below 2**40: so sums are exact, and one record moves them by one and no ulp more.
+_UNIT, _MOST = 2.0**-10, 2.0**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,16 @@ class NormQuantileMechanism:
 
     selection: ExponentialMechanism | PermuteAndFlip
     bounded_range: bool
+
+    def __post_init__(self) -> None:
+        kinds = (ExponentialMechanism, PermuteAndFlip)
+        check_type(type(self).__name__, "selection", self.selection, *kinds)
+        if self.bounded_range != (type(self.selection) is ExponentialMechanism):
+            raise ValueError(
+                "The 'bounded_range' parameter of NormQuantileMechanism must be True for an "
+                "ExponentialMechanism, and False for PermuteAndFlip, whose loss has no bounded "
+                f"range. Got {self.bounded_range!r} instead."
+            )
 
     @classmethod
     def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:
@@ -149,6 +164,7 @@ def private_norm_quantile(
     adjacency: Adjacency | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Callable[[str, Any], None] | None = None,
+    ledger: LedgerLike | None = None,
 ) -> float:
     r"""Choose a radius that about a share `level` of the rows do not exceed.
 
@@ -174,8 +190,9 @@ def private_norm_quantile(
     most 1. Replacing one moves each N(r) by −1, 0 or 1; it moves u_k by at most 1, and the count of
     a window by at most 1, since the record leaves the window, enters it, or neither. So the
     sensitivity is 1 throughout, under both relations, and the counts of windows are monotonic under
-    "add_remove". Whatever is added to utilities that is public costs nothing. Both choices are
-    exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and their costs add up.
+    "add_remove". Whatever is added to utilities that is public costs nothing; it is rounded to
+    multiples of 2^-10, so that utilities *as computed* are exact. Both choices are exact
+    (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and their costs add up.
 
     Parameters
     ----------
@@ -198,6 +215,9 @@ def private_norm_quantile(
         None is the operating system's cryptographic source.
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each choice.
+    ledger : PrivacyLedger or None, default=None
+        Charged for both choices together, before the first, after all checks: None charges nobody,
+        and the caller does the accounting.
 
     Returns
     -------
@@ -239,11 +259,16 @@ def private_norm_quantile(
                 "the number of records is then private. Release a noisy count and pass it."
             )
         n_samples = values.size
+    n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
+    check_ledger(owner, ledger)
     words = random_words(random_state)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     within = _Counts(values.astype(np.float64, copy=False), high)
+    name = NormQuantileMechanism.within(budget).noise
+    secure = words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
@@ -258,8 +283,28 @@ def private_norm_quantile(
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
-    utilities = -np.abs(within(candidates) - q * n_samples) - price
+    utilities = _rank_utilities(within(candidates), q * n_samples, price)
     return float(np.exp2(candidates[mechanism.select(utilities, words)] / _PER_OCTAVE))
+
+
+def _rank_utilities(
+    counts: NDArray[np.int_], rank: float, price: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return -|N - rank| - price, exactly for the public numbers as rounded."""
+    return -np.abs(counts - _exact(np.asarray(rank))) - _exact(price)
+
+
+def _window_utilities(
+    counts: NDArray[np.int_], preference: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return N + preference, exactly for the preference as rounded."""
+    return counts + _exact(preference)
+
+
+def _exact(public: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return public numbers as multiples of a unit whose sums with counts are exact."""
+    rounded: NDArray[np.float64] = np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT
+    return rounded
 
 
 class _Counts:
@@ -292,11 +337,12 @@ def _find_window(
 ) -> tuple[int, int]:
     """Return the ends, in quarters of an octave, of a window that holds most norms."""
     tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
-    utilities = (within(tops) - within(tops - _WINDOW)).astype(np.float64)
+    preference = np.zeros(tops.size)
     if unlimited:
         octaves = tops / (_PER_OCTAVE * _PREFERRED)
         # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
-        utilities -= np.log1p(octaves**2) * mechanism.scale[0]
+        preference = -np.log1p(octaves**2) * mechanism.scale[0]
+    utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
     top = int(tops[mechanism.select(utilities, words)])
     return top - _WINDOW, top
 

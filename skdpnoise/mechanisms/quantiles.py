@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_adaptive
 from skdpnoise.mechanisms._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.mechanisms._ranges import find_ranges
 from skdpnoise.mechanisms._releases import Charge, blocks
@@ -73,6 +74,7 @@ def private_quantiles(
     n_samples: float | None = None,
     random_state: Any = None,
     charge: Charge | None = None,
+    ledger: LedgerLike | None = None,
 ) -> Quantiles:
     r"""Find quantiles of columns; how many are asked for, and which, costs nothing.
 
@@ -119,6 +121,9 @@ def private_quantiles(
         None is the operating system's cryptographic source.
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
+    ledger : PrivacyLedger or None, default=None
+        Charged for all releases together, before anything is drawn, after all checks: None charges
+        nobody, and the caller does the accounting.
 
     Returns
     -------
@@ -159,6 +164,8 @@ def private_quantiles(
             f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
         )
 
+    check_adaptive(owner, noise)
+
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return quantiles_budget(noise, guarantee, n_columns, relation, steps)
 
@@ -172,6 +179,7 @@ def private_quantiles(
         n_samples=n_samples,
         random_state=random_state,
         charge=charge,
+        ledger=ledger,
     )
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)

@@ -246,7 +246,7 @@ def _size(loss: GaussianLoss | PureLoss) -> float:
 
 
 def _check_law(owner: str, law: object) -> None:
-    if not isinstance(law, TruncatedNegativeBinomial | PoissonRepetitions):
+    if type(law) not in (TruncatedNegativeBinomial, PoissonRepetitions):
         raise TypeError(
             f"The 'law' parameter of {owner} must be a TruncatedNegativeBinomial or a "
             f"PoissonRepetitions. Got an object of type {type(law).__name__} instead."

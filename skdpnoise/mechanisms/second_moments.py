@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
+from skdpnoise.mechanisms._promises import noted
 from skdpnoise.mechanisms._second_moments import FAMILIES, proposals
 from skdpnoise.mechanisms._second_moments_mechanism import MARGIN, SymmetricMatrixMechanism
 from skdpnoise.privacy import (
@@ -112,7 +112,8 @@ def calibrate_second_moments(
             best = made
     if best is None:
         raise ValueError("No noise can give the guarantee. " + str(considered[0][1]))
-    return replace(best, considered=tuple(considered))
+    chosen: SymmetricMatrixMechanism = noted(best, tuple(considered))
+    return chosen
 
 
 def _calibrate(
@@ -122,6 +123,12 @@ def _calibrate(
     adjacency: Adjacency,
 ) -> SymmetricMatrixMechanism:
     resource, family = _resource(noise, guarantee), FAMILIES[noise]
+    if bounds.n_columns > family.most_columns:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
+            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
+            "Choose another noise, or 'auto'."
+        )
     made = []
     for shape, off_diagonal in proposals(noise, bounds, adjacency):
         units = shape * bounds.radius

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
+from skdpnoise.mechanisms._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.mechanisms._selection import Selection, check_name
 from skdpnoise.mechanisms._selection_laws import (
     laplace_law,
@@ -25,7 +26,7 @@ from skdpnoise.mechanisms._selection_sampling import (
     draw_permute_and_flip,
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling import RandomWords, random_words
 
 __all__ = ["ExponentialMechanism", "PermuteAndFlip", "ReportNoisyMax", "private_argmax"]
 
@@ -241,6 +242,7 @@ def private_argmax(
     monotonic: bool = False,
     method: str = "auto",
     random_state: Any = None,
+    ledger: LedgerLike | None = None,
 ) -> tuple[int, ExponentialMechanism | PermuteAndFlip | ReportNoisyMax]:
     r"""Choose the best candidate privately.
 
@@ -266,6 +268,9 @@ def private_argmax(
         "report_noisy_max" is that with Laplace noise.
     random_state : None, int, numpy generator or RandomWords, default=None
         None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
 
     Returns
     -------
@@ -316,7 +321,19 @@ def private_argmax(
         mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
-    return mechanism.select(utilities, random_state), mechanism
+    check_ledger("private_argmax", ledger)
+    words = random_words(random_state)
+    mechanism.check(utilities)
+    chosen = method
+    if method == "auto":
+        chosen = "exponential" if ranged else "permute_and_flip"
+    cost: LossBudget = mechanism.privacy_loss()
+    if ranged and isinstance(mechanism, ExponentialMechanism):
+        cost = mechanism.gaussian_loss()
+    relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    owner, secure = "private_argmax", words.secure
+    pay(ledger, owner, cost, guarantee, adjacency=relation, noise=chosen, secure=secure)
+    return mechanism.select(utilities, words), mechanism
 
 
 def _range_mu(epsilon: float) -> float:

@@ -8,11 +8,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.steps import innermost
-from skdpnoise.model_selection._budget import private_steps
-
-__all__ = ["Delegation", "settled"]
+__all__ = ["Delegation"]
 
 
 def _offers(method: str) -> Any:
@@ -128,16 +124,3 @@ class Delegation:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-
-def settled(model: Any, report: PrivacyReport) -> Any:
-    """Return the winner with the guarantee of the search, which is what holds for it.
-
-    What its own fit cost says too little: that it was chosen tells something as well.
-    """
-    for _, part in innermost(model, type(model).__name__):
-        if isinstance(getattr(part, "privacy_", None), PrivacyReport):
-            part.privacy_ = report
-            part.ledger = None
-    # Compositions keep unfitted originals as well, of which a clone is made.
-    return model.set_params(**{prefix + "ledger": None for prefix in private_steps(model)})

@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
+from skdpnoise.compose import register_private
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
 
 
+@register_private
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
@@ -27,10 +29,13 @@ class DPGridSearchCV(PrivateSearchCV):
     Parameters
     ----------
     estimator : estimator
-        A private estimator, or a pipeline whose steps are private or learn nothing.
+        A private estimator, or a composition whose steps are private or known to learn nothing.
+        That is required of **every candidate**, with its own values set, before anything is fitted.
+        Callbacks of its own are refused, since they would see what is not paid for.
     param_grid : dict or list of dict
-        Values of parameters, as for scikit-learn's `GridSearchCV`. **Public**: it must not be made
-        by looking at the data.
+        Values of parameters, as for scikit-learn's `GridSearchCV`; numbers, text, arrays and
+        estimators, of which `fit` makes copies at once. **Public**: it must not be made by looking
+        at the data.
     epsilon : float, default=1.0
         ε of the whole search.
     delta : float, default=1e-6
@@ -63,9 +68,11 @@ class DPGridSearchCV(PrivateSearchCV):
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         What neighbouring data sets are; must be that of the estimator.
     public : collection of str, default=()
-        Names or classes of steps that learn nothing private, such as an imputer of a constant.
+        Names of steps for which you vouch that they learn nothing private. The report lists them as
+        "declared public by the user".
     ledger : PrivacyLedger or None, default=None
-        What is charged, once, for the whole search. The estimator's own must be None.
+        What is charged, once, for the whole search. The estimator's own must be None. The winner
+        keeps this ledger: fitting it again is charged.
     rows_per_group : int, default=1
         **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
     random_state : int, RandomState, Generator or None, default=None
@@ -79,7 +86,8 @@ class DPGridSearchCV(PrivateSearchCV):
     best_params_ : dict
         Parameters of the winner.
     best_estimator_ : estimator
-        The winner, fitted. Its ``privacy_`` is that of the search.
+        The winner, fitted. Its ``privacy_`` is that of the search. To fit it again, or a clone of
+        it, costs what its own ``epsilon`` says, and is charged to `ledger`.
     best_score_ : float
         Its score on the validation part, with noise.
     best_index_ : int
@@ -111,13 +119,15 @@ class DPGridSearchCV(PrivateSearchCV):
     -----
     **Privacy.** Records, or groups, are divided by coins into a training and a validation part;
     neighbouring data sets differ in one of them only, so that each may spend the whole budget. Fits
-    charge a cap before they draw, and cannot take more than their share, whatever they are. Scores
-    are sums of bounded integers with exact noise. "release" and "noisy_max": costs add; the choice
+    charge a cap before they draw, and cannot take more than their share, whatever they are. A run
+    of which the fitted steps do not report what they charged ends the search. Scores are sums of
+    bounded integers with exact noise. "release" and "noisy_max": costs add; the choice
     is by the exponential mechanism or permute-and-flip. "repeated": one run (candidate, fit, score)
     has the base loss; the loss of the best of a random number of runs follows from that
     (:func:`~skdpnoise.mechanisms.repeated_loss`), and the base is the largest that the guarantee
-    allows. Nothing else leaves a run, no warning either. How long the search takes tells how many
-    runs there were; that is not protected. The labels of a classifier count as public. With
+    allows. Nothing else leaves a run: no warning, no output, no error. A run that fails is the
+    worst; if there is no other, one and the same error says so. How long the search takes tells how
+    many runs there were; that is not protected. The labels of a classifier count as public. With
     `ledger`, the whole loss is charged before anything is drawn.
 
     References
@@ -133,11 +143,10 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000) > 0
-    >>> search = DPGridSearchCV(
-    ...     DPLogisticCD(feature_bounds=(-4, 4)), {"alpha": [0.0, 0.1, 0.3, 1.0]}, random_state=0
-    ... ).fit(X, y)
-    >>> search.strategy_, search.best_params_
-    ('repeated', {'alpha': 0.0})
+    >>> grid = {"alpha": [0.0, 0.1, 0.3, 1.0]}
+    >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
+    >>> search.strategy_, bool(search.score(X, y) > 0.65)
+    ('repeated', True)
     >>> print(search.privacy_.guarantee)
     (ε=1, δ=1e-06)-DP, replace_one
     """
@@ -188,6 +197,7 @@ class DPGridSearchCV(PrivateSearchCV):
         return list(ParameterGrid(self.param_grid))
 
 
+@register_private
 class DPRandomizedSearchCV(PrivateSearchCV):
     """Search over candidates drawn from distributions, under one guarantee.
 
@@ -220,9 +230,8 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000)
-    >>> search = DPRandomizedSearchCV(
-    ...     DPCoordinateDescentRegressor(), {"alpha": loguniform(1e-4, 1.0)}, random_state=0
-    ... ).fit(X, y)
+    >>> penalties = {"alpha": loguniform(1e-4, 1.0)}
+    >>> search = DPRandomizedSearchCV(DPCoordinateDescentRegressor(), penalties).fit(X, y)
     >>> search.strategy_, search.n_candidates_, bool(search.score(X, y) > 0.4)
     ('release', 10, True)
     """

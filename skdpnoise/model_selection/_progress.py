@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
-__all__ = ["progress"]
+__all__ = ["check_callbacks", "progress"]
+
+_HOOKS = ("on_fit_task_begin", "on_fit_task_end")
+_SECRET = {"X", "y", "fitted_estimator"}
+
+
+def check_callbacks(search: Any) -> None:
+    """Refuse callbacks that ask for records or models, such as scikit-learn's ScoringMonitor."""
+    owner = type(search).__name__
+    for callback in getattr(search, "_skl_callbacks", ()):
+        hooks = [getattr(callback, name) for name in _HOOKS]
+        asked = sorted(_SECRET & {name for hook in hooks for name in signature(hook).parameters})
+        if asked:
+            raise ValueError(
+                f"Callbacks of {owner} get neither records nor models: scores of private records "
+                f"without noise, and models that do not win, are not paid for. Got a "
+                f"{type(callback).__name__}, which asks for {', '.join(asked)}. Use one that does "
+                "not, such as ProgressBar."
+            )
 
 
 @contextmanager
-def progress(search: Any, n_tasks: int | None, X: Any, y: Any) -> Iterator[Callable[[str], None]]:
+def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]]:
     """Tell callbacks that a search begins and ends; yield a function to call after each task.
 
     Parameters
@@ -19,15 +38,12 @@ def progress(search: Any, n_tasks: int | None, X: Any, y: Any) -> Iterator[Calla
         Whose callbacks are told, where scikit-learn has them.
     n_tasks : int or None
         How many tasks there are; None where that is secret, and none is told.
-    X, y : array-like
-        For callbacks that score.
     """
     if not hasattr(search, "_init_callback_context"):
         yield lambda name: None
         return
-    common = {"estimator": search, "X": X, "y": y, "metadata": {}}
-    # No model is handed out before the winner: what does not win is not paid for.
-    nothing: dict[str, Any] = {"reconstruction_attributes": dict}
+    # No records and no model are handed out: what does not win is not paid for, nor are scores.
+    common: dict[str, Any] = {"estimator": search, "metadata": {}}
     whole = search._init_callback_context(max_subtasks=n_tasks or 0)
     whole.call_on_fit_task_begin(**common)
 
@@ -35,7 +51,7 @@ def progress(search: Any, n_tasks: int | None, X: Any, y: Any) -> Iterator[Calla
         if n_tasks:
             task = whole.subcontext(task_name=name)
             task.call_on_fit_task_begin(**common)
-            task.call_on_fit_task_end(**common, **nothing)
+            task.call_on_fit_task_end(**common)
 
     yield tell
-    whole.call_on_fit_task_end(**common, **nothing)
+    whole.call_on_fit_task_end(**common)

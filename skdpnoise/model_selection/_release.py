@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
+from skdpnoise.model_selection._candidates import Candidate
 
 __all__ = ["SharedRelease", "find_release"]
 
@@ -23,43 +24,40 @@ class SharedRelease:
     Parameters
     ----------
     estimator : DPLassoPath, or Pipeline that ends in one
-    prefix : str
-        Of the final step's parameters.
-    defaults : dict
-        The free parameters of a candidate that does not set them.
     """
 
     estimator: Any
-    prefix: str
-    defaults: dict[str, Any]
 
-    def model(self, fitted: Any, candidate: Mapping[str, Any]) -> Any:
-        """Return the fitted estimator of a candidate; this costs nothing."""
-        given = {name[len(self.prefix) :]: value for name, value in candidate.items()}
-        settings = {**self.defaults, **given}
-        if not isinstance(fitted, Pipeline):
+    def model(self, fitted: Any, candidate: Any) -> Any:
+        """Return the fitted estimator of a candidate, as the unfitted one says; costs nothing."""
+        final = _final(candidate)
+        settings = {name: getattr(final, name) for name in _FREE}
+        if type(fitted) is not Pipeline:
             return fitted.model(**settings)
         name, path = fitted.steps[-1]
         return Pipeline([*fitted.steps[:-1], (name, path.model(**settings))])
 
 
-def find_release(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> SharedRelease | None:
+def find_release(candidates: Sequence[Candidate]) -> SharedRelease | None:
     """Return the shared release of all candidates, or None if they need fits of their own."""
-    final, prefix = estimator, ""
-    if isinstance(estimator, Pipeline):
-        name, final = estimator.steps[-1]
-        prefix = f"{name}__"
-    if not isinstance(final, DPCoordinateDescentRegressor):
+    first = candidates[0].estimator
+    final = _final(first)
+    if type(final) is not DPCoordinateDescentRegressor:
         return None
     if final.solver == "gradient" or final._asks_for_descent():
         return None
+    prefix = "" if final is first else f"{first.steps[-1][0]}__"
     free = {prefix + name for name in _FREE}
-    if not all(set(candidate) <= free for candidate in candidates):
+    if not all(set(candidate.parameters) <= free for candidate in candidates):
         return None
     names = set(DPLassoPath().get_params()) & set(final.get_params())
     settings = {name: clone(getattr(final, name), safe=False) for name in names}
     path: Any = DPLassoPath(**settings, alphas=1)
-    defaults = {name: getattr(final, name) for name in _FREE}
     if prefix:
-        path = Pipeline([*clone(estimator).steps[:-1], (prefix[:-2], path)])
-    return SharedRelease(path, prefix, defaults)
+        path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
+    return SharedRelease(path)
+
+
+def _final(estimator: Any) -> Any:
+    """Return the last step of a pipeline; of anything else, itself."""
+    return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator

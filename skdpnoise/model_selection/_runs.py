@@ -3,23 +3,62 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose._fitting import rehearse
+from skdpnoise.compose._parts import private_parts
+from skdpnoise.compose._register import is_private
+from skdpnoise.compose._shares import with_budget
 from skdpnoise.mechanisms import calibrate, private_count
-from skdpnoise.model_selection._budget import Cap, with_budget
+from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["Outcome", "Parts", "Problem", "Target", "noisy_count", "noisy_mean", "score_noise"]
+__all__ = [
+    "FAILED",
+    "Outcome",
+    "Parts",
+    "Priced",
+    "Problem",
+    "SearchStopped",
+    "Target",
+    "give_ledger",
+    "in_this_process",
+    "no_ledger",
+    "noisy_count",
+    "noisy_mean",
+    "score_noise",
+    "silent",
+]
+
+
+# One text whatever failed: the error of a run may tell something of the records.
+FAILED = (
+    "The search has no result: what it chose, or all that it tried, could not be fitted. What "
+    "failed is not told, since it may depend on private records. Fit the candidates to made-up "
+    "records of the same columns to see it."
+)
+UNSETTLED = (
+    "A run of the search did not charge what its private steps report to have spent, so that no "
+    "guarantee can be stated. Nothing of the search is published. A step was fitted more than "
+    "once, or a copy of it was, or it was given more than its share."
+)
+
+
+class SearchStopped(RuntimeError):
+    """Raised where a search ends without a result after it was charged; tells no value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,15 +111,31 @@ class Outcome(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Priced:
+    """An unfitted estimator whose private parts share a budget; it has no ledger yet.
+
+    Parameters
+    ----------
+    estimator : estimator
+    budget : PureLoss or GaussianLoss
+        What one fit of it may spend.
+    labels : tuple of str
+        Its private parts.
+    """
+
+    estimator: Any
+    budget: LossBudget
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """Everything that runs share.
 
     Parameters
     ----------
-    estimator : estimator
-        Before the parameters of a candidate are set.
-    candidates : list of dict
-        Their parameters.
+    candidates : tuple of Candidate
+        Sealed and checked.
     scoring : Scoring
     X, y : array-like and ndarray
         The private records.
@@ -94,8 +149,7 @@ class Problem:
     words : RandomWords
     """
 
-    estimator: Any
-    candidates: Sequence[Mapping[str, Any]]
+    candidates: Sequence[Candidate]
     scoring: Scoring
     X: Any
     y: NDArray[Any]
@@ -105,43 +159,111 @@ class Problem:
     classes: NDArray[Any] | None
     words: RandomWords
 
-    def candidate(self, index: int) -> Any:
-        """Return the unfitted estimator of a candidate."""
-        return clone(self.estimator).set_params(**clone(dict(self.candidates[index]), safe=False))
+    def priced(self, estimator: Any, budget: LossBudget) -> Priced:
+        """Return a copy of an estimator whose parts ask for a budget together, and no more."""
+        copy = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        for _, one in private_estimators(copy):
+            if self.classes is not None and getattr(one, "classes", self.classes) is None:
+                one.set_params(classes=self.classes)
+        return Priced(copy, budget, tuple(part.label for part in private_parts(copy)))
 
-    def priced(self, estimator: Any, budget: LossBudget, *, rehearse: bool = False) -> Any:
-        """Return a copy that can spend a budget and no more; in a rehearsal, nothing at all."""
-        return with_budget(
-            estimator,
-            budget,
-            self.delta,
-            ledger=Cap(None if rehearse else budget, self.adjacency),
-            words=self.words,
-            classes=self.classes,
-        )
-
-    def fitted(self, estimator: Any, rows: NDArray[np.intp] | None = None) -> Any:
+    def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
 
-        Nothing may be seen of a run that does not win, so that no warning of any kind leaves it.
+        Its cap is made here, in the process that fits, and taken off again: it spends the budget
+        once, and the model that is returned has charged what it reports.
         """
         rows = self.parts.train if rows is None else rows
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return estimator.fit(_safe_indexing(self.X, rows), self.y[rows])
+        model, cap = priced.estimator, Cap(priced.budget, self.adjacency)
+        give_ledger(model, cap.part)
+        check_all_pay(model, priced.labels)
+        try:
+            with silent(), in_this_process():
+                model.fit(_safe_indexing(self.X, rows), self.y[rows])
+        except Exception:
+            if not cap.refused:
+                raise
+        settle(cap, model)
+        give_ledger(model, no_ledger)
+        return model
+
+    def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
+        """Fit to all records, with nothing drawn; return whether there was a charge."""
+        rows = np.union1d(self.parts.train, np.union1d(self.parts.validation, self.parts.reference))
+        model, cap = priced.estimator, Cap(None, self.adjacency)
+        give_ledger(model, cap.part)
+        check_all_pay(model, priced.labels)
+        X, y = _safe_indexing(self.X, rows), self.y[rows]
+        with silent(), in_this_process(), suppress(Rehearsed):
+            if is_private(model):
+                model.fit(X, y)
+            else:
+                rehearse(model, X, y, None, candidate.parts, owner=owner)
+        return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
         X = _safe_indexing(self.X, rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with silent(), in_this_process():
             return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
         mean = noisy_mean(losses, budget, self.adjacency, self.words) * self.scoring.limit
         return self.scoring.score(mean, target.units, target.variance)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Let nothing be seen of a run that may not win: no warning, no trap of floating-point."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def in_this_process() -> Iterator[None]:
+    """Let compositions fit their parts in threads, if not one by one, whatever joblib is told."""
+    with parallel_config(backend="threading", n_jobs=1):
+        yield
+
+
+def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
+    """Give each private part of a model its ledger: fitted parts, and what they are made from."""
+    for fitted in (False, True):
+        for part in private_parts(model, fitted=fitted):
+            part.estimator.ledger = ledger = ledger_of(part.label)
+            for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
+                give_ledger(step, partial(_same, ledger))
+
+
+def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
+    """Refuse a model that lost a private part on its way to the process that fits it."""
+    here = tuple(part.label for part in private_parts(model))
+    if here != labels:
+        raise ValueError(
+            f"A step that is registered as private in one process is not in another: {labels}, "
+            f"and {here}. Register its class in a module that all processes import, or set "
+            "n_jobs=None."
+        )
+
+
+def _same(ledger: Any, label: str) -> Any:
+    return ledger
+
+
+def no_ledger(label: str) -> None:
+    """Return no ledger, whatever the part."""
+
+
+def settle(cap: Cap, model: Any) -> None:
+    """Stop the search unless a run has charged its cap for what its fitted parts report."""
+    found = private_parts(model, fitted=True)
+    try:
+        cap.settle([(part.label, getattr(part.estimator, "privacy_", None)) for part in found])
+    except UnsettledError:
+        raise SearchStopped(UNSETTLED) from None
 
 
 def score_noise(budget: LossBudget, adjacency: str) -> Any:

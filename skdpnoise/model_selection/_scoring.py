@@ -9,6 +9,7 @@ differently when a record is added elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,10 +57,10 @@ class Scoring:
         target : tuple of float
             Location and scale of the target; (0, 1) where it needs none.
         """
-        if len(y) == 0:
-            return np.empty(0, dtype=np.int64)
-        compute = {"accuracy": self._wrong, "neg_log_loss": self._surprise}
-        losses = compute.get(self.name, self._squares)(model, X, y, target)
+        losses = np.empty(len(y))
+        for start in range(0, len(y), _BLOCK):
+            rows = np.arange(start, min(start + _BLOCK, len(y)))
+            losses[rows] = self._of_block(model, X, y, rows, target)
         share = np.clip(np.nan_to_num(losses / self.limit, nan=1.0, posinf=1.0), 0.0, 1.0)
         return np.floor(np.ldexp(share, BITS)).astype(np.int64)
 
@@ -81,19 +82,53 @@ class Scoring:
             return 1.0 - mean_loss / variance
         return -mean_loss * (target[1] ** 2 if self.needs_target else 1.0)
 
-    def _wrong(self, model: Any, X: Any, y: NDArray[Any], target: Any) -> Vector:
-        return np.asarray(_in_blocks(model.predict, X) != y, dtype=np.float64)
+    def exact(self, model: Any, X: Any, y: NDArray[Any], target: tuple[float, float]) -> Vector:
+        """Return the losses of records before they are clipped and rounded.
 
-    def _surprise(self, model: Any, X: Any, y: NDArray[Any], target: Any) -> Vector:
-        chances = _in_blocks(model.predict_proba, X)
-        places = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
-        known = model.classes_[places] == y
-        found = np.where(known, chances[np.arange(len(y)), places], 0.0)
-        return -np.log(np.maximum(found, np.exp(-2.0 * self.limit)))
+        Parameters
+        ----------
+        model, X, y, target
+            As for :meth:`losses`.
+        """
+        compute = {"accuracy": _wrong, "neg_log_loss": _surprise}.get(self.name, _squares)
+        return compute(model, X, y, self.limit, target)
 
-    def _squares(self, model: Any, X: Any, y: NDArray[Any], target: tuple[float, float]) -> Vector:
-        rest = (_in_blocks(model.predict, X) - y) / target[1]
-        return np.minimum(np.abs(rest), 1e3) ** 2
+    def _of_block(
+        self, model: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], target: Any
+    ) -> Vector:
+        """Return the losses of some rows; a record that cannot be scored has the largest."""
+        # A block is filled up with a row of its own, whose further losses are dropped.
+        filled = np.concatenate([rows, np.full(_BLOCK - rows.size, rows[0])])
+        try:
+            losses = self.exact(model, _safe_indexing(X, filled), y[filled], target)
+            return losses[: rows.size]
+        except MemoryError:
+            raise
+        except Exception:
+            # Which record it was may not count for the others.
+            if rows.size == 1:
+                return np.full(1, self.limit)
+        alone = [self._of_block(model, X, y, row, target) for row in rows[:, np.newaxis]]
+        return np.concatenate(alone)
+
+
+def _wrong(model: Any, X: Any, y: NDArray[Any], limit: float, target: Any) -> Vector:
+    return np.asarray(np.asarray(model.predict(X)) != y, dtype=np.float64)
+
+
+def _surprise(model: Any, X: Any, y: NDArray[Any], limit: float, target: Any) -> Vector:
+    chances = np.asarray(model.predict_proba(X))
+    places = np.minimum(np.searchsorted(model.classes_, y), len(model.classes_) - 1)
+    known = model.classes_[places] == y
+    found = np.where(known, chances[np.arange(len(y)), places], 0.0)
+    return -np.log(np.maximum(found, np.exp(-2.0 * limit)))
+
+
+def _squares(
+    model: Any, X: Any, y: NDArray[Any], limit: float, target: tuple[float, float]
+) -> Vector:
+    rest = (np.asarray(model.predict(X)) - y) / target[1]
+    return np.minimum(np.abs(rest), 1e3) ** 2
 
 
 SCORINGS = {
@@ -107,12 +142,24 @@ SCORINGS = {
 }
 
 
-def choose_scoring(owner: str, scoring: str | None, estimator: Any) -> Scoring:
-    """Return the scoring of that name; None is accuracy for classifiers and R² for regressors."""
-    classifies = is_classifier(estimator)
-    if scoring is None:
-        return SCORINGS["accuracy" if classifies else "r2"]
-    chosen = SCORINGS[scoring]
+def choose_scoring(owner: str, scoring: str | None, estimators: Sequence[Any]) -> Scoring:
+    """Return the scoring of that name; None is accuracy for classifiers and R² for regressors.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the search.
+    scoring : str or None
+    estimators : sequence of estimator
+        The candidates, all classifiers or all regressors.
+
+    Raises
+    ------
+    ValueError
+        If a candidate cannot be scored that way.
+    """
+    classifies = is_classifier(estimators[0])
+    chosen = SCORINGS["accuracy" if classifies else "r2"] if scoring is None else SCORINGS[scoring]
     if chosen.needs_target == classifies:
         kind = "a classifier" if classifies else "a regressor"
         names = [name for name, s in SCORINGS.items() if s.needs_target != classifies]
@@ -120,16 +167,11 @@ def choose_scoring(owner: str, scoring: str | None, estimator: Any) -> Scoring:
             f"The 'scoring' parameter of {owner} must be None or one of {names} for {kind}. "
             f"Got {scoring!r} instead."
         )
+    method = "predict_proba" if chosen.name == "neg_log_loss" else "predict"
+    for estimator in estimators:
+        if not hasattr(estimator, method):
+            raise ValueError(
+                f"The 'estimator' parameter of {owner} must have the method {method!r} for "
+                f"scoring={chosen.name!r}. Got {type(estimator).__name__}, which has not."
+            )
     return chosen
-
-
-def _in_blocks(predict: Any, X: Any) -> NDArray[Any]:
-    """Return predictions for all rows, made in blocks of one size."""
-    n_rows = len(X) if hasattr(X, "__len__") else X.shape[0]
-    blocks = []
-    for start in range(0, n_rows, _BLOCK):
-        rows = np.arange(start, min(start + _BLOCK, n_rows))
-        # The last block is filled up with a row of its own, whose further predictions are dropped.
-        filled = np.concatenate([rows, np.full(_BLOCK - rows.size, rows[0])])
-        blocks.append(np.asarray(predict(_safe_indexing(X, filled)))[: rows.size])
-    return np.concatenate(blocks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,28 +12,42 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
 from sklearn.metrics import get_scorer
-from sklearn.utils import get_tags, indexable
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from skdpnoise._validation import as_bounds, check_unpaid_arguments
+from skdpnoise.compose._advice import (
+    advise,
+    advise_on_bought_number,
+    advise_on_public_number,
+    bought_number,
+)
+from skdpnoise.compose._fitting import settled
+from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.mechanisms.groups import group_codes, sample_rows
-from skdpnoise.mechanisms.repetition import choose_repetitions
-from skdpnoise.model_selection._budget import (
-    Rehearsed,
-    check_alternative,
-    check_candidate,
-    check_names,
-    pure_noise,
+from skdpnoise.mechanisms.repetition import (
+    PoissonRepetitions,
+    TruncatedNegativeBinomial,
+    choose_repetitions,
 )
-from skdpnoise.model_selection._delegation import Delegation, settled
+from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
+from skdpnoise.model_selection._data import checked_data
+from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._parts import REFERENCE, divide, public_units, release_units
-from skdpnoise.model_selection._progress import progress
+from skdpnoise.model_selection._progress import check_callbacks, progress
+from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._release import find_release
-from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Target
+from skdpnoise.model_selection._runs import (
+    FAILED,
+    Outcome,
+    Parts,
+    Problem,
+    SearchStopped,
+    Target,
+    silent,
+)
 from skdpnoise.model_selection._scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._statement import charge, state
 from skdpnoise.model_selection._strategies import (
@@ -63,7 +77,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         "delta": [Interval(Real, 0, 1, closed="left")],
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
-        "repetitions": [StrOptions({"auto"}), HasMethods(["sample", "pmf"])],
+        "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "adjacency": [StrOptions({"replace_one", "add_remove"})],
@@ -72,7 +86,11 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         "ledger": [None, HasMethods("charge")],
         "rows_per_group": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [None, Integral],
+        "n_jobs": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Integral, None, -1, closed="right"),
+        ],
     }
 
     @abstractmethod
@@ -109,55 +127,87 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
             If the ledger does not have enough left; nothing is spent then.
         """
         # check
-        check_unpaid_arguments(self, unpaid)
-        self._validate_params()
         owner = type(self).__name__
+        warn_of_company(self)
+        weightless = unpaid.get("sample_weight", 0) is None
+        check_unpaid_arguments(self, {} if weightless and len(unpaid) == 1 else unpaid)
+        self._validate_params()
+        check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        check_candidate(owner, self.estimator, self.adjacency, self.public)
-        scoring = choose_scoring(owner, self.scoring, self.estimator)
-        known = self._public_units(scoring)
-        X, y, classes = self._checked(X, y)
-        codes = self._codes(groups, len(y))
-        # bound
         words = random_words(self.random_state)
-        candidates = self._candidates(words)
-        check_names(owner, candidates)
+        candidates = sealed_candidates(self, self._candidates(words))
+        scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
+        known = self._public_units(scoring)
+        X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
+        codes = self._codes(groups, len(y))
+        advise(self)
+        advise_on_public_number(self, len(y), codes)
+        # bound
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, words)
         # calibrate
         strategy = self._strategy(guarantee, candidates, grouped=codes is not None)
         buys = scoring.needs_target and strategy.name != "release"
         parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, words)
-        shared = (scoring, X, y, parts, self.adjacency, self.delta, classes, words)
-        problem = Problem(self.estimator, candidates, *shared)
-        self._rehearse(problem, strategy)
+        given = public_labels(owner, candidates)
+        classes = labels if given is None else given
+        shared = (scoring, X, y, parts, self.adjacency, self.delta, classes)
+        problem = Problem(candidates, *shared, words)
+        self._rehearse(problem, strategy, known)
         # charge
         most = None if codes is None else self._most
-        report = state(self, guarantee, strategy, len(candidates), words.secure, most)
-        charge(self, report)
+        report = state(self, guarantee, strategy, candidates, words.secure, most)
+        ledger = charge(self, report)
         # draw, choose, store
-        try:
-            outcome = self._chosen(problem, strategy, known)
-        except BaseException as error:
-            if self.ledger is not None:
-                error.add_note(f"The ledger was charged {report.total}, which stays spent.")
-            raise
-        self._store(outcome, candidates, strategy, report, scoring)
+        outcome = self._chosen(problem, strategy, known, report)
+        advise_on_bought_number(self, bought_number(outcome.model), grouped=codes is not None)
+        self._store(outcome, problem, strategy, report, ledger)
         return self
 
-    def _chosen(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
+    def _chosen(
+        self, problem: Problem, strategy: Strategy, known: Target | None, report: PrivacyReport
+    ) -> Outcome:
+        """Run the search; whatever fails, the error is made anew and tells nothing of a run."""
+        stopped: Exception
+        try:
+            return self._run(problem, strategy, known)
+        except SearchStopped as error:
+            stopped = SearchStopped(str(error))
+        except MemoryError:
+            stopped = MemoryError("A run of the search needs more memory than there is.")
+        except Exception:
+            stopped = SearchStopped(FAILED)
+        except BaseException as interruption:
+            self._note(interruption, report)
+            raise
+        self._note(stopped, report)
+        raise stopped  # outside the handler, so that what failed is not attached to it
+
+    def _run(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
-        with progress(self, n_tasks, problem.X, problem.y) as tell:
+        with progress(self, n_tasks) as tell:
             target = Target() if known is None else known
             reference = problem.parts.reference
             if reference.size:
                 options = (strategy.part_budget, self.adjacency, problem.words)
                 target = release_units(problem.y[reference], known, problem.scoring, *options)
-            return strategy.run(problem, target, self.n_jobs, tell)
+            with silent():
+                return strategy.run(problem, target, self.n_jobs, tell)
+
+    def _note(self, error: BaseException, report: PrivacyReport) -> None:
+        if self.ledger is not None:
+            error.add_note(f"The ledger was charged {report.total}, which stays spent.")
 
     @property
     def _most(self) -> int:
         return int(self.rows_per_group)
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy with the same ledger, not with a copy of it."""
+        warn_if_cloned_to_be_scored(self)
+        copy = BaseEstimator.__sklearn_clone__(self)
+        copy.ledger = self.ledger
+        return copy
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -181,40 +231,28 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
             )
         return None
 
-    def _checked(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-        """Return X, y as an array, and the public labels of a classifier."""
-        X, y = indexable(X, y)
-        if y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None."
-            )
-        y = column_or_1d(y, warn=True)
-        if len(y) < 4:
-            raise ValueError(
-                f"Found array with {len(y)} sample(s) while a minimum of 4 is required by "
-                f"{type(self).__name__}."
-            )
-        if not is_classifier(self.estimator):
-            return X, _as_numbers(type(self).__name__, y), None
-        check_classification_targets(y)
-        return X, y, np.unique(y)
-
-    def _row_budget(self, guarantee: PrivacyGuarantee, *, grouped: bool) -> LossBudget:
+    def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
         """Return the whole budget, with respect to one row."""
         budget: LossBudget
-        if pure_noise(self.estimator) or guarantee.delta == 0.0:
+        if pure or guarantee.delta == 0.0:
             budget = PureLoss(guarantee.epsilon)
         else:
             budget = GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
         return budget.per_row(self._most) if grouped else budget
 
     def _strategy(
-        self, guarantee: PrivacyGuarantee, candidates: list[Mapping[str, Any]], *, grouped: bool
+        self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], *, grouped: bool
     ) -> Strategy:
         """Return the strategy, "auto" being the one that leaves most to each fit."""
-        total = self._row_budget(guarantee, grouped=grouped)
-        release = find_release(self.estimator, candidates)
-        name, count = self.strategy, len(candidates)
+        total = self._row_budget(guarantee, pure=candidates[0].pure, grouped=grouped)
+        release = find_release(candidates)
+        name, count, law = self.strategy, len(candidates), self.repetitions
+        if type(law) not in (str, TruncatedNegativeBinomial, PoissonRepetitions):
+            raise TypeError(
+                f"The 'repetitions' parameter of {type(self).__name__} must be 'auto' or one of "
+                "the laws TruncatedNegativeBinomial and PoissonRepetitions themselves, whose cost "
+                f"is known. Got an object of type {type(law).__name__}."
+            )
         if release is not None and name in ("auto", "release"):
             return OneRelease(total, release, self.validation_fraction != "auto")
         if name == "release":
@@ -227,7 +265,6 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         each = NoisyMax(total, count, bool(self.refit))
         if name == "noisy_max" or (name == "auto" and (self.refit or count == 1)):
             return each
-        law = self.repetitions
         if isinstance(law, str):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
         kind = "pure" if isinstance(total, PureLoss) else "gaussian"
@@ -249,41 +286,34 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
             return Parts(rows, rows, rows[:0])
         fraction = _VALIDATION if self.validation_fraction == "auto" else self.validation_fraction
         groups = None if codes is None else codes[rows]
-        return divide(rows.size, fraction, reference, self.adjacency, words, groups).of(rows)
+        parts = divide(rows.size, fraction, reference, self.adjacency, words, groups)
+        if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
+            raise ValueError(
+                f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
+                f"to fit and 1 to score at least. Got {self.validation_fraction!r}, and too few "
+                "rows, or groups, for it."
+            )
+        return parts.of(rows)
 
     def _public_units(self, scoring: Scoring) -> Target | None:
         if not scoring.needs_target or self.target_bounds is None:
             return None
         return public_units(as_bounds(self.target_bounds, 1, "target_bounds", self))
 
-    def _rehearse(self, problem: Problem, strategy: Strategy) -> None:
-        """Let candidates check their parameters and the data, up to where they would be charged."""
-        owner, first = type(self).__name__, problem.candidate(0)
-        for index in range(len(problem.candidates)):
-            check_alternative(owner, problem.candidate(index), self.estimator)
-        if isinstance(strategy, OneRelease):
-            first = strategy.release.estimator
-        parts = problem.parts
-        rows = np.union1d(parts.train, np.union1d(parts.validation, parts.reference))
-        try:
-            problem.fitted(problem.priced(first, strategy.fit_budget, rehearse=True), rows)
-        except Rehearsed:
-            return
-        raise ValueError(
-            f"The 'estimator' parameter of {type(self).__name__} must charge for what it releases. "
-            f"Got {type(self.estimator).__name__}, which released nothing, or did not charge."
-        )
+    def _rehearse(self, problem: Problem, strategy: Strategy, known: Target | None) -> None:
+        """Let everything fail that can, before anything is charged."""
+        rehearse(type(self).__name__, problem, strategy, known, self.n_jobs)
 
     def _store(
         self,
         outcome: Outcome,
-        candidates: list[Mapping[str, Any]],
+        problem: Problem,
         strategy: Strategy,
         report: PrivacyReport,
-        scoring: Scoring,
+        ledger: Any,
     ) -> None:
         """Set the fitted attributes, all at once."""
-        best = dict(candidates[outcome.candidate])
+        best = problem.candidates[outcome.candidate].parameters
         results: dict[str, Any] = {
             f"param_{name}": np.ma.MaskedArray(np.array([value], dtype=object), mask=[False])
             for name, value in best.items()
@@ -293,16 +323,16 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
             "mean_test_score": np.array([outcome.score]),
             "rank_test_score": np.array([1], dtype=np.int32),
         }
-        model = settled(outcome.model, report)
+        model = settled(outcome.model, report, ledger)
         fitted = {
             "best_params_": best,
             "best_index_": 0,
             "best_score_": outcome.score,
             "best_estimator_": model,
             "cv_results_": results,
-            "n_candidates_": len(candidates),
+            "n_candidates_": len(problem.candidates),
             "strategy_": strategy.name,
-            "scorer_": get_scorer(scoring.name),
+            "scorer_": get_scorer(problem.scoring.name),
             "fit_budget_": strategy.fit_budget,
             "privacy_": report,
             "multimetric_": False,
@@ -311,15 +341,6 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
             fitted["feature_names_in_"] = model.feature_names_in_
         for name, value in fitted.items():
             setattr(self, name, value)
-
-
-def _as_numbers(owner: str, y: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a target as numbers; the message of a failure does not show it."""
-    try:
-        return y.astype(np.float64)
-    except (TypeError, ValueError):
-        pass
-    raise ValueError(f"Unknown label type: {owner} needs y of numbers for a regressor, got text.")
 
 
 def _size(budget: LossBudget) -> float:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.ledger.account import public_parameters
+from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.model_selection._strategies import Strategy
@@ -24,7 +27,7 @@ def state(
     search: Any,
     guarantee: PrivacyGuarantee,
     strategy: Strategy,
-    n_candidates: int,
+    candidates: Sequence[Candidate],
     secure: bool,
     rows_per_group: int | None,
 ) -> PrivacyReport:
@@ -35,7 +38,7 @@ def state(
     search : estimator
     guarantee : PrivacyGuarantee
     strategy : Strategy
-    n_candidates : int
+    candidates : sequence of Candidate
     secure : bool
         Whether the noise comes from the operating system.
     rows_per_group : int or None
@@ -49,23 +52,30 @@ def state(
         _RELEASED[strategy.name].format(budget=budget),
         noise,
         1,
-        n_candidates,
+        len(candidates),
         (float(scale.min()), float(scale.max())),
         loss,
     )
     name = type(search).__name__
-    return PrivacyReport(name, guarantee, (line,), loss, secure, rows_per_group=rows_per_group)
+    return PrivacyReport(
+        name,
+        guarantee,
+        (line,),
+        loss,
+        secure,
+        rows_per_group=rows_per_group,
+        declared=tuple(sorted({label for one in candidates for label in one.declared})),
+    )
 
 
-def charge(search: Any, report: PrivacyReport) -> None:
-    """Charge the ledger of a search, if it has one, for all of it."""
+def charge(search: Any, report: PrivacyReport) -> Any:
+    """Charge the ledger of a search, if it has one, for all of it; return the ledger."""
     note_charge("choice and scores", report)
-    if search.ledger is None:
-        return
-    parameters = search.get_params(deep=False)
-    parameters = {k: v for k, v in parameters.items() if k not in ("ledger", "random_state")}
+    ledger = search.ledger
+    if ledger is None:
+        return None
     line = report.releases[0]
-    search.ledger.charge(
+    ledger.charge(
         f"{report.estimator}.fit",
         report.total,
         guarantee=(report.guarantee.epsilon, report.guarantee.delta),
@@ -73,5 +83,6 @@ def charge(search: Any, report: PrivacyReport) -> None:
         unit=report.unit,
         mechanism=line.noise,
         estimator=report.estimator,
-        parameters=parameters,
+        parameters=public_parameters(search),
     )
+    return ledger

@@ -29,7 +29,7 @@ Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -41,7 +41,7 @@ from skdpnoise.mechanisms import private_argmax
 from skdpnoise.mechanisms._repetition_laws import RepetitionLaw
 from skdpnoise.mechanisms.repetition import base_budget, repeated_loss
 from skdpnoise.model_selection._release import SharedRelease
-from skdpnoise.model_selection._runs import Outcome, Problem, Target
+from skdpnoise.model_selection._runs import FAILED, Outcome, Priced, Problem, SearchStopped, Target
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import integers_below
@@ -54,6 +54,7 @@ _REFIT = 0.5  # of the whole budget, for fitting the winner again
 _NARROW = BITS - 4  # differences between candidates are held within ±2**_NARROW
 
 Tell = Callable[[str], None]
+Losses = NDArray[np.int64]
 
 
 class Strategy(Protocol):
@@ -76,6 +77,10 @@ class Strategy(Protocol):
 
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
+        ...
+
+    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+        """Return the best of rows of losses, one for each fitted model, and its noisy score."""
         ...
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
@@ -106,12 +111,17 @@ class OneRelease:
         """The whole budget, which each part spends."""
         return self.total.for_group(rows)
 
+    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+        """Choose with the validation part's budget."""
+        budget = self.total if self.apart else self.total.share(_ASKING)
+        return _best(problem, losses, budget, target)
+
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Release, make all candidates, choose."""
         path = problem.fitted(problem.priced(self.release.estimator, self.fit_budget))
-        models = [self.release.model(path, candidate) for candidate in problem.candidates]
-        budget = self.total if self.apart else self.total.share(_ASKING)
-        best, score = _choose(problem, models, budget, _units(path, target))
+        models = [self.release.model(path, c.estimator) for c in problem.candidates]
+        target = _units(path, target)
+        best, score = self.choose(problem, _all_losses(problem, models, target), target)
         for k in range(len(models)):
             tell(f"candidate {k + 1}")
         return Outcome(best, models[best], score)
@@ -144,20 +154,26 @@ class NoisyMax:
         """The whole budget, which each part spends."""
         return self.total.for_group(rows)
 
+    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+        """Choose with the validation part's budget."""
+        return _best(problem, losses, self._search, target)
+
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Fit all, choose, perhaps fit again."""
-        indices = range(self.n_candidates)
-        priced = [problem.priced(problem.candidate(k), self.fit_budget) for k in indices]
+        priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         # A generator of tasks, in order: progress is told as fits end.
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator", verbose=0)
         models = []
-        for model in parallel(delayed(problem.fitted)(model) for model in priced):
+        for model in parallel(delayed(_fitted)(problem, one) for one in priced):
             models.append(model)
             tell(f"candidate {len(models)}")
-        best, score = _choose(problem, models, self._search, target)
+        best, score = self.choose(problem, _all_losses(problem, models, target), target)
         model = models[best]
+        if model is None:
+            raise SearchStopped(FAILED)
         if self.refit:
-            again = problem.priced(problem.candidate(best), self.total.share(_REFIT))
+            estimator = problem.candidates[best].estimator
+            again = problem.priced(estimator, self.total.share(_REFIT))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             rows = np.sort(np.concatenate([parts.train, parts.validation]))
@@ -198,34 +214,76 @@ class RepeatedRuns:
         words = problem.words
         n_runs = self.law.sample(words)
         if n_runs == 0:
-            raise RuntimeError(
+            raise SearchStopped(
                 "The law of repetitions drew no run, which is paid for: nothing is fitted. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never does it."
             )
         chosen = [int(k) for k in integers_below(words, len(problem.candidates), n_runs)]
-        priced = [problem.priced(problem.candidate(k), self.fit_budget) for k in chosen]
-        runs = Parallel(n_jobs=n_jobs)(delayed(_run)(problem, model, target) for model in priced)
-        best: tuple[float, int, int] | None = None
-        for k, (_, losses) in enumerate(runs):
-            score = problem.noisy_score(losses, self.fit_budget, target)
-            key = (score, int(words.take(1)[0]), k)
-            best = key if best is None else max(best, key)
-        assert best is not None
-        return Outcome(chosen[best[2]], runs[best[2]][0], best[0])
+        estimators = [problem.candidates[k].estimator for k in chosen]
+        priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
+        tasks = (delayed(_run)(problem, one, target) for one in priced)
+        runs = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
+        models = [model for model, _ in runs]
+        best, score = self._best_of(problem, models, [losses for _, losses in runs], target)
+        if models[best] is None:
+            raise SearchStopped(FAILED)
+        return Outcome(chosen[best], models[best], score)
+
+    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
+        """Take the best noisy score, each within the budget of its run."""
+        return self._best_of(problem, losses, losses, target)
+
+    def _best_of(
+        self, problem: Problem, models: Iterable[Any], losses: Any, target: Target
+    ) -> tuple[int, float]:
+        """Return the run with the best score; one that failed, without a model, is the worst.
+
+        So nothing is seen of a run that failed unless all have.
+        """
+        keys = []
+        for k, model in enumerate(models):
+            score = problem.noisy_score(losses[k], self.fit_budget, target)
+            tie = int(problem.words.take(1)[0])
+            keys.append((-np.inf if model is None else score, tie, k))
+        score, _, best = max(keys)
+        return best, score
 
 
-def _run(problem: Problem, model: Any, target: Target) -> tuple[Any, NDArray[np.int64]]:
-    fitted = problem.fitted(model)
-    return fitted, problem.losses(fitted, target)
+def _fitted(problem: Problem, priced: Priced) -> Any:
+    """Return a fitted model; None if the fit failed, which is an outcome like another."""
+    try:
+        return problem.fitted(priced)
+    except (MemoryError, SearchStopped):
+        raise
+    except Exception:
+        return None
 
 
-def _choose(
-    problem: Problem, models: list[Any], budget: LossBudget, target: Target
-) -> tuple[int, float]:
-    """Return the best of public models by the validation part, and its noisy score."""
+def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, NDArray[np.int64]]:
+    """Return a fitted model and its losses."""
+    model = _fitted(problem, priced)
+    return model, _losses(problem, model, target)
+
+
+def _losses(problem: Problem, model: Any, target: Target) -> NDArray[np.int64]:
+    """Return the losses of a model; the largest ones if there is none."""
+    if model is None:
+        return np.full(problem.parts.validation.size, 1 << BITS, dtype=np.int64)
+    return problem.losses(model, target)
+
+
+def _all_losses(problem: Problem, models: list[Any], target: Target) -> Losses:
+    """Return the losses of all models, a row for each."""
     losses = np.empty((len(models), problem.parts.validation.size), dtype=np.int64)
     for k, model in enumerate(models):
-        losses[k] = problem.losses(model, target)
+        losses[k] = _losses(problem, model, target)
+    return losses
+
+
+def _best(
+    problem: Problem, losses: Losses, budget: LossBudget, target: Target
+) -> tuple[int, float]:
+    """Return the best of public models by the validation part, and its noisy score."""
     utilities, sensitivity, monotonic = _utilities(losses, problem)
     best, _ = private_argmax(
         utilities,

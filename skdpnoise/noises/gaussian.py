@@ -12,6 +12,7 @@ from scipy.special import gammaln, ndtr, ndtri
 
 from skdpnoise.noises import _threshold
 from skdpnoise.noises._registry import register
+from skdpnoise.privacy import NormalShift
 from skdpnoise.sampling import RandomWords, rounded_gaussian
 
 
@@ -97,11 +98,7 @@ class Gaussian:
         -------
         delta : ndarray
         """
-        epsilon, shift = _threshold.pairs(epsilon, shift)
-        point = _threshold.ratio(epsilon, shift) + 0.5 * shift
-        return _threshold.threshold_delta(
-            point, shift, lambda x: 0.5 * x * x, _threshold.mills_fall, _threshold.SQRT_2PI
-        )
+        return NormalShift().hockey_stick(epsilon, shift)
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return infinity, but for no shift."""

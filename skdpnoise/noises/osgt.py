@@ -143,7 +143,9 @@ class Osgt:
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         behind = 0.5 * shift + _threshold.ratio(epsilon, 2.0 * self.shape + shift)
-        ahead = 0.5 * shift + _threshold.ratio(epsilon, shift) - self.shape
+        # ε/Δ and θ cancel where θ is large, which the steep density would make much of.
+        beyond = epsilon - self.shape * shift
+        ahead = 0.5 * shift + _threshold.ratio(np.maximum(beyond, 0.0), shift)
         point = np.where(behind < shift, behind, np.maximum(ahead, shift))
         return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 

@@ -14,6 +14,7 @@ from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
+from skdpnoise.sampling.words import with_caveat
 
 Vector = NDArray[np.float64]
 
@@ -59,15 +60,17 @@ def range_over_releases(sizes: Vector) -> tuple[Vector, Vector]:
     return rows.min(axis=0), rows.max(axis=0)
 
 
-def rows_of(report: PrivacyReport) -> dict[str, Any]:
+def rows_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
     """Return what displays say of every report: ranges of scales, whose they are, and a title."""
     smallest, largest = np.array([release.scale for release in report.releases]).T
     guarantee = report.guarantee
+    if name is None:
+        name = f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
     return {
         "smallest": smallest,
         "largest": largest,
         "kinds": kinds_of(report),
-        "name": f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}",
+        "name": with_caveat(name, secure=report.secure),
     }
 
 

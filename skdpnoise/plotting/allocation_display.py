@@ -254,5 +254,5 @@ class AllocationDisplay:
         """
         report = report_of("AllocationDisplay.from_estimator", estimator)
         share, share_of = release_shares(report)
-        display = cls(share=share, share_of=share_of, size="noise scale", **rows_of(report))
-        return display.plot(ax, name=name, **kwargs)
+        display = cls(share=share, share_of=share_of, size="noise scale", **rows_of(report, name))
+        return display.plot(ax, **kwargs)

@@ -64,7 +64,7 @@ class LedgerDisplay:
     >>> import matplotlib; matplotlib.use("Agg")
     >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.privacy import PureLoss
-    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6)
+    >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
     >>> for _ in range(100):
     ...     charge = ledger.charge("counts", PureLoss(0.03))
     >>> display = LedgerDisplay.from_ledger(ledger, by="charge")

@@ -303,8 +303,8 @@ class NoiseDisplay:
             densities=densities,
             labels=[curve.label for curve in curves],
             size="scale",
-            **rows_of(report),
-        ).plot(ax, name=name, yscale=yscale, **kwargs)
+            **rows_of(report, name),
+        ).plot(ax, yscale=yscale, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.plotting._inputs import report_of
 from skdpnoise.plotting._panels import one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivacyLossDisplay"]
 
@@ -259,7 +260,8 @@ class PrivacyLossDisplay:
         """
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)
-        losses = {report.estimator if name is None else name: report.total}
+        name = with_caveat(report.estimator if name is None else name, secure=report.secure)
+        losses = {name: report.total}
         return cls._computed(owner, losses, epsilon, report.guarantee).plot(ax, **kwargs)
 
     @classmethod

@@ -16,17 +16,15 @@ from skdpnoise._validation import (
     PrivacyWarning,
     PrivateFitMixin,
     as_bounds,
-    check_range,
-    validated,
 )
+from skdpnoise.estimators.parameters import check_size, number_pair
+from skdpnoise.estimators.tables import read_table
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.mechanisms._ranges import STEPS, stage_losses
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import random_words
 
-__all__ = ["FLOATS", "PrivateScaler", "check_quantile_range"]
-
-FLOATS = [np.float64, np.float32]
+__all__ = ["PrivateScaler", "check_quantile_range"]
 
 
 class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
@@ -63,7 +61,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
         **unpaid : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
         -------
@@ -81,8 +79,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         with self._private_fit(groups, unpaid) as account:
             self._check_own_params()
             # Columns are read one at a time, several times faster if each lies in one piece.
-            X = validated(self, X, dtype=FLOATS, order="F", ensure_min_samples=2)
-            check_range(X, "X", self)
+            X = read_table(self, X, order="F", ensure_min_samples=2)
+            check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
             release: dict[str, Any] = {"adjacency": self.adjacency, "charge": account.charge}
@@ -104,6 +102,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             words = release["random_state"] = random_words(self.random_state)
             (X,) = rows.keep(words, X)
             fitted = self._statistics(X, bounds, release)
+            if self.adjacency == "add_remove":
+                account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=words.secure, empty=True)
             for name, value in {**fitted, "privacy_": report}.items():
                 setattr(self, name, value)
@@ -143,27 +143,26 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def _shift_and_divide(self, X: Any, shift: Any, scale: Any) -> np.ndarray:
         """Return (X - shift) / scale; None leaves out a step."""
         X = self._checked(X)
-        if shift is not None:
-            X -= shift
-        if scale is not None:
-            X /= scale
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            if shift is not None:
+                X -= shift
+            if scale is not None:
+                X /= scale
         return X
 
     def _multiply_and_shift(self, X: Any, scale: Any, shift: Any) -> np.ndarray:
         """Return X * scale + shift; None leaves out a step."""
         X = self._checked(X)
-        if scale is not None:
-            X *= scale
-        if shift is not None:
-            X += shift
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            if scale is not None:
+                X *= scale
+            if shift is not None:
+                X += shift
         return X
 
     def _checked(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        checked: np.ndarray = validated(
-            self, X, dtype=FLOATS, reset=False, copy=self.copy, force_writeable=True
-        )
-        return checked
+        return read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
 
     def _warn(self, lost: np.ndarray, what: str) -> None:
         if lost.any():
@@ -183,10 +182,11 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
 def check_quantile_range(estimator: Any) -> tuple[float, float]:
     """Return the parameter as two probabilities, or say what is wrong with it."""
-    low, high = estimator.quantile_range
+    expected = "a pair of percentages with 0 <= low < high <= 100"
+    low, high = number_pair(estimator, "quantile_range", expected)
     if not 0.0 <= low < high <= 100.0:
         raise ValueError(
-            f"The 'quantile_range' parameter of {type(estimator).__name__} must be a pair of "
-            f"percentages with 0 <= low < high <= 100. Got {estimator.quantile_range!r} instead."
+            f"The 'quantile_range' parameter of {type(estimator).__name__} must be {expected}. Got "
+            f"{estimator.quantile_range!r} instead."
         )
     return low / 100.0, high / 100.0

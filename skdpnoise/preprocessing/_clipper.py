@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skdpnoise._validation import as_bounds, validated
-from skdpnoise.preprocessing._base import FLOATS
+from skdpnoise._validation import as_bounds, check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.compose import register_public
+from skdpnoise.estimators.parameters import check_parameters
+from skdpnoise.estimators.tables import read_table
 
 __all__ = ["BoundsClipper"]
 
@@ -57,7 +59,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_bounds = feature_bounds
         self.copy = copy
 
-    def fit(self, X: Any, y: Any = None) -> BoundsClipper:
+    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> BoundsClipper:
         """Check the parameters and remember the columns' names.
 
         Parameters
@@ -66,14 +68,25 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Finite.
         y : None
             Ignored.
+        **unpaid : dict
+            Refused, as by the private estimators, but for ``sample_weight=None``.
 
         Returns
         -------
         self : BoundsClipper
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described.
+        TypeError
+            If anything but X and y is passed, or X is sparse, masked or not of numbers.
         """
-        self._validate_params()
-        X = validated(self, X, dtype=FLOATS)
-        as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        check_unpaid_arguments(self, unpaid)
+        check_parameters(self)
+        with unchanged_on_failure(self):
+            X = read_table(self, X, largest=np.inf, keeps_subnormal=True)
+            as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -89,7 +102,8 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ndarray or frame of shape (n_samples, n_features)
             Within the bounds; float32 stays float32.
         """
-        X = validated(self, X, dtype=FLOATS, reset=False, copy=self.copy, force_writeable=True)
+        check_parameters(self)
+        X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
         low, high = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
         return np.clip(X, low.astype(X.dtype), high.astype(X.dtype), out=X)
 
@@ -98,3 +112,6 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.requires_fit = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+register_public(BoundsClipper, lambda clipper: None)

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.parameters import number_pair
 from skdpnoise.mechanisms import private_quantiles
 from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
@@ -14,6 +16,7 @@ from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 __all__ = ["DPMinMaxScaler"]
 
 
+@register_private
 class DPMinMaxScaler(PrivateScaler):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
@@ -94,7 +97,7 @@ class DPMinMaxScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform([0.0, -10.0], [100.0, 10.0], size=(20_000, 2))
-    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]), random_state=0)
+    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]))
     >>> scaler.fit(X).data_min_[0], scaler.data_max_[0]
     (np.float64(0.0), np.float64(100.0))
     >>> bool(abs(scaler.data_max_[1] - 10.0) < 1.0)
@@ -139,11 +142,12 @@ class DPMinMaxScaler(PrivateScaler):
 
     def _check_own_params(self) -> None:
         check_quantile_range(self)
-        low, high = self.feature_range
-        if not (np.isfinite([low, high]).all() and low < high):
+        expected = "a pair of finite numbers (low, high) with low < high, within ±1e+100"
+        low, high = number_pair(self, "feature_range", expected)
+        if not low < high:
             raise ValueError(
-                "The 'feature_range' parameter of DPMinMaxScaler must be a pair of finite numbers "
-                f"(low, high) with low < high. Got {self.feature_range!r} instead."
+                f"The 'feature_range' parameter of DPMinMaxScaler must be {expected}. Got "
+                f"{self.feature_range!r} instead."
             )
 
     _budget = staticmethod(quantiles_budget)
@@ -213,7 +217,4 @@ class DPMinMaxScaler(PrivateScaler):
             In the user's units.
         """
         check_is_fitted(self)
-        X = self._checked(X)
-        X -= self.min_
-        X /= self.scale_
-        return X
+        return self._shift_and_divide(X, self.min_, self.scale_)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.mechanisms import private_quantiles
 from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
@@ -15,6 +16,7 @@ from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
 __all__ = ["DPRobustScaler"]
 
 
+@register_private
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 
@@ -103,7 +105,7 @@ class DPRobustScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
-    >>> scaler = DPRobustScaler(epsilon=1.0, random_state=0).fit(X)
+    >>> scaler = DPRobustScaler(epsilon=1.0).fit(X)
     >>> bool(np.all(np.abs(scaler.center_ - [100.0, -3.0]) < [0.5, 0.01]))
     True
     >>> bool(np.all(np.abs(scaler.scale_ / [6.74, 0.135] - 1.0) < 0.1))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose import register_private
 from skdpnoise.mechanisms import private_moments
 from skdpnoise.mechanisms.moments import moments_budget
 from skdpnoise.preprocessing._base import PrivateScaler
@@ -14,6 +15,7 @@ from skdpnoise.preprocessing._base import PrivateScaler
 __all__ = ["DPStandardScaler"]
 
 
+@register_private
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
 
@@ -97,7 +99,7 @@ class DPStandardScaler(PrivateScaler):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
-    >>> scaler = DPStandardScaler(epsilon=1.0, random_state=0).fit(X)
+    >>> scaler = DPStandardScaler(epsilon=1.0).fit(X)
     >>> bool(np.all(np.abs(scaler.mean_ - [100.0, -3.0]) < [0.5, 0.01]))
     True
     >>> bool(np.all(np.abs(scaler.transform(X).std(axis=0) - 1.0) < 0.1))

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Curve = Callable[[Vector], Vector]
 
-_SAFE = 1.0 + 1e-11  # relative error of a curve, with room to spare
 _EPS = np.finfo(np.float64).eps
 _TAIL = 44.0  # what lies outside the window is below e**-44 of what is inside
 
@@ -49,7 +48,7 @@ def discretise(values: Vector, step: float) -> Lattice:
     Parameters
     ----------
     values : ndarray of shape (m,)
-        H at 0, h, ..., (m - 1) h, relatively accurate to 1e-12.
+        H at 0, h, ..., (m - 1) h, rounded up.
     step : float
         h.
 
@@ -62,13 +61,12 @@ def discretise(values: Vector, step: float) -> Lattice:
     Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
     approximations of privacy loss distributions", PoPETs 2022, Algorithm 1.
     """
-    safe = np.minimum(values * _SAFE, 1.0)
-    slopes = (safe[:-1] - safe[1:]) / -math.expm1(-step)
+    slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
     positive = slopes.copy()
     positive[:-1] -= math.exp(-step) * slopes[1:]
     np.maximum(positive, 0.0, out=positive)
-    negative = positive * np.exp(-step * np.arange(1, safe.size))
-    infinite = float(safe[-1])
+    negative = positive * np.exp(-step * np.arange(1, values.size))
+    infinite = float(values[-1])
     centre = max(0.0, 1.0 - infinite - float(positive.sum()) - float(negative.sum()))
     return Lattice(np.concatenate([negative[::-1], [centre], positive]), infinite)
 

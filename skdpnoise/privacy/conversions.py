@@ -27,9 +27,12 @@ __all__ = [
     "zcdp_rho",
 ]
 
-# The computed delta errs by less than 1e-12 of itself wherever it is a normal double. Solving for a
-# delta that is smaller by this much keeps the solution on the safe side of that error.
-_DELTA_MARGIN = 4e-12
+# The computed delta errs by less than 1e-12 of itself wherever it is a normal double: what is
+# returned is raised by this much. Solving for a delta that is smaller by twice as much keeps the
+# solution on the safe side, and its own delta at most the one that was asked for.
+_DELTA_UP = 2e-12
+_DELTA_MARGIN = 2.0 * _DELTA_UP
+_EPS = math.ulp(1.0)
 _SQRT_2PI = math.sqrt(2.0 * math.pi)
 _NODES, _NODE_WEIGHTS = (0.5 * rule for rule in np.polynomial.legendre.leggauss(16))
 _TAIL = np.cumprod([1.0, -3.0, -5.0, -7.0, -9.0, -11.0, -13.0])[::-1]
@@ -70,7 +73,7 @@ def corollary6_epsilon(epsilon: float, delta: float) -> float:
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
-    r"""Return the smallest δ for which μ-Gaussian privacy implies (ε, δ)-privacy.
+    r"""Return the smallest δ for which μ-Gaussian privacy implies (ε, δ)-privacy, rounded up.
 
     .. math:: F(\mu) = Q\!\left(\frac{\varepsilon}{\mu} - \frac{\mu}{2}\right)
               - e^{\varepsilon} Q\!\left(\frac{\varepsilon}{\mu} + \frac{\mu}{2}\right)
@@ -107,7 +110,8 @@ def gdp_delta(mu: float, epsilon: float) -> float:
     epsilon = check_real("gdp_delta", "epsilon", epsilon, low_closed=True)
     if mu == 0.0:
         return 0.0
-    return min(1.0, max(math.exp(_log_gdp_delta(mu, epsilon)), math.ulp(0.0)))
+    delta = math.exp(_log_gdp_delta(mu, epsilon)) * (1.0 + _DELTA_UP)
+    return min(1.0, math.nextafter(delta, 1.0))
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:
@@ -265,10 +269,13 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     excess = math.exp(log_excess)
     log_delta = (
         excess * ((1.0 + excess) * rho - epsilon)
-        + excess * log_excess
-        - (1.0 + excess) * math.log1p(excess)
+        - excess * math.log1p(1.0 / excess)
+        - math.log1p(excess)
     )
-    return min(1.0, max(math.exp(min(log_delta, 0.0)), math.ulp(0.0)))
+    # The first term is a difference of larger numbers.
+    log_delta += 4.0 * _EPS * excess * ((1.0 + excess) * rho + epsilon)
+    delta = math.exp(min(log_delta, 0.0)) * (1.0 + _DELTA_UP)
+    return min(1.0, math.nextafter(delta, 1.0))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -316,7 +323,11 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
     best = minimize_scalar(
         bound, bounds=(centre - 20.0, centre + 20.0), method="bounded", options={"xatol": 1e-9}
     )
-    return max(0.0, float(best.fun))
+    # It is a sum of terms of either sign, each off by a few units in the last place.
+    excess = math.exp(float(best.x))
+    size = (1.0 + excess) * rho + abs(float(best.x)) + math.log1p(excess)
+    size += (log_inverse + math.log1p(excess)) / excess
+    return max(0.0, float(best.fun) + 16.0 * _EPS * size)
 
 
 def _log_gdp_delta(mu: float, epsilon: float) -> float:

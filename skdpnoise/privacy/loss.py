@@ -15,6 +15,7 @@ __all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss"]
 
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
 _MARGIN = 1e-12
+_FEW_ULPS = 2.0**-49  # above the rounding of a few operations
 
 
 @runtime_checkable
@@ -91,7 +92,7 @@ class PureLoss:
         return f"{self.pure_epsilon:.6g}-DP"
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ that ε-privacy promises at ``epsilon``.
+        """Return the smallest δ that ε-privacy promises at ``epsilon``, rounded up.
 
         Parameters
         ----------
@@ -111,7 +112,8 @@ class PureLoss:
         epsilon = check_real("PureLoss.delta", "epsilon", epsilon, low_closed=True)
         if epsilon >= self.pure_epsilon:
             return 0.0
-        return -math.expm1(epsilon - self.pure_epsilon) / (1.0 + math.exp(-self.pure_epsilon))
+        value = -math.expm1(epsilon - self.pure_epsilon) / (1.0 + math.exp(-self.pure_epsilon))
+        return min(1.0, math.nextafter(value * (1.0 + _FEW_ULPS), 1.0))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε that goes with ``delta``, rounded up.
@@ -136,7 +138,9 @@ class PureLoss:
         if delta == 0.0 or saved >= 1.0:
             return self.pure_epsilon if delta == 0.0 else 0.0
         smaller = self.pure_epsilon + math.log1p(-saved)
-        return min(self.pure_epsilon, max(0.0, smaller * (1.0 + _MARGIN)))
+        # 4 margins: that of the δ that goes with the answer, and the error of the difference.
+        room = 4.0 * _MARGIN * max(self.pure_epsilon, saved)
+        return min(self.pure_epsilon, max(0.0, smaller + room))
 
     def compose(self, count: int) -> PureLoss:
         """Return the loss of ``count`` releases: ε adds.
@@ -287,7 +291,7 @@ class GaussianLoss:
         return f"{self.mu:.6g}-GDP"
 
     def delta(self, epsilon: float) -> float:
-        """Return the smallest δ at ``epsilon``.
+        """Return the smallest δ at ``epsilon``, rounded up.
 
         Parameters
         ----------

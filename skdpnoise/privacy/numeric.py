@@ -25,13 +25,14 @@ from skdpnoise.privacy._lattice import (
     window,
 )
 from skdpnoise.privacy._plan import Plan
-from skdpnoise.privacy.curves import LossCurve, NormalShift
+from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 
 __all__ = ["NumericLoss"]
 
 Vector = NDArray[np.float64]
 
 _NOTHING = 1e-60  # a curve this low has ended
+_SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its square is a double
 _MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
 _TOLERANCE = 1e-13
@@ -55,7 +56,8 @@ class NumericLoss:
     Parameters
     ----------
     terms : tuple of (LossCurve, float, int)
-        Curve, shift and count of each kind of release; equal ones are merged.
+        Curve, shift and count of each kind of release; equal ones are merged. A shift between 0
+        and 1e-100 counts as 1e-100.
 
     References
     ----------
@@ -78,16 +80,18 @@ class NumericLoss:
 
     def __post_init__(self) -> None:
         merged: Counter[tuple[LossCurve, float]] = Counter()
-        squares = []
+        normal = []
         for curve, shift, count in self.terms:
             shift = check_real("NumericLoss", "shift", shift, low_closed=True)
             count = check_count("NumericLoss", "count", count)
+            shift = max(shift, _SMALLEST) if shift > 0.0 else 0.0
             if isinstance(curve, NormalShift):
-                squares.append(count * shift**2)  # normal shifts compose exactly
+                normal.append(math.sqrt(count) * shift)  # normal shifts compose exactly
             elif shift > 0.0:
                 merged[curve, shift] += count
-        if sum(squares) > 0.0:
-            merged[NormalShift(), math.sqrt(math.fsum(squares)) * (1.0 + _TOLERANCE)] = 1
+        mu = math.hypot(*normal)
+        if mu > 0.0:
+            merged[NormalShift(), mu * (1.0 + _TOLERANCE)] = 1
         terms = tuple((curve, shift, count) for (curve, shift), count in merged.items())
         object.__setattr__(self, "terms", terms)
 
@@ -258,7 +262,8 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
     groups = list(groups)
     if _alone(groups):
         curve, shifts, _ = groups[0]
-        return min(1.0, float(curve.hockey_stick(epsilon, shifts[0])) * (1.0 + 1e-11))
+        # Below the smallest double, that double.
+        return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
     finite = 0.0 if found is None else tail(found, epsilon / found.step)
     return min(1.0, finite + infinite)

@@ -4,7 +4,7 @@ from skdpnoise.sampling.exponential import rounded_laplace
 from skdpnoise.sampling.gaussian import rounded_gaussian
 from skdpnoise.sampling.integers import integers_below, permutation, secret_order
 from skdpnoise.sampling.piecewise import Exponent, integer_piecewise, rounded_piecewise
-from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, random_words
+from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, is_seeded, random_words
 
 __all__ = [
     "Exponent",
@@ -13,6 +13,7 @@ __all__ = [
     "SystemWords",
     "integer_piecewise",
     "integers_below",
+    "is_seeded",
     "permutation",
     "random_words",
     "rounded_gaussian",

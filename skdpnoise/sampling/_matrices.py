@@ -23,12 +23,14 @@ from skdpnoise.sampling._extended import (
 )
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["rounded_frobenius", "rounded_wishart", "wishart_places"]
+__all__ = ["MOST_ROWS", "rounded_frobenius", "rounded_wishart", "wishart_places"]
 
 _FINEST = 52  # most places of half-normals
 _FLOAT_ERROR = 2.0**-48  # above the relative error of the ten operations of one magnitude
 _LIMB = 19  # bits of a limb: sums of products of two stay exact in double precision
 _LOW = (1 << _LIMB) - 1
+MOST_ROWS = (1 << 53 - 2 * _LIMB - 1) - 1  # sums of 2 (p + 1) products of limbs stay exact
+_MOST_RESULT_BITS = 50  # of the places of a result and of the degrees of freedom together
 
 Integers = NDArray[np.int64]
 
@@ -170,9 +172,10 @@ def rounded_wishart(
     words : RandomWords
         Source of randomness.
     size : int
-        p, at most 4000.
+        p, at most 16383.
     bits : int
-        Binary places of the result; above ``wishart_places(p)`` it is slow.
+        Binary places of the result, so many that 2 (p + 1) 2**bits is at most 2**50; above
+        ``wishart_places(p)`` it is slow.
     places : int, default=52
         Binary places drawn at first. It does not change the distribution.
 
@@ -195,6 +198,12 @@ def rounded_wishart(
     ((4,), (6,))
     """
     n_normals = 2 * (size + 1)
+    if size > MOST_ROWS or bits + n_normals.bit_length() > _MOST_RESULT_BITS:
+        raise ValueError(
+            f"The 'size' parameter of rounded_wishart must be at most {MOST_ROWS}, and less for "
+            f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
+            f"{bits!r} instead."
+        )
     normals = half_normals(words, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
     sign = with_random_signs(words, ones).reshape(size, n_normals)
@@ -248,7 +257,8 @@ def _bounded_products(
     middle = both(0, 1) + (carried >> _LIMB)
     above = product(0, 0) + (middle >> _LIMB)
     below = ((middle & _LOW) << _LIMB) + (carried & _LOW)
-    sums = first.sum(axis=1) >> (2 * _LIMB)
+    # Rounded down term by term, since the sum of many terms may not fit 63 bits.
+    sums = (first >> (2 * _LIMB)).sum(axis=1) + n_normals
     unknown = np.add.outer(sums, sums) + 3 * n_normals + 4
     return above, below, unknown
 

@@ -14,6 +14,12 @@ from skdpnoise.sampling.observer import current
 
 _SEED_WORDS = 4
 
+SEEDED = "NOT PRIVATE: random_state is set"
+"""The first line of everything that states a guarantee which rests on a seed."""
+
+HIDDEN_SEED = "a seed, which is not written down"
+"""What is noted in place of a seed."""
+
 
 @runtime_checkable
 class RandomWords(Protocol):
@@ -137,6 +143,58 @@ class SeededWords:
     def __repr__(self) -> str:
         # The seed is left out on purpose: a printed seed is a published seed.
         return "SeededWords(<seed not shown>)"
+
+
+def is_seeded(random_state: object = None) -> bool:
+    """Return whether somebody could know, guess or replay what a `random_state` gives.
+
+    Nothing is drawn: a generator does not advance.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy RandomState, numpy Generator or RandomWords, default=None
+        As in :func:`random_words`.
+
+    Returns
+    -------
+    bool
+        False for None and for a `RandomWords` that is secure, True for everything else.
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling import is_seeded
+    >>> is_seeded(None), is_seeded(SystemWords()), is_seeded(0), is_seeded(SeededWords(0))
+    (False, False, True, True)
+    """
+    if isinstance(random_state, RandomWords) and not isinstance(random_state, type):
+        return not random_state.secure
+    return random_state is not None
+
+
+def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
+    """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
+
+    Parameters
+    ----------
+    text : str
+        The statement.
+    secure : bool
+        Whether the noise came from the operating system's cryptographic source.
+    end : str, default="\\n"
+        What follows the warning.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from skdpnoise.sampling.words import with_caveat
+    >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
+    NOT PRIVATE: random_state is set
+    (epsilon=1, delta=0)
+    """
+    return text if secure else f"{SEEDED}{end}{text}"
 
 
 def random_words(random_state: object = None) -> RandomWords:

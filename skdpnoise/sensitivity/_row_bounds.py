@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_count, check_real
+from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
 __all__ = ["RowBounds", "checked_scale", "spread_l1_norm"]
 
@@ -91,8 +92,8 @@ class RowBounds:
         r"""Return the largest :math:`\sum_j x_j^2 / s_j^2` of a row in the box and the ball.
 
         In :math:`x_j^2` it is a fractional knapsack: the columns of smallest scale are filled
-        first. A bound on |x|_1 is not used beyond the box, so with one the result is an upper
-        bound.
+        first. It is rounded up. A bound on |x|_1 is not used beyond the box, so with one the result
+        is an upper bound.
 
         Parameters
         ----------
@@ -105,11 +106,12 @@ class RowBounds:
 
         Examples
         --------
-        >>> RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0])
+        >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
         2.08
         """
         s = checked_scale("RowBounds.largest_square", scale, self.n_columns)
-        return _knapsack(self.limits**2, 1.0 / s**2, self.radius**2)
+        norm = largest_norm(1.0 / s, self.limits, self.radius, order=2.0)
+        return rounded_up(norm * norm)
 
     def largest_sum(self, scale: ArrayLike) -> float:
         r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a little more.
@@ -121,7 +123,7 @@ class RowBounds:
                   + \max_{|x|_2 \le R} \sum_j |x_j| \Bigl(\frac1{s_j} - \theta\Bigr)_+
 
         and the least of these bounds is sought: it is tight up to the precision of the search,
-        and valid whatever θ the search ends at.
+        and valid whatever θ the search ends at. Either is rounded up.
 
         Parameters
         ----------
@@ -134,25 +136,26 @@ class RowBounds:
 
         Examples
         --------
-        >>> RowBounds(4, norm=1.0).largest_sum(1.0)
+        >>> round(RowBounds(4, norm=1.0).largest_sum(1.0), 12)
         2.0
-        >>> RowBounds(4, norm=1.0, l1_norm=1.5).largest_sum(1.0)
+        >>> round(RowBounds(4, norm=1.0, l1_norm=1.5).largest_sum(1.0), 12)
         1.5
         """
         weight = 1.0 / checked_scale("RowBounds.largest_sum", scale, self.n_columns)
         limits, radius = self.limits, self.radius
-        in_ball = _largest_product(weight, limits, radius)
+        in_ball = largest_norm(weight, limits, radius)
         l1_norm = self.l1_norm
-        if l1_norm is None or float(limits.sum()) <= l1_norm:
+        highest = float(weight.max())
+        if l1_norm is None or float(limits.sum()) <= l1_norm or highest == math.inf:
             return in_ball
-        if float(weight.min()) == float(weight.max()):
-            return min(in_ball, float(weight[0]) * l1_norm)
+        if float(weight.min()) == highest:
+            return min(in_ball, rounded_up(highest * l1_norm))
 
         def bound(price: float) -> float:
             rest = np.maximum(weight - price, 0.0)
-            return price * l1_norm + _largest_product(rest, limits, radius)
+            return price * l1_norm + largest_norm(rest, limits, radius)
 
-        return min(in_ball, _least(bound, 0.0, float(weight.max())))
+        return min(in_ball, rounded_up(_least(bound, 0.0, highest)))
 
     def __repr__(self) -> str:
         parts = [f"n_columns={self.n_columns}", f"norm={self.norm:.6g}"]
@@ -203,31 +206,6 @@ def checked_scale(owner: str, scale: ArrayLike, n_columns: int) -> Vector:
             f"({n_columns},). Got shape {values.shape} instead."
         )
     return np.broadcast_to(values, n_columns)
-
-
-def _knapsack(limits: Vector, value: Vector, room: float) -> float:
-    """Return the largest Σ value_j u_j with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ room."""
-    ranked = np.argsort(-value, kind="stable")
-    size = limits[ranked]
-    before = np.cumsum(size) - size
-    filled = np.clip(room - before, 0.0, size)
-    return float(filled @ value[ranked])
-
-
-def _largest_product(weight: Vector, limits: Vector, radius: float) -> float:
-    """Return the largest Σ w_j x_j with 0 ≤ x_j ≤ c_j and |x|_2 ≤ R."""
-    used = weight > 0.0
-    w, c = weight[used], limits[used]
-    if float(c @ c) <= radius**2:
-        return float(w @ c)
-    # x_j = min(c_j, t w_j), and those of smallest c_j / w_j are the first at their limits.
-    ranked = np.argsort(c / w, kind="stable")
-    w, c = w[ranked], c[ranked]
-    full = np.cumsum(c**2) - c**2
-    rest = np.cumsum(w[::-1] ** 2)[::-1]
-    t = np.sqrt(np.maximum(radius**2 - full, 0.0) / rest)
-    first = int(np.argmax(t <= c / w))
-    return float(w @ np.minimum(c, t[first] * w))
 
 
 def _least(bound: Callable[[float], float], low: float, high: float) -> float:

@@ -24,8 +24,8 @@ def clipped_gradient(
 
     .. math:: \lambda_j = 2 C_j \text{ (replace one)}, \qquad \lambda_j = C_j \text{ (add, remove)}
 
-    and 2 C_j/n for the mean. Replacing a record takes one value in [−C_j, C_j] out of the sum and
-    puts another in; adding or removing it changes the sum by that one value.
+    and 2 C_j/n for the mean, rounded up. Replacing a record takes one value in [−C_j, C_j] out of
+    the sum and puts another in; adding or removing it changes the sum by that one value.
 
     Parameters
     ----------
@@ -75,7 +75,8 @@ def clipped_gradient(
             )
         divisor = check_count("clipped_gradient", "n_samples", n_samples)
     width = 2.0 if adjacency == "replace_one" else 1.0
-    return SensitivityProfile(width * values / divisor)
+    reach = width * values
+    return SensitivityProfile(reach if divisor == 1 else np.nextafter(reach / divisor, np.inf))
 
 
 def clipped_sum(
@@ -87,7 +88,7 @@ def clipped_sum(
               \lambda_j = \max(|l_j|, |h_j|) \text{ (add, remove)}
 
     Replacing a record moves one value within its interval; adding or removing it changes the sum by
-    the value itself.
+    the value itself. The difference is rounded up.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def clipped_sum(
             "whether the two are swapped."
         )
     if adjacency == "replace_one":
-        return SensitivityProfile(right - left)
+        return SensitivityProfile(_difference_at_least(right, left))
     return SensitivityProfile(np.maximum(np.abs(left), np.abs(right)))
 
 
@@ -228,6 +229,19 @@ def _one_count_per_column(
     return SensitivityProfile(
         np.ones(bins * columns), l1=float(changed), l2=math.nextafter(math.sqrt(changed), math.inf)
     )
+
+
+def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    """Return the smallest doubles that are not below the differences.
+
+    The error of a rounded difference is a double, and found without error (Knuth, "The art of
+    computer programming", volume 2, section 4.2.2, Theorem B).
+    """
+    near = high - low
+    taken = high - near
+    error = (high - (near + taken)) + (taken - low)
+    rounded_up: np.ndarray = np.where(error > 0.0, np.nextafter(near, np.inf), near)
+    return rounded_up
 
 
 def _finite(owner: str, name: str, values: ArrayLike) -> np.ndarray:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency
 from skdpnoise.sensitivity.profile import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
 __all__ = ["FREE_L1", "FREE_L2", "clipped_moments"]
 
@@ -17,8 +18,6 @@ FREE_L2 = 0.5 * ((1.0 + math.sqrt(5.0)) / 2.0) ** 2.5
 
 FREE_L1 = 0.5
 """Largest b/a for which sums of squares add nothing to the l1 bound of the sums beside them."""
-
-_MARGIN = 1e-12  # floating-point error of the closed forms, with room to spare
 
 
 def clipped_moments(
@@ -83,8 +82,8 @@ def clipped_moments(
     if adjacency == "add_remove":
         return SensitivityProfile(np.concatenate([a, b]))
     box = np.concatenate([2.0 * a, b])
-    l1 = float(np.sum(_largest_l1(a, b))) * (1.0 + _MARGIN)
-    l2 = math.sqrt(float(np.sum(_largest_square(a, b)))) * (1.0 + _MARGIN)
+    l1 = rounded_up(float(np.sum(_largest_l1(a, b))), a.size)
+    l2 = rounded_up(math.sqrt(rounded_up(float(np.sum(_largest_square(a, b))), a.size)))
     return SensitivityProfile(box, l1=l1, l2=l2)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.privacy import Adjacency, check_adjacency, check_real
 from skdpnoise.sensitivity._row_bounds import RowBounds, checked_scale, spread_l1_norm
 from skdpnoise.sensitivity.profile import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
 __all__ = [
     "RowBounds",
@@ -23,6 +24,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 ChangeNorm = Literal["l2", "l1", "nuclear"]
 
+_UP = 1.0 + 16.0 * float(np.finfo(np.float64).eps)  # above the rounding of a few operations
 _PLAIN: tuple[ChangeNorm, ChangeNorm] = ("l1", "l2")
 
 
@@ -88,7 +90,7 @@ def second_moment_change(
     Returns
     -------
     float
-        An upper bound up to floating-point error, which mechanisms leave room for.
+        An upper bound, rounded up.
 
     Raises
     ------
@@ -105,7 +107,7 @@ def second_moment_change(
     Examples
     --------
     >>> bounds = RowBounds(20, norm=1.0)
-    >>> second_moment_change(bounds, "add_remove")
+    >>> round(second_moment_change(bounds, "add_remove"), 6)
     1.0
     >>> round(second_moment_change(bounds, off_diagonal=0.5**0.5), 6)
     1.414214
@@ -123,6 +125,8 @@ def second_moment_change(
         )
     p = bounds.n_columns
     squares = bounds.largest_square(s)
+    if squares == math.inf:
+        return math.inf
     replaces = adjacency == "replace_one" and p > 1
     if norm == "nuclear":
         return 2.0 * squares if replaces else squares
@@ -132,17 +136,21 @@ def second_moment_change(
                 f"The 'off_diagonal' parameter of {owner} must be at least sqrt(1/2) for "
                 f"norm='l2'. Got {off_diagonal!r} instead."
             )
-        share = min(1.0, 0.5 / (r * r))
-        fourth = _most_uneven((bounds.limits / s) ** 2, squares)
-        single = math.sqrt(share * squares**2 + (1.0 - share) * fourth)
-        return math.sqrt(2.0) * single if replaces else single
+        share = 0.5 / (r * r)
+        # In units of A², so that nothing is too small to be squared.
+        fourth = _most_uneven((bounds.limits / s / math.sqrt(squares)) ** 2)
+        single = squares * math.sqrt(share + max(0.0, 1.0 - share) * fourth)
+        return rounded_up(math.sqrt(2.0) * single if replaces else single)
     share = 0.5 / r
-    total = bounds.largest_sum(s) ** 2
-    single = share * total + (1.0 - share) * (squares if share <= 1.0 else total / p)
+    total = rounded_up(bounds.largest_sum(s) ** 2)
+    if share <= 1.0:
+        single = share * total + (1.0 - share) * squares
+    else:
+        single = total * (share * (p - 1) + 1.0) / p
     if not replaces:
-        return single
+        return rounded_up(single)
     joint = math.sqrt(2.0) * squares * math.sqrt(p + 0.25 * p * (p - 1) / (r * r))
-    return min(2.0 * single, joint)
+    return rounded_up(min(2.0 * single, joint))
 
 
 def second_moments_profile(
@@ -153,7 +161,8 @@ def second_moments_profile(
     .. math:: \lambda_{jj} = c_j^2, \qquad \lambda_{jk} = \max_{x_j^2 + x_k^2 \le R^2} |x_j x_k|
 
     and twice the latter under "replace_one", where :math:`x_j x_k` may change its sign and
-    :math:`x_j^2` may not. Joint bounds are those of :func:`second_moment_change`.
+    :math:`x_j^2` may not. Joint bounds are those of :func:`second_moment_change`. All are rounded
+    up.
 
     Parameters
     ----------
@@ -173,23 +182,26 @@ def second_moments_profile(
 
     Examples
     --------
-    >>> second_moments_profile(RowBounds(2, norm=1.0)).per_coordinate
+    >>> second_moments_profile(RowBounds(2, norm=1.0)).per_coordinate.round(12)
     array([1., 1., 1.])
-    >>> second_moments_profile(RowBounds(2, norm=1.0), "add_remove").per_coordinate
+    >>> second_moments_profile(RowBounds(2, norm=1.0), "add_remove").per_coordinate.round(12)
     array([1. , 0.5, 1. ])
     """
     adjacency = check_adjacency("second_moments_profile", adjacency)
-    c, radius = bounds.limits, bounds.radius
+    radius = bounds.radius
+    c = bounds.limits / radius
     rows, columns = np.triu_indices(bounds.n_columns)
-    low = np.minimum(np.minimum(c[rows], c[columns]), math.sqrt(0.5) * radius)
+    low = np.minimum(np.minimum(c[rows], c[columns]), math.sqrt(0.5))
     # Of two numbers on a circle the product is largest when they are most alike.
-    other = np.sqrt(radius**2 - low**2)
+    other = np.sqrt(1.0 - low**2)
     largest = low * np.minimum(np.maximum(c[rows], c[columns]), other)
     if bounds.l1_norm is not None:
-        largest = np.minimum(largest, 0.25 * bounds.l1_norm**2)
+        largest = np.minimum(largest, 0.25 * (bounds.l1_norm / radius) ** 2)
     if adjacency == "replace_one":
         largest *= 2.0
     largest[rows == columns] = c**2
+    largest = np.nextafter(largest * _UP * radius, np.inf)
+    largest = np.nextafter(largest * radius, np.inf)
     top = float(largest.max())
     l1, l2 = (second_moment_change(bounds, adjacency, norm=norm) for norm in _PLAIN)
     return SensitivityProfile(largest, l1=max(l1, top), l2=max(l2, top))
@@ -230,13 +242,17 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
     limits = width * bounds.limits
     top = float(limits.max())
     l1 = width * bounds.largest_sum(1.0)
-    l2 = width * math.sqrt(bounds.largest_square(1.0))
+    l2 = width * largest_norm(np.ones(limits.size), bounds.limits, bounds.radius, order=2.0)
     return SensitivityProfile(limits, l1=max(l1, top), l2=max(l2, top))
 
 
-def _most_uneven(limits: Vector, total: float) -> float:
-    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ total."""
+def _most_uneven(limits: Vector) -> float:
+    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ 1, rounded up.
+
+    Errors of n u in what is left, u the unit roundoff, move Σ u_j² by at most 2 n u of itself:
+    where the sum binds, it is at least the smallest limit that is filled.
+    """
     ranked = np.sort(limits)[::-1]
     before = np.cumsum(ranked) - ranked
-    filled = np.clip(total - before, 0.0, ranked)
-    return float(filled @ filled)
+    filled = np.clip(1.0 - before, 0.0, ranked)
+    return rounded_up(float(filled @ filled), 4 * limits.size)

@@ -347,3 +347,47 @@ def test_a_process_says_its_errors_and_ends_with_one_and_its_pipe_may_be_closed(
         os.close(writer)
         err = process.communicate()[1]
     assert (process.returncode, err) == (1, "")
+
+
+def test_a_seeded_charge_is_told_first(run, storage):
+    first = "NOT PRIVATE: random_state is set"
+    assert first not in run("show")[1]
+    ledger = PrivacyLedger.open("trips", storage)
+    ledger.charge("fit", PureLoss(0.1), parameters={"random_state": 7})
+    assert run("show")[1].splitlines()[0] == first
+    assert run("show", dataset=None)[1].splitlines()[0] == f"{first} in fits to trips"
+    assert json.loads(run("show", "--json")[1])["secure"] is False
+
+
+FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "'=1", "= 1,2"]
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_no_text_in_a_csv_file_is_a_formula(run, storage, text):
+    name = f"{text} data"
+    ledger = PrivacyLedger(name, 1.0, 0.0, storage, who=text)
+    given = {text: text, "negative": -1.5}
+    ledger.charge(text, PureLoss(0.25), mechanism=text, estimator=text, parameters=given)
+    code, out, _ = run("export", "--format", "csv", dataset=name)
+    (row,) = csv.DictReader(io.StringIO(out, newline=""))
+    assert code == 0
+    starts = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+    assert not [cell for cell in row.values() if cell.startswith(starts)]
+    shown = text if text.startswith("'") else f"'{text}"
+    assert [row[key] for key in ("label", "mechanism", "estimator", "who")] == [shown] * 4
+    # Nothing is lost: numbers are numbers, parameters are JSON, and JSON has the text itself.
+    assert float(row["epsilon"]) == 0.25
+    assert json.loads(row["parameters"]) == given
+    (record,) = json.loads(run("export", "--format", "json", dataset=name)[1])["history"]
+    assert record["label"] == text
+
+
+def test_create_shows_the_whole_path_of_a_relative_storage(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    trips = ["--dataset", "trips", "--epsilon", "1", "--delta", "0"]
+    assert main(["ledger", "create", "--storage", "sqlite:///budget.db", *trips]) == 0
+    assert f"in sqlite:///{tmp_path}/budget.db" in capsys.readouterr().out
+    monkeypatch.setenv("SKDPNOISE_LEDGER", f"sqlite:///{tmp_path}/budget.db")
+    PrivacyLedger("trips").charge("fit", PureLoss(0.5))
+    assert main(["ledger", "show", "--dataset", "trips", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left"] == 0.5

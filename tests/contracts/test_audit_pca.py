@@ -17,6 +17,7 @@ from skdpnoise.decomposition import DPPCA, _location
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit
+from tests._marks import quick
 from tests._replay import two_runs
 
 RUNS = 800  # on each of the two data sets
@@ -75,7 +76,7 @@ def runs(model, n_samples, n_runs=RUNS):
         ]
 
 
-@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("name", quick(FITS, "gaussian, replace one, public norm"))
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model, n_samples = FITS[name]
     assert audit(*runs(model, n_samples), model.delta) <= model.epsilon

@@ -147,13 +147,20 @@ def test_a_search_that_publishes_nearly_exact_scores_is_caught(monkeypatch):
 def test_a_search_with_fits_that_cost_nothing_is_caught(monkeypatch):
     priced = Problem.priced
 
-    def generous(problem, estimator, budget, **options):
-        model = priced(problem, estimator, budget, **options)
-        return model.set_params(epsilon=50.0, ledger=None)
+    def generous(problem, estimator, budget):
+        asking = priced(problem, estimator, budget)
+        asking.estimator.set_params(epsilon=50.0)
+        return asking
 
     monkeypatch.setattr(Problem, "priced", generous)
     search = clone(SEARCHES["noisy max, gaussian, add or remove"])
     search.set_params(param_grid={"alpha": [0.0, 1e-6, 2e-6]})  # whichever is chosen, it tells
+    with pytest.raises(RuntimeError, match="did not charge"):  # the cap does not allow it
+        searches(search, "train", 1)
+    monkeypatch.setattr(_runs, "give_ledger", lambda model, ledger_of: None)
+    with pytest.raises(RuntimeError, match="did not charge"):  # nor are fits without one published
+        searches(search, "train", 1)
+    monkeypatch.setattr(_runs, "settle", lambda cap, model: None)
     assert audit(*searches(search, "train"), search.delta) > search.epsilon
 
 

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri_exp
 
 from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -235,3 +236,31 @@ def test_the_gaussian_loss_of_a_shift_contains_its_curve(noise, shift):
     mu = float(gaussian_mu(noise, np.array([shift]))[0])
     for epsilon in np.linspace(0.0, 4.0 * mu + mu**2, 40):
         assert noise.hockey_stick(epsilon, shift) <= gdp_delta(mu, epsilon) * (1 + 1e-7) + 1e-300
+
+
+@every_density
+@pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 4.0])
+def test_the_gaussian_loss_of_a_log_concave_noise_is_its_largest_rise(noise, shift):
+    """max g(t) - g(t - a), g = Phi^-1 F, on a fine grid: the other road to the same number."""
+    if not noise.log_concave or not math.isinf(float(noise.isf(0.0))):
+        return
+    t = np.linspace(0.5 * shift, 0.5 * shift + float(noise.isf(1e-60)), 400_001)
+    below = -ndtri_exp(np.log(noise.sf(t)))
+    behind = t - shift
+    value = ndtri_exp(np.log(noise.sf(np.abs(behind))))
+    rise = below - np.where(behind > 0.0, -value, value)
+    mu = float(gaussian_mu(noise, np.array([shift]))[0])
+    assert rise.max() * (1.0 - 1e-9) <= mu <= rise.max() * (1.0 + 1e-5)
+
+
+@every_density
+@pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 4.0])
+def test_the_gaussian_loss_of_other_noise_has_the_total_variation_of_its_largest_loss(noise, shift):
+    """tanh(eps/2) = 2 Phi(mu/2) - 1: the other road for noise that is not log-concave."""
+    epsilon = float(noise.max_loss(shift))
+    if noise.log_concave or not math.isfinite(epsilon):
+        return
+    mu = float(gaussian_mu(noise, np.array([shift]))[0])
+    distance = 1.0 - 2.0 * float(ndtr(-0.5 * mu))
+    assert distance >= math.tanh(0.5 * epsilon) * (1.0 - 1e-12)
+    assert distance <= math.tanh(0.5 * epsilon) * (1.0 + 1e-6)

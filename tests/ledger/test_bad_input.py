@@ -145,7 +145,7 @@ def test_a_storage_that_is_no_url_is_named(url):
     "url", ["sqlite://", "sqlite:///:memory:", "sqlite:///file::memory:?uri=true"]
 )
 def test_a_database_that_nobody_else_sees_is_refused(url):
-    with pytest.raises(LedgerStorageError, match=r"storage=None keeps a ledger in memory"):
+    with pytest.raises(LedgerStorageError, match=r"storage=.memory. keeps a ledger in memory"):
         PrivacyLedger("trips", 1.0, DELTA, url)
 
 

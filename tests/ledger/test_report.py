@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from skdpnoise.ledger import PrivacyReport, Release
@@ -56,3 +58,23 @@ def test_a_guarantee_for_groups_says_so(adjacency):
     record = PrivacyReport("Example", guarantee, (release,), PureLoss(1.0), True)
     assert record.unit == "record"
     assert "group" not in str(record)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_report_that_rests_on_a_seed_begins_by_saying_so(adjacency):
+    first = "NOT PRIVATE: random_state is set"
+    seeded = _report(secure=False, adjacency=adjacency)
+    assert str(seeded).splitlines()[0] == first
+    assert str(seeded).partition("\n")[2].startswith("Example: (epsilon=1, delta=0)")
+    assert repr(seeded).startswith(f"<{first}. PrivacyReport of Example: ")
+    before, found, _ = seeded._repr_html_().partition(first)
+    assert found and not re.sub(r"<[^>]*>", "", before)  # nothing but tags
+    plain = _report(adjacency=adjacency)
+    assert first not in f"{plain}{plain!r}{plain._repr_html_()}"
+
+
+def test_only_the_first_column_of_a_card_breaks_lines():
+    html = _report()._repr_html_()
+    cells = re.findall(r'<t[dh] style="([^"]*)"', html)
+    wrapping = [index for index, style in enumerate(cells) if "nowrap" not in style]
+    assert wrapping == list(range(0, len(cells), 5))

@@ -175,6 +175,7 @@ def test_enough_data_gives_no_warning():
     X, y = _problem()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "NOT PRIVATE")
         _model(epsilon=3.0).fit(X, y)
 
 

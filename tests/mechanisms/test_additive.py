@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import AdditiveMechanism, Mechanism, calibrate
+from skdpnoise.noises.gaussian import Gaussian
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
@@ -19,13 +19,9 @@ GUARANTEE = PrivacyGuarantee(1.0, 1e-6)
 WEIGHTS = np.array([[1.0, 2.0, 1.0], [3.0, 1.0, 1.0]])
 
 
-class ZeroNoise:
-    """Stands in for a family, to see what a release does besides the noise."""
-
-    lattice = False
-
-    def sample_rounded(self, words, size, bits):
-        return np.zeros(size, dtype=np.int64)
+def no_noise(family, words, size, bits):
+    """Stands in for the sampler of a family, to see what a release does besides the noise."""
+    return np.zeros(size, dtype=np.int64)
 
 
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "iid_gaussian", "spr_laplace"])
@@ -74,9 +70,9 @@ def test_a_constant_coordinate_is_released_unchanged():
         assert (released[:2] != 0.0).all()
 
 
-def test_values_are_rounded_to_the_nearest_quantum_before_noise():
+def test_values_are_rounded_to_the_nearest_quantum_before_noise(monkeypatch):
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE)
-    mechanism = replace(mechanism, families=(ZeroNoise(),))
+    monkeypatch.setattr(Gaussian, "sample_rounded", no_noise)
     value = np.array([np.pi, -np.e * 1e9, 0.0])
     released = mechanism.release(value)
     assert (np.abs(released - value) <= mechanism.quantum / 2 * (1 + 1e-9)).all()
@@ -102,8 +98,10 @@ def test_a_release_is_the_value_plus_what_sample_draws():
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE, n_releases=2, weights=WEIGHTS)
     drawn = mechanism.sample(SeededWords(3)) * mechanism.quantum
     assert (mechanism.release(np.zeros((2, 3)), SeededWords(3)) == drawn).all()
-    first = mechanism.sample(SeededWords(3), n_draws=1)
-    assert (mechanism.release(np.zeros(3), SeededWords(3)) == first[0] * mechanism.quantum[0]).all()
+    for t in range(2):
+        (drawn,) = mechanism.sample(SeededWords(3), n_draws=1, first=t)
+        released = mechanism.release(np.zeros(3), SeededWords(3), first=t)
+        assert (released == drawn * mechanism.quantum[t]).all()
 
 
 def test_the_value_given_is_not_changed():
@@ -134,6 +132,14 @@ def test_a_value_that_is_not_real_is_refused(value):
 def test_more_releases_than_are_charged_for_are_refused():
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE, n_releases=2)
     assert mechanism.sample(SeededWords(0), 2).shape == (2, 3)
+    for count in (1, 2):
+        with pytest.raises(ValueError, match=rf"'first'.*at most {2 - count}, so that {count} rel"):
+            mechanism.sample(SeededWords(0), count, first=3 - count)
+        with pytest.raises(ValueError, match=rf"'first'.*at most {2 - count}.*n_releases=2"):
+            mechanism.release(np.ones((count, 3)), first=3 - count)
+    for first, kind in ((-1, ValueError), (0.0, TypeError), (True, TypeError)):
+        with pytest.raises(kind, match="first"):
+            mechanism.release(np.ones(3), first=first)
     with pytest.raises(ValueError, match=r"'n_draws'.*3 releases.*charged for 2.*n_releases=3"):
         mechanism.sample(SeededWords(0), 3)
     with pytest.raises(ValueError, match=r"'value'.*3 releases.*n_releases=3"):

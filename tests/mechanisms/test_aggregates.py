@@ -10,7 +10,12 @@ import pytest
 from scipy.stats import chi2
 
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._aggregation import check_interval, noisy_sums, rounded_deviation
+from skdpnoise.mechanisms._aggregation import (
+    _exact_sums,
+    check_interval,
+    noisy_sums,
+    rounded_deviation,
+)
 from skdpnoise.mechanisms.aggregates import (
     private_count,
     private_histogram,
@@ -77,6 +82,18 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
         assert (moved <= limit + 1).all()
         worst = np.maximum(worst, moved)
     assert (worst >= limit - 2).all()
+
+
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.6, 0.75, 0.999])
+def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
+    """The end of the interval lies between two steps, and never counts as the farther one."""
+    steps = 1000.0 + share
+    bounds = check_interval("f", -1.0, 1.0, 1)
+    unit = np.array([1.0 / steps])
+    for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
+        for n_records in (1, 3):
+            table = np.full((n_records, 1), value)
+            assert _exact_sums("f", table, bounds, unit) == [sign * 1000 * n_records]
 
 
 @pytest.mark.parametrize("way", [private_sum, private_mean])

@@ -158,7 +158,8 @@ def test_an_l1_bound_serves_gaussian_noise_by_the_l2_bound_that_it_implies(seed)
 
 def test_a_coordinate_that_can_move_without_noise_has_no_finite_cost():
     assert worst_case_norm(np.array([1.0, 0.0]), SensitivityProfile([1.0, 1.0]), 2.0) == np.inf
-    assert worst_case_norm(np.array([1.0, 0.0]), SensitivityProfile([1.0, 0.0]), 2.0) == 1.0
+    alone = worst_case_norm(np.array([1.0, 0.0]), SensitivityProfile([1.0, 0.0]), 2.0)
+    assert 1.0 <= alone <= 1.0 + 1e-13
 
 
 def numeric_error(cost, weights, p, order, n_free):

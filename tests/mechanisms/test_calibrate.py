@@ -193,7 +193,8 @@ def test_two_joint_bounds_together_are_safe(noise):
         assert -np.expm1((1.0 - worst) / 2) <= 1e-6
     for single in JOINT[1:3]:
         weaker = SensitivityProfile(single.per_coordinate, l1=single.l1, l2=single.l2 and 2.1)
-        assert mechanism.expected_error() <= calibrate(noise, weaker, APPROXIMATE).expected_error()
+        other = calibrate(noise, weaker, APPROXIMATE)
+        assert mechanism.expected_error() <= other.expected_error() * (1.0 + 1e-12)  # rounding up
 
 
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])

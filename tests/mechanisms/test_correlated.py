@@ -140,7 +140,9 @@ def without_noise(mechanism, monkeypatch):
     monkeypatch.setattr(
         AdditiveMechanism,
         "sample",
-        lambda self, words, n=None: np.zeros((n, self.sensitivity.n_coordinates), dtype=np.int64),
+        lambda self, words, n=None, *, first=None: np.zeros(
+            (n, self.sensitivity.n_coordinates), dtype=np.int64
+        ),
     )
     return mechanism
 

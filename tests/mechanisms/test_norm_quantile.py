@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from skdpnoise.mechanisms.norm_quantile import (
     NormQuantileMechanism,
     _Counts,
+    _rank_utilities,
+    _window_utilities,
     private_norm_quantile,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
@@ -143,3 +150,47 @@ def test_what_is_wrong_is_said(settings, message):
     arguments = {"norms": np.ones(5), "level": 0.5, "guarantee": LOSS, **settings}
     with pytest.raises(ValueError, match=message):
         private_norm_quantile(**arguments)
+
+
+COUNTS = st.one_of(
+    st.integers(0, 2**39),
+    st.builds(lambda k, i: max(0, 2**k + i), st.integers(0, 39), st.integers(-3, 3)),
+)
+PUBLIC = st.one_of(
+    st.floats(-1e300, 1e300),
+    st.floats(0.0, 1e7),
+    st.builds(lambda k, x: 2.0**k * (1.0 + x), st.integers(-60, 60), st.floats(-1e-9, 1e-9)),
+)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(count=COUNTS, rank=PUBLIC, price=PUBLIC)
+@example(count=2**20, rank=0.9 * (2**21 + 1), price=0.3)
+@example(count=2**33, rank=0.1, price=1.0 / 3.0)
+def test_one_record_moves_a_computed_utility_by_one_at_most(count, rank, price):
+    """Across powers of two too, where the spacing of doubles changes: exactly, in fractions."""
+    counts = np.array([count, count + 1])
+    for utilities in (
+        _rank_utilities(counts, rank, np.full(2, price)),
+        _window_utilities(counts, np.full(2, -price)),
+    ):
+        one, other = (Fraction(value) for value in utilities.tolist())
+        assert abs(one - other) <= 1
+    wide = _window_utilities(counts, np.full(2, price))
+    assert wide[1] - wide[0] == 1.0
+
+
+def test_the_public_part_of_utilities_is_as_documented():
+    counts = np.arange(0, 1000, 7)
+    price = np.linspace(0.0, 50.0, counts.size)
+    plain = -np.abs(counts - 333.3) - price
+    assert np.abs(_rank_utilities(counts, 333.3, price) - plain).max() <= 2.0**-10
+    assert np.abs(_window_utilities(counts, price) - counts - price).max() <= 2.0**-11
+
+
+def test_a_number_of_records_that_is_not_one_is_refused():
+    for wrong in (math.nan, "10", None):
+        with pytest.raises((TypeError, ValueError), match="n_samples"):
+            private_norm_quantile(
+                np.ones(5), 0.9, GaussianLoss(0.5), n_samples=wrong, adjacency="add_remove"
+            )

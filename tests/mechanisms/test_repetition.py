@@ -19,9 +19,9 @@ from skdpnoise.mechanisms import (
     repeated_loss,
 )
 from skdpnoise.mechanisms._repetition_bound import RepetitionBound
-from skdpnoise.mechanisms._repetition_curve import _table
+from skdpnoise.mechanisms._repetition_curve import _all_runs, _table
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.curves import RandomisedResponse
+from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.sampling import SeededWords
 from tests._statistics import FALSE_ALARM, chi_square_pvalue
 
@@ -140,6 +140,34 @@ def test_orders_of_a_gaussian_pair_are_below_the_curve(law, mu):
         found.append(both_orders(one, other)(epsilons))
     assert (np.array(found) <= limit).all()
     assert np.max(found, axis=0)[0] >= 0.2 * limit[0]
+
+
+@EVERY
+def test_on_every_cell_the_law_is_bounded_at_both_ends_and_between(law):
+    mu = 0.3
+    bound = RepetitionBound.of(lambda t: NormalShift().hockey_stick(t, mu), law)
+    left, right = bound.position[0::2], bound.position[1::2]
+    for share in (0.0, 0.1, 0.5, 0.9, 1.0):
+        u = (1.0 - share) * left + share * right
+        a = (1.0 - share) * bound.a[0::2] + share * bound.a[1::2]
+        b = (1.0 - share) * bound.b[0::2] + share * bound.b[1::2]
+        own, neighbour = (np.exp(law.log_derivative(x)) for x in (u, ndtr(ndtri(u) + mu)))
+        assert (a >= own * (1.0 - 1e-12)).all()
+        assert (b <= neighbour * (1.0 + 1e-12)).all()
+        assert np.median(a / own) < 1.001
+        assert np.median(b / neighbour) > 0.97
+
+
+def test_runs_beyond_ten_thousand_count_as_disclosure():
+    law, mu = TruncatedNegativeBinomial(eta=0.0, gamma=1e-6), 0.002
+    k = np.arange(1.0, 10_001.0)
+    beyond = 1.0 - float(law.pmf(k).sum())
+    assert beyond > 0.2
+    epsilons = np.array([0.0, 0.1, 0.5, 5.0])
+    exact = NormalShift().hockey_stick(epsilons[:, None], mu * np.sqrt(k)) @ law.pmf(k) + beyond
+    found = _all_runs(law, mu)(epsilons)
+    assert (exact <= found).all()
+    assert (found <= 1.02 * exact).all()
 
 
 def naive_bound(law, mu, epsilon):

@@ -104,10 +104,32 @@ def test_a_noisy_mean_is_near_the_mean(budget, adjacency):
     np.testing.assert_allclose(found, 0.25, atol=0.01)
 
 
+class Picky(Echo):
+    """Raises if any record has a negative value."""
+
+    def predict(self, X):
+        if (np.asarray(X) < 0.0).any():
+            raise ValueError("a negative value")
+        return super().predict(X)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "r2"])
+def test_a_record_that_cannot_be_scored_counts_for_itself_alone(name):
+    X = np.linspace(0.0, 1.0, 9).reshape(-1, 1)
+    y = X[:, 0].copy()
+    y[::2] += 0.5
+    scoring = SCORINGS[name]
+    whole = scoring.losses(Picky(), X, y, (0.0, 1.0))
+    X[4] = -1.0
+    found = scoring.losses(Picky(), X, y, (0.0, 1.0))
+    assert found[4] == ONE
+    np.testing.assert_array_equal(np.delete(found, 4), np.delete(whole, 4))
+
+
 def test_a_scoring_that_does_not_suit_the_estimator_is_refused():
     with pytest.raises(ValueError, match="must be None or one of"):
-        choose_scoring("Search", "r2", LogisticRegression())
-    assert choose_scoring("Search", None, LogisticRegression()).name == "accuracy"
+        choose_scoring("Search", "r2", [LogisticRegression()])
+    assert choose_scoring("Search", None, [LogisticRegression()]).name == "accuracy"
 
 
 class TestDivision:

@@ -308,12 +308,13 @@ class TestGroups:
 
 
 REFUSED = {
-    "no private estimator": (LogisticRegression(), {}, TypeError, "private estimator"),
+    "no private estimator": (LogisticRegression(), {}, ValueError, "use DPLogisticCD"),
+    "nothing that spends": (BoundsClipper((0, 1)), {}, TypeError, "private estimator"),
     "an unpaid step": (
         make_pipeline(StandardScaler(), DPLogisticCD()),
         {},
         ValueError,
-        "unpaid: standardscaler",
+        "'standardscaler' \\(StandardScaler\\): learns from the data unpaid",
     ),
     "another adjacency": (CLASSIFIER, {"adjacency": "add_remove"}, ValueError, "adjacency"),
     "a score of another kind": (CLASSIFIER, {"scoring": "r2"}, ValueError, "scoring"),
@@ -328,7 +329,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_is_refused(name, data):
     estimator, options, error, text = REFUSED[name]
-    grid = {} if name in ("no private estimator", "an unpaid step") else {"alpha": [0.0, 0.1]}
+    grid = {"alpha": [0.0, 0.1]} if isinstance(estimator, DPLogisticCD) else {}
     with pytest.raises(error, match=text):
         DPGridSearchCV(estimator, grid, **options).fit(data[0], data[2])
 
@@ -404,8 +405,7 @@ class TestParts:
         original, losses = Problem.fitted, Problem.losses
 
         def note_fit(problem, model, rows=None):
-            if model.ledger._limit is not None:  # not a rehearsal
-                fitted.append(problem.parts.train if rows is None else rows)
+            fitted.append(problem.parts.train if rows is None else rows)
             return original(problem, model, rows)
 
         def note_score(problem, *args):

@@ -11,6 +11,8 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from skdpnoise.privacy import (
+    PureLoss,
+    corollary6_epsilon,
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -166,3 +168,14 @@ def test_zero_concentrated_privacy_of_nearly_nothing_needs_no_epsilon():
 def test_values_outside_their_range_are_refused(function, arguments):
     with pytest.raises(ValueError, match=f"of {function.__name__} must be a float in the range"):
         function(*arguments)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 8.0])
+@pytest.mark.parametrize("delta", [1e-9, 1e-4, 0.1])
+def test_corollary_6_gives_a_pure_loss_that_meets_the_guarantee(epsilon, delta):
+    pure = PureLoss(corollary6_epsilon(epsilon, delta))
+    assert pure.delta(epsilon) <= delta
+    # Its own delta: e^eps delta / (1 - delta + e^eps), so hardly any of it is left over at large
+    # epsilon.
+    exact = math.exp(epsilon) * delta / (1.0 - delta + math.exp(epsilon))
+    assert pure.delta(epsilon) == pytest.approx(exact, rel=1e-6)

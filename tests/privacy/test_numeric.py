@@ -17,7 +17,8 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_delta,
 )
-from skdpnoise.privacy._lattice import discretise
+from skdpnoise.privacy._lattice import Nodes, Terms, discretise, find_tilt, window
+from skdpnoise.privacy._plan import Plan
 from skdpnoise.privacy.numeric import about_epsilon, composed_delta
 
 LAPLACE = get_noise("laplace")
@@ -129,6 +130,65 @@ def test_mixtures_of_lattices_agree_with_one_lattice_for_each_shift(monkeypatch)
             patch.setattr("skdpnoise.privacy._plan._NODES_FREE", 10**6)
             each = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         assert each <= few <= 1.03 * each
+
+
+@pytest.mark.parametrize("n_shifts", [1001, 5000])
+def test_shifts_are_only_ever_merged_upwards(n_shifts):
+    """As many shifts of at least every size are planned for as there were."""
+    rng = np.random.default_rng(n_shifts)
+    shifts = np.sort(np.exp(rng.uniform(-6.0, 0.0, n_shifts)))
+    counts = rng.integers(1, 4, n_shifts).astype(float)
+    plan = Plan.of(LAPLACE, shifts, counts, 1e-60)
+    assert plan.shifts.size < n_shifts
+    assert plan.counts.sum() == counts.sum()
+    for size in shifts:
+        planned = plan.counts[plan.shifts >= size * (1.0 - 1e-12)].sum()
+        assert planned >= counts[shifts >= size].sum()
+    assert plan.counts @ plan.shifts <= 1.005 * (counts @ shifts)
+
+
+def curve_of(lattice, step, n_dots):
+    """Return the curve of a lattice at its dots, term by term."""
+    dots = step * np.arange(n_dots)
+    gains = np.maximum(0.0, -np.expm1(dots[:, None] - step * lattice.losses))
+    return gains @ lattice.p + lattice.infinite
+
+
+@pytest.mark.parametrize("family", ["laplace", "osgt"])
+def test_a_mixture_of_two_lattices_covers_every_shift_between_them(family):
+    curve = get_noise(family)
+    shifts = np.geomspace(0.02, 1.5, 300)
+    plan = Plan.of(curve, shifts, np.ones(300), 1e-30)
+    assert plan.nodes.size < plan.shifts.size
+    step, lattices = 0.01, []
+    for low, high, t, shift in zip(
+        *plan.build(step, lattices)[:3], plan.shifts.tolist(), strict=True
+    ):
+        n_dots = lattices[high].p.size // 2 + 1
+        pair = [curve_of(lattices[k], step, n_dots) for k in (low, high)]
+        mixed = (1.0 - t) * pair[0] + t * pair[1]
+        exact = curve.hockey_stick(step * np.arange(n_dots), shift)
+        assert (mixed >= exact * (1.0 - 1e-9) - 1e-17).all()
+        assert mixed[0] <= 1.05 * exact[0]
+
+
+def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
+    """A convolution of non-negative numbers keeps its relative accuracy, the transform does not."""
+    step, count = 0.05, 6
+    lattice = discretise(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
+    terms = Terms(np.array([0]), np.array([0]), np.ones(1), np.array([float(count)]))
+    nodes = Nodes([lattice])
+    state = find_tilt(nodes, terms, 60.0)
+    found = window(nodes, terms, state, 1 << 10, 481.0 - state.mean, step)
+    tilted = lattice.p * np.exp(state.theta * lattice.losses - state.log_moments[0])
+    exact = np.ones(1)
+    for _ in range(count):
+        exact = np.convolve(exact, tilted)
+    inside = (found.losses >= -(exact.size // 2)) & (found.losses <= exact.size // 2)
+    wanted = exact[found.losses[inside] + exact.size // 2]
+    assert wanted.min() < 1e-20  # far below the error of the transform
+    assert (found.probability[inside] >= wanted * (1.0 - 1e-12)).all()
+    assert np.abs(found.probability[inside] - wanted).max() < 1e-12
 
 
 @pytest.mark.parametrize("family", ["laplace", "gaussian"])

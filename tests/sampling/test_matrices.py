@@ -11,6 +11,7 @@ from scipy.stats import beta, gamma, norm
 from skdpnoise.noises import get_noise
 from skdpnoise.sampling import SeededWords, _matrices
 from skdpnoise.sampling._balls import most_places
+from skdpnoise.sampling._extended import LazyNumbers
 from skdpnoise.sampling._matrices import rounded_frobenius, rounded_wishart, wishart_places
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
@@ -175,3 +176,32 @@ class Zeros:
 def test_a_broken_source_is_reported(name):
     with pytest.raises(RuntimeError, match="broken"):
         SAMPLERS[name](Zeros(), 3, 10)
+
+
+@pytest.mark.parametrize("n_normals", [4, 3000, 2 * (_matrices.MOST_ROWS + 1)])
+@pytest.mark.parametrize("size_of_normals", ["usual", "largest"])
+def test_the_products_of_doubles_are_within_their_stated_error(n_normals, size_of_normals):
+    """All further places may be zero, or one: in integers, the bounds hold at both ends."""
+    rng = np.random.default_rng(n_normals)
+    places, half = 52, np.repeat([1, -1], n_normals // 2)
+    magnitude = np.abs(rng.normal(size=(3, n_normals)))
+    if size_of_normals == "largest":  # beyond that, one in 10**18 or so, with all limbs full
+        magnitude = np.full((3, n_normals), 9.0 - 2.0**-40)
+    first = (magnitude * 2.0**places).astype(np.int64)
+    # The sums of products of the first two rows cannot be larger.
+    sign = np.stack([np.ones_like(half), half, rng.choice([-1, 1], n_normals)])
+    normals = LazyNumbers(None, first.ravel(), places)
+    above, below, unknown = _matrices._bounded_products(normals, sign, places)
+    assert (unknown > 0).all()
+    for i, j in [(0, 0), (0, 1), (2, 1)]:
+        stated = (int(above[i, j]) << 38) + int(below[i, j])
+        for more in (0, 1):  # of every magnitude, in units of its last place
+            one, other = ((sign[k] * (first[k] + more)).astype(object) for k in (i, j))
+            assert abs((int(half @ (one * other)) >> 38) - stated) <= int(unknown[i, j])
+
+
+def test_sizes_whose_sums_would_overflow_are_refused():
+    with pytest.raises(ValueError, match=f"at most {_matrices.MOST_ROWS}"):
+        rounded_wishart(SeededWords(0), _matrices.MOST_ROWS + 1, 10)
+    with pytest.raises(ValueError, match="binary places"):
+        rounded_wishart(SeededWords(0), 100, 45)

@@ -155,7 +155,7 @@ def test_the_bounds_are_reached(case):
 def test_one_column_can_only_change_by_its_square():
     bounds = RowBounds(1, 2.0)
     for adjacency, norm in itertools.product(ADJACENCIES, ("l2", "l1", "nuclear")):
-        assert second_moment_change(bounds, adjacency, norm=norm) == 4.0
+        assert 4.0 <= second_moment_change(bounds, adjacency, norm=norm) <= 4.0 * (1.0 + 1e-12)
 
 
 def test_half_the_variance_off_the_diagonal_costs_nothing():

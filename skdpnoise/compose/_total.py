@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import reduce
-from html import escape
 from operator import add
 from typing import Any
 
-from skdpnoise.ledger.report import SOURCE, PrivacyReport, neighbours
-from skdpnoise.ledger.steps import innermost, learns_nothing
+from skdpnoise.compose._compositions import below, inner_of
+from skdpnoise.compose._parts import Part, fitted_parts, private_parts
+from skdpnoise.ledger.report import (
+    DECLARED,
+    SOURCE,
+    PrivacyReport,
+    card,
+    facts_in_html,
+    neighbours,
+    table,
+)
 from skdpnoise.privacy import (
     GaussianLoss,
     PrivacyGuarantee,
@@ -19,6 +27,7 @@ from skdpnoise.privacy import (
     check_real,
     gdp_mu,
 )
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["TotalReport", "total_guarantee"]
 
@@ -47,6 +56,8 @@ class TotalReport:
         Names of steps that learn nothing from the data.
     delta : float
         δ of tight composition.
+    declared : tuple of str, default=()
+        Names of steps for which the user vouches that they learn nothing private.
 
     References
     ----------
@@ -73,6 +84,7 @@ class TotalReport:
     steps: tuple[tuple[str, PrivacyReport], ...]
     free: tuple[str, ...]
     delta: float
+    declared: tuple[str, ...] = ()
 
     @property
     def basic(self) -> PrivacyGuarantee | None:
@@ -117,30 +129,17 @@ class TotalReport:
         lines = [f"{self._head}: {self._promise}"]
         lines += [f"  {name}: {', '.join(parts)}" for name, *parts in self._rows()]
         lines += [f"  {name}: {text}" for name, text in self._facts()]
-        return "\n".join(lines)
+        return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        return f"<TotalReport of {self._head}: {self._promise}>"
+        text = f"TotalReport of {self._head}: {self._promise}"
+        return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
-        cell = 'style="text-align:left;padding:2px 10px"'
         head = ("step", "estimator", "guarantee", "cost")
-        rows = "".join(
-            "<tr>" + "".join(f"<td {cell}>{escape(value)}</td>" for value in row) + "</tr>"
-            for row in self._rows()
-        )
-        facts = "".join(
-            f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in self._facts()
-        )
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self._head)}</b>: {escape(self._promise)}</div>"
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in head)
-            + f"</tr>{rows}</table>{facts}</div>"
-        )
+        body = table(head, self._rows()) + facts_in_html(self._facts())
+        return card(self._head, self._promise, body, secure=self.secure)
 
     @property
     def _head(self) -> str:
@@ -174,6 +173,8 @@ class TotalReport:
             ]
         if self.free:
             facts.append(("learn nothing from the data", ", ".join(self.free)))
+        if self.declared:
+            facts.append((DECLARED, ", ".join(self.declared)))
         adjacency = self.steps[0][1].guarantee.adjacency
         return [
             *facts,
@@ -195,15 +196,13 @@ def total_guarantee(
 ) -> TotalReport:
     r"""Return what fitted estimators promise together, by basic and by tight composition.
 
-    All must have been fitted to the same records. Pipelines, ColumnTransformers and FeatureUnions
-    are taken apart, to any depth: their parts see the same records too, also where they see
-    different columns.
+    All must have been fitted to the same records, as they stand: what was replaced after the fit
+    cannot be seen. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their
+    parts see the same records too, also where they see different columns.
 
-    A step counts as learning nothing from the data if it needs no ``fit``
-    (``FunctionTransformer``, ``Normalizer``, :class:`~skdpnoise.preprocessing.BoundsClipper`), is
-    "passthrough" or "drop", or is an encoder with ``categories`` that are given. Any other step
-    without ``privacy_`` has read the data without paying, and no total would be true: an error
-    names it. If you know better, name it in `public`.
+    Whatever is not known to pay for what it reads, or to learn nothing, has perhaps read the data
+    unpaid, and no total would be true: an error names every such step and what to do. If you know
+    better, vouch for the step in `public`; the report then says so.
 
     Parameters
     ----------
@@ -212,8 +211,8 @@ def total_guarantee(
     delta : float or None, default=None
         δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
     public : collection of str, default=()
-        Names of steps that learn nothing private, such as an imputer of a constant: as in the
-        report, or the class.
+        Names of steps for which you vouch that they learn nothing private: as in the report, or
+        the last part of it.
 
     Returns
     -------
@@ -221,9 +220,11 @@ def total_guarantee(
 
     Raises
     ------
+    UnpaidStepError
+        If a step is not known to pay for what it reads, nor to learn nothing.
     ValueError
-        If there is no private step, a step reads the data unpaid, or steps have different
-        neighbouring relations: different adjacencies, or under "add_remove" different units.
+        If there is no private step, one is not fitted, or steps have different neighbouring
+        relations: different adjacencies, or under "add_remove" different units.
 
     Examples
     --------
@@ -236,26 +237,28 @@ def total_guarantee(
     >>> print(f"{total.basic.epsilon:g} {total.basic.delta:g} {total.epsilon:.2f}")
     1 2e-06 0.74
     """
+    parts = fitted_parts(estimators, owner="total_guarantee", parameter="estimators", public=public)
     found: list[tuple[str, PrivacyReport]] = []
     free: list[str] = []
-    unpaid: list[str] = []
-    for index, estimator in enumerate(estimators):
-        name = type(estimator).__name__ if len(estimators) == 1 else f"{index + 1}"
-        for label, part in innermost(estimator, name):
-            report = getattr(part, "privacy_", None)
-            names = {label, label.rpartition("__")[2], type(part).__name__}
-            if isinstance(report, PrivacyReport):
-                found.append((label, report))
-            elif names & set(public) or learns_nothing(part):
-                free.append(label)
-            else:
-                unpaid.append(f"{label} ({type(part).__name__})")
-    if unpaid:
+    unfitted: list[str] = []
+    declared: list[str] = []
+    for part in parts:
+        label = part.label or type(part.estimator).__name__
+        report = getattr(part.estimator, "privacy_", None)
+        if part.kind == "declared":
+            declared.append(label)
+        elif part.kind == "public":
+            free.append(label)
+        elif isinstance(report, PrivacyReport):
+            found.append((label, report))
+            declared += [below(part.label, name) for name in report.declared]
+            found += _fitted_again(part, report)
+        else:
+            unfitted.append(f"{label} ({type(part.estimator).__name__})")
+    if unfitted:
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold estimators that pay for what "
-            f"they read. Got {', '.join(unpaid)} instead, without a privacy report: fit first; use "
-            "a private counterpart, such as DPStandardScaler; or, if nothing private is learnt "
-            "there, name it in 'public'."
+            "The 'estimators' parameter of total_guarantee must hold fitted estimators. Got "
+            f"{', '.join(unfitted)} without a privacy report: fit first."
         )
     if not found:
         raise ValueError(
@@ -283,7 +286,18 @@ def total_guarantee(
     if delta is None:
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)
     delta = check_real("total_guarantee", "delta", delta, high=1.0, low_closed=True)
-    return TotalReport(tuple(found), tuple(free), delta)
+    return TotalReport(tuple(found), tuple(free), delta, tuple(dict.fromkeys(declared)))
+
+
+def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, PrivacyReport]]:
+    """Return the reports of steps that were fitted again since the whole was."""
+    found = []
+    for name, step in inner_of(whole.estimator, fitted=True)[0]:
+        for part in private_parts(step, fitted=True):
+            own = getattr(part.estimator, "privacy_", report)
+            if own != report:
+                found.append((below(below(whole.label, name), part.label), own))
+    return found
 
 
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:

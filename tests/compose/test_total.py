@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
@@ -16,6 +17,7 @@ from skdpnoise import (
     DPStandardScaler,
     total_guarantee,
 )
+from skdpnoise.compose import UnpaidStepError, register_private
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss, gdp_mu
 
@@ -33,9 +35,14 @@ def _report(epsilon=1.0, delta=0.0, total=None, adjacency="replace_one", secure=
     return PrivacyReport("Test", guarantee, (release,), total, secure, rows)
 
 
-class _Fitted:
-    def __init__(self, report):
+@register_private
+class _Fitted(BaseEstimator):
+    def __init__(self, report=None):
+        self.report = report
         self.privacy_ = report
+
+    def fit(self, X, y=None):
+        return self
 
 
 def _gaussian(epsilon, delta=1e-6, **settings):
@@ -134,9 +141,8 @@ def test_text_and_html_hold_both_compositions_and_escape_names():
     assert html.count("<tr") == 3
     assert "basic composition" in html
     assert "<TotalReport of 2 private fits" in repr(total)
-    assert "<b>x</b>" not in total_guarantee(
-        make_pipeline(_report_step("<b>x</b>")), public=["none"]
-    )._repr_html_().replace("&lt;b&gt;", "")
+    named = total_guarantee(make_pipeline(_report_step("<b>x</b>")))._repr_html_()
+    assert "<b>x</b>" not in named.replace("&lt;b&gt;", "")
 
 
 def _report_step(name):
@@ -150,13 +156,18 @@ def _report_step(name):
 
 @pytest.mark.parametrize(
     "step",
-    [StandardScaler(), OneHotEncoder(handle_unknown="ignore"), DPRobustScaler()],
+    [StandardScaler(), OneHotEncoder(handle_unknown="ignore")],
     ids=lambda step: type(step).__name__,
 )
-def test_a_step_that_reads_the_data_unpaid_or_is_not_fitted_is_named(step):
+def test_a_step_that_reads_the_data_unpaid_is_named(step):
     pipeline = make_pipeline(step, DPLogisticCD())
-    with pytest.raises(ValueError, match=f"{type(step).__name__}.*without a privacy report"):
+    with pytest.raises(UnpaidStepError, match=f"Refused.*{type(step).__name__}"):
         total_guarantee(pipeline)
+
+
+def test_a_step_that_is_not_fitted_is_named():
+    with pytest.raises(ValueError, match=r"dprobustscaler-1 \(DPRobustScaler\).*fit first"):
+        total_guarantee(make_pipeline(DPRobustScaler(), _report_step("A")))
 
 
 def test_frequencies_of_an_encoder_are_read_from_the_data():
@@ -165,10 +176,16 @@ def test_frequencies_of_an_encoder_are_read_from_the_data():
         total_guarantee(make_pipeline(encoder, _report_step("A")))
 
 
-def test_a_step_that_is_known_to_be_public_can_be_named():
-    pipeline = make_pipeline(StandardScaler(), DPLogisticCD(0.5)).fit(X, Y)
-    for name in ("standardscaler", "StandardScaler"):
-        assert total_guarantee(pipeline, public=[name]).free == ("standardscaler",)
+def test_a_step_for_which_a_person_vouches_is_listed_as_such():
+    pipeline = make_pipeline(make_pipeline(StandardScaler()), DPLogisticCD(0.5)).fit(X, Y)
+    for name in ("standardscaler", "pipeline__standardscaler"):
+        total = total_guarantee(pipeline, public=[name])
+        assert (total.free, total.declared) == ((), ("pipeline__standardscaler",))
+        listed = "declared public by the user: pipeline__standardscaler"
+        assert listed in str(total)
+        assert "declared public by the user:</b> pipeline__standardscaler" in total._repr_html_()
+    with pytest.raises(ValueError, match="'StandardScaler', which is none of"):
+        total_guarantee(pipeline, public=["StandardScaler"])
 
 
 def test_different_neighbours_and_nothing_private_are_refused():

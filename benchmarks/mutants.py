@@ -1,0 +1,221 @@
+"""Break the code in kept ways, one at a time, and print the faults that no test notices.
+
+Each mutant in ``mutants.toml`` replaces one piece of the source by another that weakens a
+guarantee. It is applied to a copy, and the tests that ought to notice run there. Mutants are kept
+by hand, since what matters here is the direction of an error: tools that make all mutants make
+thousands that change no guarantee.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from benchmarks._report import add_common_arguments, print_table, save_json
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = Path(__file__).with_name("mutants.toml")
+_COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
+_LONGEST = 1200.0  # seconds
+_CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One fault, and where it must be noticed."""
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+    def mutated(self, source: str) -> str:
+        """Return the source with the fault, or say that the list is out of date."""
+        found = source.count(self.before)
+        if found != 1:
+            raise ValueError(
+                f"mutant {self.name!r}: its piece of {self.file} occurs {found} times, not once. "
+                "Bring mutants.toml up to date."
+            )
+        text = source.replace(self.before, self.after)
+        ast.parse(text)
+        return text
+
+
+def kept_mutants(path: Path = KEPT) -> list[Mutant]:
+    """Return the kept list; every mutant belongs to a file and names its tests."""
+    with path.open("rb") as file:
+        groups = tomllib.load(file)["file"]
+    return [
+        Mutant(one["name"], group["path"], one["before"], one["after"], tuple(one["tests"]))
+        for group in groups
+        for one in ({"tests": group.get("tests", []), **mutant} for mutant in group["mutant"])
+    ]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the mutants; the exit status is 1 if any survives."""
+    args = _parser().parse_args(argv)
+    mutants = [m for m in kept_mutants() if args.only in m.name or args.only in m.file]
+    if args.quick:
+        mutants = mutants[:2]
+    known = {} if args.fresh else _earlier(args.out)
+    keys = {mutant: _key(mutant) for mutant in mutants}  # as the files are when they are copied
+    left = [mutant for mutant in mutants if keys[mutant] not in known]
+    print(f"{len(mutants)} mutants, {len(mutants) - len(left)} known from an earlier run")
+    with tempfile.TemporaryDirectory() as folder:
+        copies = _copies(Path(folder), args.workers)
+        if left:
+            _check_unmutated(left, copies)
+        for mutant, noticed in _results(left, copies, args.workers):
+            known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
+            _save(args.out, known)
+            verdict = "noticed" if noticed["noticed"] else "SURVIVED"
+            print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
+    rows = [known[keys[mutant]] for mutant in mutants]
+    survivors = [row for row in rows if not row["noticed"]]
+    save_json(args.out, "mutants", {"commit": _commit(), "mutants": rows})
+    if survivors:
+        print_table(
+            ["survivor", "file"],
+            [[row["name"], row["file"]] for row in survivors],
+            title="SURVIVED",
+        )
+    print(f"{len(rows)} mutants, survivors: {len(survivors) or 'none'}")
+    return 1 if survivors else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks mutants",
+        description="Apply each kept mutant to a copy, run its tests, and print the survivors.",
+    )
+    add_common_arguments(parser)
+    parser.add_argument("--only", default="", help="mutants whose name or file contains this")
+    parser.add_argument("--workers", type=int, default=2, help="mutants at a time (default: 2)")
+    parser.add_argument(
+        "--fresh", action="store_true", help="forget what an interrupted run of these files found"
+    )
+    return parser
+
+
+def _copies(folder: Path, number: int) -> SimpleQueue[Path]:
+    """Return copies of the checkout, each with caches of its own."""
+    copies: SimpleQueue[Path] = SimpleQueue()
+    ignore = shutil.ignore_patterns("__pycache__", "results", "*.png")
+    for k in range(number):
+        copy = folder / f"copy-{k}"
+        copy.mkdir()
+        for name in _COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, copy / name, ignore=ignore)
+            else:
+                shutil.copy2(source, copy / name)
+        copies.put(copy)
+    return copies
+
+
+def _check_unmutated(mutants: list[Mutant], copies: SimpleQueue[Path]) -> None:
+    """Refuse to go on where the tests fail anyway: every mutant would seem to be noticed."""
+    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    copy = copies.get()
+    done = _pytest(copy, tests, copy / ".numba")
+    copies.put(copy)
+    if done.returncode != 0:
+        sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+
+
+def _results(
+    mutants: list[Mutant], copies: SimpleQueue[Path], workers: int
+) -> Iterator[tuple[Mutant, dict[str, Any]]]:
+    """Yield each mutant with what its tests said."""
+
+    def run(mutant: Mutant) -> tuple[Mutant, dict[str, Any]]:
+        copy = copies.get()
+        try:
+            return mutant, _noticed(mutant, copy)
+        finally:
+            copies.put(copy)
+
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(run, mutants)
+
+
+def _noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
+    """Apply a mutant to a copy, run its tests, and take it back."""
+    path, start = copy / mutant.file, time.monotonic()
+    source = path.read_text(encoding="utf-8")
+    _write(path, mutant.mutated(source))
+    # Compiled code does not know when a function that it calls from another file has changed.
+    compiled = "@njit" in source
+    cache = copy / (f".numba-{next(_CLOCK)}" if compiled else ".numba")
+    try:
+        code = _pytest(copy, list(mutant.tests), cache).returncode
+    except subprocess.TimeoutExpired:  # a test that no longer ends has noticed
+        code = 1
+    finally:
+        _write(path, source)
+    if code not in (0, 1):
+        raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run its tests (exit {code})")
+    return {"noticed": code == 1, "seconds": round(time.monotonic() - start, 1)}
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    os.utime(path, (moment := next(_CLOCK), moment))
+
+
+def _pytest(copy: Path, tests: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(
+        command,
+        cwd=copy,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=_LONGEST,
+    )
+
+
+def _key(mutant: Mutant) -> str:
+    """Name what the result of a mutant depends on: itself, its file and its tests."""
+    digest = hashlib.sha256(repr(mutant).encode())
+    for name in (mutant.file, *(test.partition("::")[0] for test in mutant.tests)):
+        digest.update((ROOT / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _earlier(out: Path) -> dict[str, dict[str, Any]]:
+    path = out / "mutants-progress.json"
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _save(out: Path, known: dict[str, dict[str, Any]]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "mutants-progress.json").write_text(json.dumps(known))
+
+
+def _commit() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "not a git checkout"

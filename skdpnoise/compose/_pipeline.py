@@ -1,0 +1,386 @@
+"""A pipeline with one guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_consistent_length
+
+from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._compositions import register_inner, watched
+from skdpnoise.compose._fitted_steps import FittedSteps, offers
+from skdpnoise.compose._fitting import fit_steps, rehearse, settled
+from skdpnoise.compose._numbers import check_numbers
+from skdpnoise.compose._parts import private_parts, taken_apart
+from skdpnoise.compose._register import register_private
+from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
+from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
+from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.mechanisms.groups import group_codes
+from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.sampling import random_words
+
+__all__ = ["DPPipeline"]
+
+
+@register_private
+class DPPipeline(FittedSteps):
+    r"""Steps that are fitted one after the other, under one guarantee.
+
+    scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
+    data is paid for. Steps that neither pay nor are known to learn nothing are refused before
+    anything is fitted or charged; ε is divided among the private ones; there is one report.
+
+    ``fit`` makes copies and leaves `steps` as they are, whatever they hold. The fitted copies are
+    what ``predict``, ``named_steps``, slices and indices give; parameters that are set later take
+    effect in the next fit. What a private step says itself of `epsilon`, `delta` and `random_state`
+    is not used: the pipeline sets it, and so it does with `adjacency` and `rows_per_group` where
+    a step leaves them at their default.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+        Names and steps, as in scikit-learn. Private steps (``DPStandardScaler``, ``DPLogisticCD``,
+        ...), steps that learn nothing (``OneHotEncoder`` with given categories, ``BoundsClipper``,
+        "passthrough", ...), and compositions of such (``ColumnTransformer``, ...); see
+        :func:`~skdpnoise.compose.taken_apart`.
+    epsilon : float, default=1.0
+        The guarantee's ε > 0, of all steps together.
+    delta : float, default=1e-6
+        The guarantee's δ in [0, 1). 0 asks for pure privacy.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Neighbouring relation of all steps. A step that asks for "add_remove" itself is refused
+        under "replace_one".
+    weights : dict of str to float or None, default=None
+        Shares of the budget by the names of steps, in any unit; None gives equal shares. What is
+        divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
+        below it, which share equally.
+    public : collection of str, default=()
+        Names of steps for which you vouch that they learn nothing private; the report lists them.
+    rows_per_group : int, default=1
+        With `groups` in fit: the most rows of a group that each step uses. **Public**.
+    ledger : object with ``charge`` or None, default=None
+        Where the cost of every fit is recorded, once for the whole, before anything is drawn.
+        Fitted steps get it too: whoever fits one of them again pays for that.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws noise from the operating system's cryptographic source. Anything else is
+        reproducible and protects nobody from those who know it: for tests only.
+    verbose : bool, default=False
+        Whether to print the time of each step.
+
+    Attributes
+    ----------
+    steps_ : list of (str, estimator)
+        The fitted copies.
+    named_steps : Bunch
+        Steps by name: fitted ones after a fit.
+    privacy_ : PrivacyReport
+        The guarantee of the whole and every release behind it. The fitted steps have the same
+        report: each was made from what the others released.
+    classes_, n_features_in_, feature_names_in_ : see :class:`~sklearn.pipeline.Pipeline`
+
+    See Also
+    --------
+    total_guarantee : What steps promise together that were fitted by themselves.
+    DPGridSearchCV : A private search; it takes a DPPipeline as its estimator.
+
+    Notes
+    -----
+    **Privacy.** Let the budget be ε (pure noise) or the μ of (ε, δ). Private step k charges a loss
+    of at most :math:`\varepsilon_k`, or :math:`\mu_k`, with :math:`\sum_k \varepsilon_k \le
+    \varepsilon`, or :math:`\sum_k \mu_k^2 \le \mu^2`; all are fixed before the data are seen. Each
+    is private in its input given everything released before, and its input differs in one record
+    where the data do, since public and fitted steps act on single records. Adaptive composition
+    gives the guarantee (Dwork and Roth, Theorem 3.16; Dong, Roth and Su, Theorem 3.2). That no step
+    is fitted twice, or without paying, is checked at the end of ``fit``: what was charged must be
+    what the fitted steps report.
+
+    Before the charge every step checks its parameters and the data. Warnings of scikit-learn are
+    not shown during ``fit``, nor are messages that may quote values. Steps with `n_jobs` of their
+    own (FeatureUnion, ColumnTransformer) are fitted one after the other.
+
+    **Groups.** ``fit(X, y, groups=...)`` hands the groups to every private step.
+
+    References
+    ----------
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014. Dong, Roth and Su,
+    "Gaussian differential privacy", arXiv:1905.02383.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPLogisticCD, DPPipeline, DPStandardScaler
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal([50.0, 1e6], [10.0, 2e5], size=(20_000, 2))
+    >>> y = (X[:, 0] > 50.0).astype(int)
+    >>> model = DPPipeline(
+    ...     [("scale", DPStandardScaler()), ("classify", DPLogisticCD())],
+    ...     weights={"scale": 1, "classify": 3},
+    ... ).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9), model.privacy_.guarantee.epsilon
+    (True, 1.0)
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
+    Traceback (most recent call last):
+    ...
+    skdpnoise.compose._parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
+    that pay for what they read, or learn nothing. Refused: 'scale' (StandardScaler): learns from
+    the data unpaid, use DPStandardScaler. ...
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "steps": [list, tuple],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        "weights": [None, dict],
+        "public": [tuple, list, set, frozenset],
+        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
+        "ledger": [None, HasMethods("charge")],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["boolean"],
+    }
+    privacy_: PrivacyReport
+
+    def __init__(
+        self,
+        steps,
+        *,
+        epsilon=1.0,
+        delta=1e-6,
+        adjacency="replace_one",
+        weights=None,
+        public=(),
+        rows_per_group=1,
+        ledger=None,
+        random_state=None,
+        verbose=False,
+    ):
+        self.steps = steps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.weights = weights
+        self.public = public
+        self.rows_per_group = rows_per_group
+        self.ledger = ledger
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPipeline:
+        """Fit copies of all steps to private data, spending the guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            In any form that the first step takes, but not sparse.
+        y : array-like of shape (n_samples,) or None, default=None
+            Target or labels, if a step needs them.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows; handed to every private step, each of which uses at most
+            ``rows_per_group`` rows of a group. The guarantee is then for groups.
+        **unpaid : dict
+            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+
+        Returns
+        -------
+        self : DPPipeline
+
+        Raises
+        ------
+        UnpaidStepError
+            If a step is not known to pay for what it reads, nor to learn nothing.
+        ValueError
+            If a parameter or the data are not as described.
+        TypeError
+            If no step is private, or anything but X, y and groups is passed.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+        """
+        # check
+        warn_of_company(self)
+        self._refuse(unpaid, groups)
+        check_numbers(self)
+        self._validate_params()
+        copy = clone(Pipeline(self.steps, verbose=self.verbose))
+        parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
+        check_shareable("DPPipeline", "steps", parts, self.adjacency)
+        weights = shares_by_name(self.weights, parts)
+        rows = None if groups is None else int(self.rows_per_group)
+        _check_data(X, y)
+        n_rows = _num_samples(X)
+        codes = None if groups is None else _codes(groups, n_rows)
+        advise(self)
+        advise_on_public_number(self, n_rows, codes)
+        budget = self._budget(pure=pure_noise(copy))
+        words = random_words(self.random_state)
+
+        def priced(cap: Cap) -> Any:
+            model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
+            return self._for_groups(model, rows)
+
+        rehearse(priced(Cap(None, self.adjacency)), X, y, groups, parts)
+        # charge
+        charge_whole(self, budget, parts, rows)
+        # draw
+        cap = Cap(budget, self.adjacency)
+        try:
+            model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
+            fitted = private_parts(model, fitted=True)
+            cap.settle((part.label, part.estimator.privacy_) for part in fitted)
+            report = whole_report(self, budget, fitted, parts, rows)
+            advise_on_bought_number(self, report.n_records, grouped=groups is not None)
+        except BaseException as error:
+            if self.ledger is not None:
+                error.add_note(f"The ledger was charged {budget}, which stays spent.")
+            raise
+        # store
+        self.steps_ = settled(model, report, self.ledger).steps
+        self.privacy_ = report
+        return self
+
+    @available_if(offers("fit_transform"))
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+        """Fit, and transform the same data.
+
+        Parameters
+        ----------
+        X, y, groups, **unpaid : see :meth:`fit`
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_transformed_features)
+            Of private records: not private by itself.
+        """
+        return self.fit(X, y, groups, **unpaid).transform(X)
+
+    @available_if(offers("fit_predict"))
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+        """Fit, and predict for the same data.
+
+        Parameters
+        ----------
+        X, y, groups, **unpaid : see :meth:`fit`
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self.fit(X, y, groups, **unpaid).predict(X)
+
+    def __getitem__(self, ind: Any) -> Any:
+        """Return a step, or a part of the pipeline, which shares its fitted steps and report."""
+        if not isinstance(ind, slice):
+            return self._ordinary()[ind]
+        given = self.get_params(deep=False)
+        given["steps"] = list(self.steps)[ind]
+        kept = Pipeline(given["steps"]).get_params(deep=True)
+        given["public"] = tuple(name for name in self.public if _leads(name, kept))
+        if self.weights is not None:
+            given["weights"] = {n: share for n, share in self.weights.items() if n in kept}
+        part = type(self)(**given)
+        part.ledger = self.ledger
+        if hasattr(self, "steps_"):
+            part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
+        return part
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy with the same ledger, not with a copy of it."""
+        warn_if_cloned_to_be_scored(self)
+        copy = BaseEstimator.__sklearn_clone__(self)
+        copy.ledger = self.ledger
+        return copy
+
+    def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
+        given = [n for n, value in unpaid.items() if n != "sample_weight" or value is not None]
+        if given:
+            names = ", ".join(map(repr, given))
+            raise TypeError(
+                f"DPPipeline.fit takes X, y and groups. Got {names}: a record's weight multiplies "
+                "what it can change, and no sensitivity with weights is proven yet."
+            )
+        complaint = watched(self)
+        if complaint is not None:
+            raise ValueError(f"DPPipeline {complaint}.")
+        if groups is None and self.rows_per_group != 1:
+            raise ValueError(
+                "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
+                f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
+            )
+
+    def _shown(self, model: Any) -> Any:
+        """Hand over progress bars, unless they come from a composition around this one."""
+        if not hasattr(self, "_parent_callback_ctx") and hasattr(self, "_skl_callbacks"):
+            model.set_callbacks(*self._skl_callbacks)
+        return model
+
+    def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
+        """Hand the number of rows to the private steps, unless they ask for another."""
+        for part in private_parts(model):
+            own = part.estimator.get_params(deep=False).get("rows_per_group", 1)
+            if own not in (1, self.rows_per_group):
+                raise ValueError(
+                    "The 'rows_per_group' parameter of DPPipeline must be that of its steps. Got "
+                    f"{self.rows_per_group!r}, and {part.prefix}rows_per_group={own!r}."
+                )
+            if rows_per_group is not None:
+                part.estimator.set_params(rows_per_group=rows_per_group)
+        return model
+
+    def _budget(self, *, pure: bool) -> LossBudget:
+        if pure or self.delta == 0.0:
+            return PureLoss(self.epsilon)
+        return GaussianLoss(gdp_mu(self.epsilon, self.delta))
+
+
+def _inside(
+    pipeline: DPPipeline, fitted: bool
+) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+    """Return the steps that a fit used, or would use, and the names that are vouched for."""
+    if fitted and hasattr(pipeline, "steps_"):
+        return tuple(pipeline.steps_), pipeline.privacy_.declared
+    return tuple((name, step) for name, step in pipeline.steps), pipeline.public
+
+
+register_inner(DPPipeline, _inside)
+
+
+def _check_data(X: Any, y: Any) -> None:
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            "DPPipeline does not support masked arrays: data would be read without their mask. "
+            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
+    if issparse(X):
+        raise TypeError(
+            "Sparse data were passed to DPPipeline, but dense data are required: private steps "
+            "read every value. Convert X with X.toarray()."
+        )
+    if y is not None:
+        check_consistent_length(X, y)
+
+
+def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:
+    try:
+        return group_codes("DPPipeline.fit", groups, n_rows)
+    except (ValueError, TypeError) as error:
+        kind = type(error)
+    raise kind(  # outside the handler, so that an error that quotes a label is not attached to it
+        f"The 'groups' parameter of DPPipeline.fit must be an array-like of shape ({n_rows},) of "
+        "labels that can be hashed, one for each row of X."
+    )
+
+
+def _leads(name: str, labels: Mapping[str, Any]) -> bool:
+    return any(name in (label, label.rpartition("__")[2]) for label in labels)

@@ -1,0 +1,153 @@
+"""The register of classes that may stand beside a private model, each by itself and none by name.
+
+A class is known if it is **exactly** (``type(x) is C``) one that was registered: a subclass may
+learn what its parent does not, and a name or a tag says nothing about what ``fit`` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+__all__ = ["Rule", "is_private", "register_private", "register_public", "related", "rule_of"]
+
+T = TypeVar("T")
+Condition = Callable[[Any], str | None]
+Sparse = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Under which parameters a class learns nothing, and whether its output is then sparse."""
+
+    condition: Condition
+    sparse: Sparse
+
+
+_private: set[type] = set()
+_public: dict[type, Rule] = {}
+
+
+def register_private(cls: type[T]) -> type[T]:
+    """Make a class known as private: whatever its ``fit`` learns from the data is paid for.
+
+    Used as a decorator. It is a promise of the class's author: ``fit`` releases nothing that is not
+    charged to ``ledger`` beforehand, and ``privacy_`` is a
+    :class:`~skdpnoise.ledger.PrivacyReport` of all of it. To take a share of the budget of a
+    :class:`DPPipeline` or a search it needs the parameters `epsilon`, `delta`, `adjacency`,
+    `ledger`, `noise` and `random_state`. All estimators of this package are registered. Their
+    subclasses are not: who overrides a method registers the result.
+
+    Parameters
+    ----------
+    cls : type
+        The exact class; its subclasses are not meant.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    TypeError
+        If this is no class with ``fit`` and ``get_params``, or one that is registered as public.
+
+    Examples
+    --------
+    >>> from skdpnoise import DPLogisticCD
+    >>> from skdpnoise.compose import register_private, taken_apart
+    >>> @register_private
+    ... class Renamed(DPLogisticCD):
+    ...     "The same model by another name."
+    >>> [part.kind for part in taken_apart(Renamed(), owner="Example", parameter="estimator")]
+    ['private']
+    """
+    _check_class("register_private", cls)
+    if cls in _public:
+        raise TypeError(f"{cls.__name__} is registered as public, which learns nothing at all.")
+    _private.add(cls)
+    return cls
+
+
+def register_public(cls: type[T], condition: Condition, *, sparse: Sparse | None = None) -> type[T]:
+    """Make a class known that learns nothing from the data under a condition.
+
+    It is a promise about the exact class: under the condition, two data sets with the same columns
+    leave the same fitted state and the same types of output, and no message, warning or error
+    quotes a value. Errors that only say that a value is missing, or not finite, are allowed: our
+    own estimators raise them too.
+
+    Parameters
+    ----------
+    cls : type
+        The exact class; its subclasses are not meant.
+    condition : callable
+        Takes an estimator; returns None if it learns nothing and says nothing, else a sentence that
+        says what to change.
+    sparse : callable or None, default=None
+        Takes an estimator; returns whether its output can be sparse where its input is not. None:
+        it never is.
+
+    Returns
+    -------
+    type
+        The class itself.
+
+    Raises
+    ------
+    TypeError
+        If this is no class with ``fit`` and ``get_params``, or one that is registered as private.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator, TransformerMixin
+    >>> from skdpnoise.compose import register_public, taken_apart
+    >>> class Doubled(TransformerMixin, BaseEstimator):
+    ...     def fit(self, X, y=None):
+    ...         return self
+    ...
+    ...     def transform(self, X):
+    ...         return 2 * X
+    >>> _ = register_public(Doubled, lambda estimator: None)
+    >>> [part.kind for part in taken_apart(Doubled(), owner="Example", parameter="estimator")]
+    ['public']
+    """
+    _check_class("register_public", cls)
+    if cls in _private:
+        raise TypeError(f"{cls.__name__} is registered as private, which pays for what it learns.")
+    _public[cls] = Rule(condition, _never if sparse is None else sparse)
+    return cls
+
+
+def is_private(estimator: Any) -> bool:
+    """Return whether an object is exactly of a class that pays for what it learns."""
+    return type(estimator) in _private
+
+
+def rule_of(estimator: Any) -> Rule | None:
+    """Return the rule of an object's exact class, if it is registered as public."""
+    return _public.get(type(estimator))
+
+
+def related(estimator: Any) -> tuple[str, str] | None:
+    """Return kind and name of a registered class from which an unregistered one is derived."""
+    for parent in type(estimator).__mro__[1:]:
+        if parent in _private:
+            return "private", parent.__name__
+        if parent in _public:
+            return "public", parent.__name__
+    return None
+
+
+def _never(estimator: Any) -> bool:
+    return False
+
+
+def _check_class(owner: str, cls: Any) -> None:
+    if not (isinstance(cls, type) and hasattr(cls, "fit") and hasattr(cls, "get_params")):
+        raise TypeError(
+            f"The 'cls' parameter of {owner} must be a class with fit and get_params. Got "
+            f"{cls!r} instead."
+        )

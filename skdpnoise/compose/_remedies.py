@@ -1,0 +1,67 @@
+"""What to do about a step that is refused: words only, nothing is decided here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skdpnoise.compose._register import related
+
+__all__ = ["remedy_for"]
+
+_COUNTERPART = {
+    "StandardScaler": "DPStandardScaler",
+    "MinMaxScaler": "DPMinMaxScaler",
+    "MaxAbsScaler": "DPMinMaxScaler",
+    "RobustScaler": "DPRobustScaler",
+    "QuantileTransformer": "DPRobustScaler",
+    "PowerTransformer": "DPRobustScaler",
+    "PCA": "DPPCA",
+    "IncrementalPCA": "DPPCA",
+    "TruncatedSVD": "DPPCA",
+    "EmpiricalCovariance": "DPCovariance",
+    "LogisticRegression": "DPLogisticCD",
+    "LogisticRegressionCV": "DPGridSearchCV around DPLogisticCD",
+    "SGDClassifier": "DPLogisticCD",
+    "LinearRegression": "DPCoordinateDescentRegressor",
+    "Ridge": "DPCoordinateDescentRegressor",
+    "Lasso": "DPCoordinateDescentRegressor",
+    "ElasticNet": "DPCoordinateDescentRegressor",
+    "SGDRegressor": "DPCoordinateDescentRegressor",
+    "HuberRegressor": "DPCoordinateDescentRegressor",
+    "SVR": "DPCoordinateDescentRegressor",
+    "LinearSVR": "DPCoordinateDescentRegressor",
+    "GridSearchCV": "DPGridSearchCV",
+    "RandomizedSearchCV": "DPRandomizedSearchCV",
+    "TargetEncoder": "OneHotEncoder with categories= and handle_unknown='ignore'",
+    "KBinsDiscretizer": "SplineTransformer with knots=",
+    "SimpleImputer": "SimpleImputer(strategy='constant', keep_empty_features=True)",
+    "CountVectorizer": "HashingVectorizer(decode_error='replace')",
+    "TfidfVectorizer": "HashingVectorizer(decode_error='replace')",
+    "DictVectorizer": "FeatureHasher",
+}
+_HOLDS = ("estimator", "estimators", "base_estimator", "regressor", "classifier", "transformers")
+
+
+def remedy_for(estimator: Any) -> str:
+    """Return why an object is refused that no register knows, and what to do instead."""
+    name = type(estimator).__name__
+    if isinstance(estimator, type):
+        return "is a class: give an instance"
+    if isinstance(estimator, str) or estimator is None or not hasattr(estimator, "fit"):
+        return "is no estimator that is known here"
+    parent = related(estimator)
+    if parent is not None:
+        return (
+            f"is a subclass of {parent[1]}, and what a subclass does is for its author to promise: "
+            f"skdpnoise.compose.register_{parent[0]}; or use {parent[1]} itself"
+        )
+    if name in _COUNTERPART:
+        return f"learns from the data unpaid, use {_COUNTERPART[name]}"
+    if name == "FrozenEstimator":
+        return "holds a model whose training cannot be seen from here: use a private model itself"
+    if any(attribute in vars(estimator) for attribute in _HOLDS):
+        return (
+            "learns from the data itself, whatever it holds, and fits what it holds as often as it "
+            "likes: use what it holds directly, or DPGridSearchCV to choose among candidates"
+        )
+    return "is not known to pay for what it learns, nor to learn nothing: use a private counterpart"

@@ -1,0 +1,191 @@
+"""Parameters are checked before anything is spent, and so is what the machine will bear."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from skdpnoise.compose._numbers import NUMBERS, check_numbers
+
+__all__ = [
+    "as_bounds",
+    "check_memory",
+    "check_parameters",
+    "check_size",
+    "check_within",
+    "number_pair",
+    "number_vector",
+]
+
+_LARGEST, _SMALLEST = 1e100, 1e-290
+_MOST_EPSILON = 1e8  # beyond it there is no promise left, and sums would leave 64 bits
+_MOST_ROWS_PER_GROUP = 2**31
+# The largest contribution of a record, in quanta: 2**24 or 2**16 times what one noise scale is of
+# it (``mechanisms.calibrate``), with room for how the budget is shared.
+_QUANTA, _QUANTA_PER_EPSILON = 2.0**26, 2.0**18
+_SUM = 2.0**62
+_MOST_ROWS = 2**30  # of which squares of row integers sum to less than 2**63
+# Rounding to quanta of 2**-52 noise scales may cost so much of ε for every column.
+_EPSILON_PER_COLUMN = 1e-9
+
+
+def check_parameters(estimator: Any) -> None:
+    """Raise what is wrong with any single parameter, whatever the data are."""
+    check_numbers(estimator)  # first: intervals cannot hold every kind of number
+    BaseEstimator._validate_params(estimator)
+    if getattr(estimator, "n_jobs", None) is not None:
+        _check_threads(estimator)
+    if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:
+        raise ValueError(
+            f"The 'epsilon' parameter of {_name(estimator)} must be at most {_MOST_EPSILON:g}: "
+            f"beyond it nothing is promised to anybody. Got {estimator.epsilon!r} instead."
+        )
+    if getattr(estimator, "rows_per_group", 1) > _MOST_ROWS_PER_GROUP:
+        raise ValueError(
+            f"The 'rows_per_group' parameter of {_name(estimator)} must be at most "
+            f"{_MOST_ROWS_PER_GROUP}. Got {estimator.rows_per_group!r} instead."
+        )
+
+
+def _check_threads(estimator: Any) -> None:
+    if estimator.n_jobs == 0:
+        raise ValueError(
+            f"The 'n_jobs' parameter of {_name(estimator)} must be None, a number of threads, or "
+            "-1 for all processors. Got 0 instead."
+        )
+    effective_n_jobs(int(estimator.n_jobs))
+
+
+def check_within(estimator: Any, name: str, low: float, high: float) -> None:
+    """Refuse a number beyond what double precision bears; other kinds of values pass."""
+    value = getattr(estimator, name)
+    if isinstance(value, NUMBERS) and not low <= value <= high:
+        raise ValueError(
+            f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
+            f"Got {value!r} instead. Choose other units."
+        )
+
+
+def check_size(estimator: Any, n_rows: int, n_columns: int) -> None:
+    """Refuse an ε that is too large for 64-bit sums of the rows, or too small for the columns."""
+    if n_rows > _MOST_ROWS:
+        raise ValueError(
+            f"{_name(estimator)}.fit takes at most {_MOST_ROWS} rows, for sums of their integers "
+            f"to stay within 64 bits. Got {n_rows}: fit to a part of them."
+        )
+    epsilon = float(estimator.epsilon)
+    quanta = max(_QUANTA, _QUANTA_PER_EPSILON * epsilon)
+    if n_rows * quanta > _SUM:
+        raise ValueError(
+            f"The 'epsilon' parameter of {_name(estimator)} is too large for {n_rows} rows: sums "
+            f"of their integers would leave 64 bits. Got {epsilon:g}; use at most "
+            f"{_SUM / (n_rows * _QUANTA_PER_EPSILON):.3g}."
+        )
+    least = _EPSILON_PER_COLUMN * (10.0 + n_columns) * int(estimator.rows_per_group)
+    if epsilon < least:
+        raise ValueError(
+            f"The 'epsilon' parameter of {_name(estimator)} is too small for {n_columns} columns "
+            f"and rows_per_group={estimator.rows_per_group}: the rounding of sums would cost more. "
+            f"Got {epsilon:g}; use at least {least:.3g}."
+        )
+
+
+def check_memory(owner: str, n_bytes: float, reason: str, remedy: str) -> None:
+    """Refuse what needs more memory than the machine has."""
+    try:
+        available = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not on this platform
+        return
+    if n_bytes > available:
+        raise MemoryError(
+            f"{owner} would need about {n_bytes / 2**30:.3g} GiB of memory for {reason}, and this "
+            f"machine has {available / 2**30:.3g} GiB. {remedy}"
+        )
+
+
+def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]:
+    """Return a parameter that is a pair of finite numbers, or say what is expected."""
+    value = getattr(estimator, name)
+    good = isinstance(value, tuple | list) and len(value) == 2
+    if good:
+        good = all(
+            isinstance(end, NUMBERS) and not isinstance(end, bool) and -_LARGEST <= end <= _LARGEST
+            for end in value
+        )
+    if not good:
+        raise ValueError(
+            f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} "
+            "instead."
+        )
+    return float(value[0]), float(value[1])
+
+
+def number_vector(owner: str, name: str, values: Any, expected: str) -> NDArray[np.float64]:
+    """Return a parameter that is a sequence of numbers as a float array of any shape."""
+    try:
+        array = np.asarray(values)
+        numeric = array.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray)
+    except (TypeError, ValueError):
+        numeric = False
+    if not numeric:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be {expected}. Got {_shapes([values])} that "
+            "are no numbers."
+        )
+    return array.astype(np.float64)
+
+
+def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray[np.float64]:
+    """Return (low, high), of shape (2, n_columns), infinite where no bound is given."""
+    if bounds is None:
+        return np.tile([[-np.inf], [np.inf]], n_columns)
+    expected = (
+        f"The {name!r} parameter of {_name(estimator)} must be a pair (low, high) of numbers or of "
+        f"arrays of shape ({n_columns},), public and with low < high"
+    )
+    ends = _ends(bounds, n_columns)
+    if ends is None:
+        raise ValueError(f"{expected}. Got {_shapes(bounds)}.")
+    low, high = ends
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
+    if not (low < high).all():
+        column = int(np.argmin(low < high))
+        raise ValueError(
+            f"{expected}. Got low={low[column]:g}, high={high[column]:g} in column {column}: check "
+            "whether they are swapped."
+        )
+    finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+    with np.errstate(over="ignore"):
+        narrowest = float((high - low).min())
+    if np.abs(finite).max(initial=0.0) > _LARGEST or narrowest < _SMALLEST:
+        raise ValueError(f"{expected}, within ±{_LARGEST:g} and not closer than {_SMALLEST:g}.")
+    return np.stack([low, high])
+
+
+def _ends(bounds: Any, n_columns: int) -> list[NDArray[np.float64]] | None:
+    """Return both ends of bounds, one number for each column; None if they are nothing like it."""
+    try:
+        ends = [np.asarray(end) for end in bounds]
+        masked = any(isinstance(end, np.ma.MaskedArray) for end in (bounds, *bounds))
+        if masked or len(ends) != 2 or any(end.dtype.kind not in "iuf" for end in ends):
+            return None
+        return [np.broadcast_to(end.astype(np.float64), n_columns) for end in ends]
+    except (TypeError, ValueError):
+        return None
+
+
+def _shapes(bounds: Any) -> str:
+    try:
+        return f"shapes {[np.shape(end) for end in bounds]}"
+    except (TypeError, ValueError):
+        return f"an object of type {type(bounds).__name__}"
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__

@@ -1,0 +1,49 @@
+"""Scores of fitted models: their errors show no value of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+
+from skdpnoise.estimators.seal import without_values
+from skdpnoise.estimators.tables import check_container
+
+__all__ = ["QuietScoreMixin"]
+
+
+class QuietScoreMixin:
+    """Stands before scikit-learn's mixin of classifiers or regressors, whose errors quote y."""
+
+    predict: Callable[[Any], Any]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean accuracy of predicted labels, or R² of a predicted target.
+
+        The score of private records is a statistic of them without noise, and is not private.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            True labels, or the true target.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the records in the score.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        owner = f"{type(self).__name__}.score"
+        y = check_container(owner, "y", y)
+        metric = accuracy_score if is_classifier(self) else r2_score
+        return without_values(
+            lambda: float(metric(y, predicted, sample_weight=sample_weight)),
+            f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "
+            "number, for each row of X, of the kind that was fitted, and weights that are finite "
+            "numbers.",
+        )

@@ -1,0 +1,274 @@
+"""Tables of private data are converted and checked; no message shows a value of them."""
+
+from __future__ import annotations
+
+import datetime
+import numbers
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import check_array, validate_data
+
+from skdpnoise.estimators.seal import silence, without_values
+
+__all__ = [
+    "FLOATS",
+    "LARGEST",
+    "check_container",
+    "check_objects",
+    "check_values",
+    "read_projections",
+    "read_table",
+]
+
+FLOATS = [np.float64, np.float32]
+LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
+
+_BLOCK = 1 << 15  # entries that are looked at together, while they are in the cache
+_TEMPORAL = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_OBJECT = np.dtype(object)
+_NOT_A_SERIES = (str, bytes, dict, set, frozenset)
+
+
+def read_table(
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool = True,
+    largest: float = LARGEST,
+    keeps_subnormal: bool = False,
+    **options: Any,
+) -> NDArray[Any]:
+    """Return X as an array of float32 or float64, finite and of a size that sums survive.
+
+    `options` are those of scikit-learn's ``check_array``; `largest` and `keeps_subnormal` say what
+    a fit can do with. New data of a fitted estimator (``reset=False``) need to be finite only, and
+    what scikit-learn has to say of their columns is heard.
+    """
+    owner = type(estimator).__name__
+    X = check_container(owner, "X", X)
+
+    def convert() -> NDArray[Any]:
+        table: NDArray[Any] = validate_data(
+            estimator, X, reset=reset, dtype=FLOATS, ensure_all_finite=False, **options
+        )
+        return table
+
+    # New data may be those of the fit, on their way through a pipeline.
+    with silence() if reset else np.errstate(all="ignore"):
+        table = without_values(convert, _unreadable(owner, "X", X))
+    if not reset:
+        largest, keeps_subnormal = np.inf, True
+    check_values(owner, "X", table, largest=largest, keeps_subnormal=keeps_subnormal)
+    return table
+
+
+def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
+    """Return what a transformer of other columns is to undo, with so many columns."""
+    X = check_container(owner, "X", X)
+    table: NDArray[Any] = without_values(
+        lambda: check_array(X, dtype=FLOATS, ensure_all_finite=False, input_name="X"),
+        _unreadable(owner, "X", X),
+    )
+    check_values(owner, "X", table, largest=np.inf, keeps_subnormal=True)
+    if table.shape[1] != n_columns:
+        raise ValueError(
+            f"X has {table.shape[1]} features, but {owner}.inverse_transform is expecting "
+            f"{n_columns} features as input."
+        )
+    return table
+
+
+def check_container(owner: str, name: str, data: Any) -> Any:
+    """Return the data, lists as arrays; refuse what would lose its meaning as numbers."""
+    if data is None:
+        raise ValueError(f"{owner} needs the data {name}. Got None instead.")
+    if issparse(data) or type(data).__module__.partition(".")[0] == "sparse":
+        raise TypeError(
+            f"Sparse data was passed for {name}, but {owner} needs dense data. Use '.toarray()' "
+            "to convert to a dense numpy array."
+        )
+    if isinstance(data, _NOT_A_SERIES):
+        raise ValueError(
+            f"{owner} needs {name} as an array or a frame. Got an object of type "
+            f"{type(data).__name__} instead: Expected 2D array for X, and 1D array for y."
+        )
+    if isinstance(data, list | tuple):
+        if any(isinstance(row, np.ma.MaskedArray) for row in data):
+            raise _masked(owner, name)
+        with silence():
+            listed = data
+            data = without_values(lambda: np.asarray(listed), _unreadable(owner, name, listed))
+    if isinstance(data, np.ma.MaskedArray):
+        raise _masked(owner, name)
+    for dtype in _dtypes(data):
+        _check_dtype(owner, name, dtype)
+    for column in _object_columns(data):
+        check_objects(owner, name, set(map(type, column)))
+    return data
+
+
+def check_objects(owner: str, name: str, types: Iterable[type]) -> None:
+    """Refuse types of single values that numpy would turn into numbers, or into no error."""
+    for kind in types:
+        if issubclass(kind, _TEMPORAL):
+            raise _temporal(owner, name)
+        if issubclass(kind, np.ma.MaskedArray):
+            raise _masked(owner, name)
+        if issubclass(kind, numbers.Complex) and not issubclass(kind, numbers.Real):
+            raise _complex(owner, name)
+
+
+def check_values(
+    owner: str,
+    name: str,
+    values: NDArray[Any],
+    *,
+    largest: float = LARGEST,
+    keeps_subnormal: bool = False,
+) -> None:
+    """Refuse values that are not finite, or too large or too small for sums of them.
+
+    The bits of floating-point numbers without their sign are ordered as the magnitudes are, so that
+    one sweep in integers finds the largest and the smallest.
+    """
+    size = values.dtype.itemsize
+    whole: Any = np.uint32 if size == 4 else np.uint64
+    magnitude = whole(2 ** (8 * size - 1) - 1)
+    limits = np.finfo(values.dtype)
+    most = _bits(min(largest, float(limits.max)), values.dtype)
+    # Zero becomes the largest integer, so that the smallest magnitude is that of another number.
+    fewest = whole(0) if keeps_subnormal else _bits(float(limits.tiny), values.dtype) - whole(1)
+    for block in _blocks(values):
+        bits = np.bitwise_and(block.view(whole), magnitude)
+        if bits.max() > most:
+            raise _beyond(owner, name, values, largest)
+        if not keeps_subnormal and np.subtract(bits, whole(1), out=bits).min() < fewest:
+            raise ValueError(
+                f"Input {name} of {owner} contains subnormal values (not zero, but below "
+                f"{float(limits.tiny):.3g}), which have lost their digits. Rescale {name}, or set "
+                "them to zero."
+            )
+
+
+def _bits(value: float, dtype: np.dtype[Any]) -> Any:
+    whole = np.uint32 if dtype.itemsize == 4 else np.uint64
+    return np.asarray(value, dtype=dtype).view(whole)[()]
+
+
+def _blocks(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Yield the entries in the order of memory, some at a time, without a copy of all of them."""
+    if values.ndim == 1 or values.flags.c_contiguous or values.flags.f_contiguous:
+        flat = values if values.ndim == 1 else values.ravel(order="K")
+        for start in range(0, flat.size, _BLOCK):
+            yield flat[start : start + _BLOCK]
+    else:
+        for column in values.T:
+            yield from _blocks(column)
+
+
+def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> ValueError:
+    """Return the error of values that are not finite, or else too large."""
+    if np.isnan(values).any():
+        return ValueError(
+            f"Input {name} contains NaN.\n{owner} does not accept missing values: replace them by "
+            "a public constant, for example by SimpleImputer(strategy='constant')."
+        )
+    if np.isinf(values).any():
+        return ValueError(
+            f"Input {name} contains infinity or a value too large for {values.dtype}. {owner} "
+            "needs finite values: clip them to public bounds."
+        )
+    return ValueError(
+        f"Input {name} of {owner} contains values beyond {largest:g} in magnitude, which sums "
+        f"would not survive. Rescale {name}."
+    )
+
+
+def _dtypes(data: Any) -> list[Any]:
+    """Return the types of the columns, as far as the container knows them."""
+    if hasattr(data, "schema") and hasattr(data.schema, "types"):
+        return list(data.schema.types)  # of pyarrow
+    found = getattr(data, "dtypes", None)
+    if found is None:
+        found = getattr(data, "dtype", None)
+    if found is None:
+        return []
+    return list(found) if hasattr(found, "__iter__") and not isinstance(found, type) else [found]
+
+
+def _check_dtype(owner: str, name: str, dtype: Any) -> None:
+    # Categories hold values of one type, and are read as these values.
+    inner = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    temporal = getattr(dtype, "is_temporal", None)  # of polars
+    kind = getattr(inner, "kind", None)
+    if kind in ("m", "M") or (callable(temporal) and temporal()) or _is_arrow_time(dtype):
+        raise _temporal(owner, name)
+    if kind == "c":
+        raise _complex(owner, name)
+    if hasattr(dtype, "fill_value") and hasattr(dtype, "subtype"):  # of pandas
+        raise TypeError(
+            f"Sparse data was passed for {name}, but {owner} needs dense data. Use "
+            f"'{name}.sparse.to_dense()' to make the columns dense."
+        )
+
+
+def _is_arrow_time(dtype: Any) -> bool:
+    if type(dtype).__module__.partition(".")[0] != "pyarrow":
+        return False
+    import pyarrow
+
+    return bool(pyarrow.types.is_temporal(dtype))
+
+
+def _object_columns(data: Any) -> Iterator[Iterable[Any]]:
+    """Yield columns whose values may be of any type."""
+    dtypes = _dtypes(data)
+    if isinstance(data, np.ndarray):
+        if data.dtype.kind == "O":
+            yield data.ravel()
+    elif hasattr(data, "iloc"):
+        if getattr(data, "ndim", 0) == 1:
+            yield from [data] if _OBJECT in dtypes else []
+        else:
+            yield from (data.iloc[:, j] for j, dtype in enumerate(dtypes) if dtype == _OBJECT)
+
+
+def _masked(owner: str, name: str) -> TypeError:
+    return TypeError(
+        f"{owner} does not support masked arrays: {name} would be read without its mask. Fill what "
+        "is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+    )
+
+
+def _temporal(owner: str, name: str) -> TypeError:
+    return TypeError(
+        f"{owner} needs numbers, and {name} has dates, times or durations. Turn them into numbers "
+        "of a unit of your choice first, such as days since a public date."
+    )
+
+
+def _complex(owner: str, name: str) -> ValueError:
+    return ValueError(
+        f"Complex data not supported by {owner}. Give the real and the imaginary part of {name} as "
+        "two columns."
+    )
+
+
+def _unreadable(owner: str, name: str, data: Any) -> str:
+    """Return what is said where numpy or scikit-learn would quote the data."""
+    shape = getattr(data, "shape", None)
+    if (isinstance(shape, tuple) and len(shape) < 2 and name == "X") or np.isscalar(data):
+        return (
+            f"Expected 2D array, got an array with fewer dimensions in {owner}. Reshape your data "
+            "with X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
+        )
+    return (
+        f"{owner} needs numbers, and {name} has text that is not a number, missing values (NA) or "
+        "objects of another kind. Encode categories first, with public categories: for example "
+        f"OneHotEncoder(categories=...). The value is not shown; numpy.asarray({name}, dtype=float)"
+        " would show it."
+    )

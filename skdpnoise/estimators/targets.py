@@ -1,0 +1,225 @@
+"""Targets and labels are converted and checked; no message shows a value of them."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import column_or_1d
+
+from skdpnoise.estimators.parameters import check_memory
+from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.tables import check_container, check_objects, check_values
+
+__all__ = ["one_against_rest", "public_classes", "read_labels", "read_numbers"]
+
+_TEXT, _NUMBERS = "text", "numbers"
+_ENCODED = (
+    " A meta-estimator such as VotingClassifier fits its members to labels encoded as 0, 1, ...: "
+    "give its members these numbers as 'classes'."
+)
+
+
+def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
+    """Return the target of a regression as finite numbers, one for each row."""
+    owner = type(estimator).__name__
+    vector = _vector(owner, y, n_rows)
+    if vector.dtype.kind not in "biuf":
+        text = (
+            f"{owner} needs numbers, and y has text that is not a number, missing values (NA) or "
+            "objects of another kind. For labels use a classifier."
+        )
+        if vector.dtype.kind not in "OUST":
+            raise TypeError(text)
+        source = vector
+        with silence():
+            vector = without_values(lambda: source.astype(np.float64), text)
+    with silence():  # of values beyond double precision, which are refused below
+        numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
+    check_values(owner, "y", numbers)
+    return numbers
+
+
+def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return labels of one kind, one for each row: text, whole numbers or booleans."""
+    return _of_one_kind(owner, "y", _vector(owner, y, n_rows))
+
+
+def public_classes(owner: str, classes: Any) -> NDArray[Any] | None:
+    """Return the public labels, sorted; None if they are to be those of y."""
+    if classes is None:
+        return None
+    expected = (
+        f"The 'classes' parameter of {owner} must be None or a list of two labels or more, all of "
+        "them text, whole numbers or booleans, each of them once"
+    )
+    given = f"an object of type {type(classes).__name__}"
+    listed = isinstance(classes, list | tuple | np.ndarray) or hasattr(classes, "to_numpy")
+    if not listed or isinstance(classes, np.ma.MaskedArray) or getattr(classes, "ndim", 1) != 1:
+        raise ValueError(f"{expected}. Got {given} instead.")
+    labels: NDArray[Any] = np.empty(len(classes), dtype=object)
+    # One by one: numpy would make text of 1 and "a", and a matrix of lists.
+    for place, label in enumerate(classes):
+        labels[place] = label
+    others = f"{expected}. Got {given} with other or missing labels."
+    labels = without_values(lambda: _of_one_kind(owner, "classes", labels), others)
+    found = np.unique(labels)
+    if len(found) < max(2, len(labels)):
+        raise ValueError(
+            f"{expected}. Got {len(labels)} labels, {len(found)} of them different, instead."
+        )
+    return np.asarray(found.tolist()) if found.dtype.kind == "O" else found
+
+
+def one_against_rest(
+    estimator: Any, y: NDArray[Any]
+) -> tuple[NDArray[Any], list[NDArray[np.int8]]]:
+    """Return the sorted labels, and for each binary problem the labels -1 and +1."""
+    owner = type(estimator).__name__
+    given = public_classes(owner, estimator.classes)
+    present = np.unique(y)
+    classes = present if given is None else given
+    if given is not None:
+        allowed = f"The 'classes' parameter of {owner} must contain every label that occurs in y. "
+        kinds = [_TEXT if labels.dtype.kind in "OU" else _NUMBERS for labels in (given, present)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"{allowed}Got {kinds[0]}, but labels that are {kinds[1]}.{_ENCODED}")
+        if not np.isin(present, classes).all():
+            raise ValueError(
+                f"{allowed}Got {len(classes)} classes, and labels that are not among them."
+                f"{_ENCODED}"
+            )
+    if len(classes) < 2:
+        raise ValueError(
+            f"{owner} needs two classes or more, got 1 class. Give the public labels as 'classes' "
+            "if the other class merely has no record."
+        )
+    ones = classes[1:] if len(classes) == 2 else classes
+    check_memory(
+        owner,
+        2.0 * len(ones) * len(y),
+        f"{len(classes)} classes",
+        "If y has numbers and not labels, use a regressor.",
+    )
+    return classes, [np.where(y == label, 1, -1).astype(np.int8) for label in ones]
+
+
+def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return y as one-dimensional array of any type, of the right length."""
+    if y is None:
+        raise ValueError(
+            f"This {owner} estimator requires y to be passed, but the target y is None."
+        )
+    listed = y if isinstance(y, list | tuple) and not _holds_masks(y) else None
+    if listed is not None:
+        types = set(map(type, listed))
+        check_objects(owner, "y", types)
+        # One by one, for the same reason as for classes.
+        vector: NDArray[Any] = np.empty(len(listed), dtype=object)
+        for place, value in enumerate(listed):
+            vector[place] = value
+        whole = str if types and all(issubclass(one, str) for one in types) else object
+        y = np.asarray(listed, dtype=whole) if whole is str or _is_nested(listed) else vector
+    else:
+        y = check_container(owner, "y", y)
+    text = (
+        f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
+        f"an object of type {type(y).__name__} that cannot be read as one."
+    )
+    with silence(DataConversionWarning):  # of a column, which is a fact of the shape
+        column: NDArray[Any] = without_values(lambda: column_or_1d(y, warn=True), text)
+    if len(column) != n_rows:
+        raise ValueError(
+            f"Found input variables with inconsistent numbers of samples: [{n_rows}, {len(column)}]"
+        )
+    return column.astype(object) if column.dtype.kind == "T" else column
+
+
+def _holds_masks(values: Any) -> bool:
+    return any(isinstance(value, np.ma.MaskedArray) for value in values)
+
+
+def _is_nested(values: Any) -> bool:
+    return any(isinstance(value, list | tuple | np.ndarray) for value in values)
+
+
+def _of_one_kind(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
+    """Return labels that can be sorted and compared, or say why they cannot be."""
+    if labels.dtype.kind == "O":
+        labels = _of_one_type(owner, name, labels)
+    kind = labels.dtype.kind
+    if kind == "S":
+        raise TypeError(
+            f"Support for labels represented as bytes is not supported by {owner}. Convert the "
+            "labels to text or to whole numbers."
+        )
+    if kind == "c":
+        raise ValueError(f"Complex data not supported by {owner} as labels. Give whole numbers.")
+    if kind == "f":
+        check_values(owner, name, labels, largest=np.inf, keeps_subnormal=True)
+        if (labels != np.rint(labels)).any():
+            raise ValueError(
+                f"Unknown label type: continuous. {owner} needs classes as labels, not numbers "
+                "that are not whole. For a target of numbers use a regressor."
+            )
+    elif kind not in "OUbiu":
+        raise ValueError(
+            f"Unknown label type: {labels.dtype}. {owner} needs labels that are text, whole "
+            "numbers or booleans."
+        )
+    return labels
+
+
+def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
+    import pandas as pd
+
+    types = set(map(type, labels))
+    check_objects(owner, name, types)
+    kinds = {_kind(one) for one in types}
+    if None in kinds - {_MISSING}:
+        raise ValueError(
+            f"Unknown label type: objects that are no labels. {owner} needs text, whole numbers or "
+            "booleans."
+        )
+    with silence():
+        missing = _MISSING in kinds or (Real in kinds and bool(np.asarray(pd.isna(labels)).any()))
+    if missing:
+        raise ValueError(
+            f"Input {name} contains NaN (missing labels). Leave these records out, or give them a "
+            "label of their own."
+        )
+    if len(kinds) > 1 and kinds != {Integral, Real}:
+        raise ValueError(
+            f"Unknown label type: mixed. {owner} needs labels of one kind, and {name} has several "
+            "of text, numbers and booleans. Convert all of them to text or all to whole numbers."
+        )
+    if kinds <= {str}:
+        return labels
+    wanted = np.bool_ if kinds == {bool} else np.int64 if kinds == {Integral} else np.float64
+    converted: NDArray[Any] = without_values(
+        lambda: labels.astype(wanted),
+        f"Unknown label type: whole numbers in {name} that do not fit 64 bits. Use text.",
+    )
+    return converted
+
+
+_MISSING = type(None)
+
+
+def _kind(one: type) -> Any:
+    """Return what labels of a type are; None if they are none."""
+    if issubclass(one, str):
+        return str
+    if issubclass(one, bytes):
+        return None
+    if issubclass(one, bool | np.bool_):
+        return bool
+    if issubclass(one, Integral):
+        return Integral
+    if issubclass(one, float | np.floating):
+        return Real
+    missing = one is _MISSING or one.__name__ in ("NAType", "NaTType")
+    return _MISSING if missing else None

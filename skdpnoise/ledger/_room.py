@@ -1,0 +1,149 @@
+"""How much still fits: the largest ε of a release of the same kind that a budget would cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_FLOOR, Context, Decimal
+
+from scipy.optimize import brentq
+
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.privacy import (
+    GaussianLoss,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    PureLoss,
+    gdp_mu,
+)
+
+__all__ = ["largest_epsilon"]
+
+_DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
+_STEP = 1e-3  # relative accuracy where a test takes a while
+_NOTHING = 1e-300
+_SMALLEST = 1e-6  # of what was asked for: less is nothing
+_PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
+_SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
+_ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
+
+Kind = Callable[[float], PrivacyLoss]
+
+
+def largest_epsilon(
+    loss: PrivacyLoss,
+    stated: tuple[float, float],
+    spent: Composition,
+    budget: PrivacyGuarantee,
+    *,
+    adaptive: bool,
+) -> float:
+    """Return the largest ε for which a refused release would have fitted, rounded down.
+
+    It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
+    to ε, a Gaussian one is that of μ(ε, δ), and of others every shift shrinks by one factor.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        What was asked for, and does not fit.
+    stated : tuple of float
+        The ε and δ of it.
+    spent : Composition
+        What the budget has paid for so far.
+    budget : PrivacyGuarantee
+        The ledger's.
+    adaptive : bool
+        Whether losses may be chosen by looking at results.
+
+    Returns
+    -------
+    float
+        To four digits; 0 if nothing of this kind fits.
+
+    Examples
+    --------
+    >>> spent = Composition()
+    >>> spent.add(PureLoss(0.75), (0.75, 0.0))
+    >>> budget = PrivacyGuarantee(1.0)
+    >>> largest_epsilon(PureLoss(0.5), (0.5, 0.0), spent, budget, adaptive=False)
+    0.25
+    """
+    epsilon, delta = stated
+
+    def after(smaller: PrivacyLoss) -> Composition:
+        return spent.with_one_more(smaller, (0.0, 0.0))
+
+    def largest(kind: Kind, asked: float) -> float:
+        return _largest(lambda value: after(kind(value)), asked, budget, adaptive=adaptive)
+
+    if isinstance(loss, GaussianLoss) and delta > 0.0:
+        unit = loss.mu / gdp_mu(epsilon, delta)
+        unit = 1.0 if abs(unit - 1.0) < _SAME else unit * _UP
+        return largest(lambda e: GaussianLoss(unit * gdp_mu(e, delta)), epsilon)
+    pure = loss.epsilon(0.0)
+    if isinstance(loss, PureLoss):
+        unit = 1.0 if pure == epsilon else pure / epsilon * _UP
+        return largest(lambda e: PureLoss(unit * e), epsilon)
+    numeric = loss.numeric()
+    if pure <= epsilon * _PURE or delta == 0.0:
+        return largest(lambda e: _shrunk(numeric, e / epsilon * _UP), epsilon)
+    factor = largest(lambda t: _shrunk(numeric, t), 1.0)
+    if factor == 0.0:
+        return 0.0
+    part = _shrunk(numeric, factor).epsilon(delta) / numeric.epsilon(delta)
+    return _floor(epsilon * part * _ALMOST)
+
+
+def _largest(
+    after: Callable[[float], Composition],
+    asked: float,
+    budget: PrivacyGuarantee,
+    *,
+    adaptive: bool,
+) -> float:
+    """Return the largest value below what was asked for that fits, to four digits."""
+    low = _SMALLEST * asked
+    limit = Decimal(repr(budget.epsilon))
+
+    def fits(value: float) -> bool:
+        return after(value).fits(budget, adaptive=adaptive)
+
+    if adaptive or budget.delta == 0.0 or not after(low).terms:
+        return _halved(fits, low, asked)
+    # By sums of ε at once; by numbers in a few steps, since each takes a while.
+    plain = _halved(lambda value: after(value).pure <= limit, low, asked)
+
+    def excess(log_value: float) -> float:
+        found = after(math.exp(log_value)).delta(budget.epsilon)
+        return math.log(max(found, _NOTHING) / budget.delta)
+
+    start = math.log(max(plain, low))
+    if excess(start) >= 0.0:
+        return plain
+    best = _floor(math.exp(brentq(excess, start, math.log(asked), xtol=_STEP, rtol=_STEP)))
+    while best > plain and not fits(best):
+        best = _floor(best * (1.0 - _STEP))
+    return max(best, plain)
+
+
+def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest value between two that fits, to four digits; 0 if not even the first."""
+    if not fits(low):
+        return 0.0
+    asked = high
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    # The first value that did not fit may be the right one but for its last bit.
+    best = _floor(high)
+    return best if best < asked and fits(best) else _floor(low)
+
+
+def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:
+    return NumericLoss(tuple((curve, shift * factor, n) for curve, shift, n in loss.terms))
+
+
+def _floor(value: float) -> float:
+    """Return a value rounded down to four digits."""
+    return float(_DIGITS.create_decimal(Decimal(repr(value))))

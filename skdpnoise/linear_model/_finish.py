@@ -1,0 +1,76 @@
+r"""What becomes of the iterates of a descent: drawn in by as much as they are noise, then centred.
+
+*Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
+from noise alone, and the model becomes
+
+.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
+              c = 1.5 + 2 \sqrt{2/d}
+
+with w_0 the constant model and d the number of slopes: the positive-part estimator of James and
+Stein, with a larger factor. E varies by :math:`\sqrt{2/d}` of N around N if there is nothing but
+noise, and noise in directions that the features hardly have adds up over passes. This is
+post-processing.
+
+*Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
+sum of the residuals, clipped to ±4 scales: it moves by at most 8 if a record is replaced, and by
+at most 4 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skdpnoise.linear_model._descent import RESIDUAL_REACH, DescentPlan
+from skdpnoise.linear_model._scaling import Standardisation
+from skdpnoise.sampling import RandomWords
+
+__all__ = ["centred", "drawn_in"]
+
+_SHIFT = 0.3  # typical mean residual, in scales
+
+
+def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
+    """Return the iterates, shape (n_passes, n_outputs, n_features + 1), nearer to the constant."""
+    anchor = np.zeros(path.shape[1:])
+    anchor[:, -1] = constant
+    slopes = path[-plan.n_averaged :, :, :-1].mean(axis=0)
+    energy, noise = float((slopes**2).sum()), plan.slope_noise()
+    if noise == 0.0:
+        return path  # without features there is nothing but the constant
+    n_slopes = np.count_nonzero(plan.coordinates < plan.n_features) * len(slopes)
+    factor = 1.5 + 2.0 * np.sqrt(2.0 / n_slopes)
+    keep = max(0.0, 1.0 - factor * noise / energy) if energy > 0.0 else 0.0
+    drawn: np.ndarray = anchor + keep * (path - anchor)
+    return drawn
+
+
+def centred(
+    path: np.ndarray,
+    X: np.ndarray,
+    residuals: np.ndarray,
+    features: Standardisation,
+    plan: DescentPlan,
+    words: RandomWords,
+) -> np.ndarray:
+    """Return the iterates with the mean residual added to the intercept; one output.
+
+    `residuals` are those of the zero model, in standard units, not clipped. Predictions are summed
+    column by column, so that what a record adds depends on no other record, to the last bit.
+    """
+    mechanism = plan.residuals
+    if mechanism is None:
+        return path
+    model = path[-plan.n_averaged :, 0].mean(axis=0)
+    residuals = residuals - model[-1]
+    for j in np.flatnonzero(features.used & (model[:-1] != 0.0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        residuals -= model[j] * np.clip(standard, -features.limit[j], features.limit[j])
+    quantum = float(mechanism.quantum[0])
+    steps = np.rint(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH) / quantum).astype(np.int64)
+    total = np.array([steps.sum()]) + mechanism.sample(words)[0]
+    mean = float(total[0]) * quantum / plan.n_samples
+    noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+    shift = np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH) * _SHIFT**2 / (_SHIFT**2 + noise**2)
+    moved = path.copy()
+    moved[..., -1] += shift
+    return moved

@@ -1,0 +1,230 @@
+r"""A quantile of one column by noisy bisection, from very few records and without any bounds.
+
+Step t asks how many records lie below a threshold: records below count a, the others -b, so that
+the sum is :math:`(a + b) n (F(t) - q)` with :math:`q = b/(a + b)`. The answer, with noise, changes
+what is believed of the quantile by Bayes' rule; the next threshold is the median of that belief.
+Errors of early steps are corrected by later ones, which plain bisection cannot do.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sensitivity import clipped_sum
+
+__all__ = ["Belief", "believe_location", "believe_spread", "plan_search", "search_quantile"]
+
+_EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
+_DECAY = 1.6  # octaves lose prior probability as this power of the distance
+_WHOLE = 0.5  # prior chance that a threshold has all records on one side
+_GRID = np.linspace(0.0, 1.0, 33)  # else any share of them is as likely
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Belief:
+    """What is believed of a real number: the probability of intervals between doubles.
+
+    The doubles from one edge to the next are equally probable: within an octave this is uniform.
+
+    Parameters
+    ----------
+    edges : ndarray of int64, shape (n + 1,)
+        Increasing, as `_ordered` integers.
+    log_mass : ndarray of shape (n,)
+        Logarithm of the probability of each interval, up to a constant.
+    """
+
+    edges: NDArray[np.int64]
+    log_mass: NDArray[np.float64]
+
+    def quantile(self, probability: float) -> float:
+        """Return a quantile of the number."""
+        return _real(self._locate(probability)[1])
+
+    def cut(self, threshold: float) -> tuple[Belief, int]:
+        """Return the same belief with an edge at the threshold, and the number of that edge."""
+        key = int(_ordered(np.array([threshold]))[0])
+        place = int(np.searchsorted(self.edges, key))
+        if place == self.edges.size or place == 0 or int(self.edges[place]) == key:
+            return self, min(place, self.edges.size - 1)
+        left, right = int(self.edges[place - 1]), int(self.edges[place])
+        below = (key - left) / (right - left)
+        edges = np.insert(self.edges, place, key)
+        log_mass = np.insert(self.log_mass, place, self.log_mass[place - 1] + math.log1p(-below))
+        log_mass[place - 1] += math.log(below)
+        return Belief(edges, log_mass), place
+
+    def updated(self, edge: int, below: float, above: float) -> Belief:
+        """Return the belief after an observation: its log-likelihoods on either side of an edge."""
+        log_mass = self.log_mass.copy()
+        log_mass[:edge] += below
+        log_mass[edge:] += above
+        return Belief(self.edges, log_mass - log_mass.max())
+
+    def _locate(self, probability: float) -> tuple[int, int]:
+        mass = np.exp(self.log_mass - self.log_mass.max())
+        ends = np.cumsum(mass)
+        wanted = probability * float(ends[-1])
+        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
+        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
+        left, right = int(self.edges[place]), int(self.edges[place + 1])
+        return place, left + round(min(max(inside, 0.0), 1.0) * (right - left))
+
+
+def believe_location(low: float, high: float) -> Belief:
+    """Return what is believed of a location before any data: units near 1, and public bounds.
+
+    Octaves lose probability as a power of their distance from 1. Where both bounds are finite, one
+    half of the probability is spread evenly between them.
+    """
+    octaves = np.ldexp(1.0, _EXPONENTS)
+    edges = np.concatenate([-octaves[::-1], [0.0], octaves])
+    weights = _octave_weights(0.0)
+    inner = weights[:1]  # between 0 and the smallest octave
+    mass = np.concatenate([weights[::-1], inner, inner, weights])
+    inside = edges[(edges > low) & (edges < high)]
+    ends = [max(low, float(edges[0]))], [min(high, float(edges[-1]))]
+    if math.isfinite(low) and math.isfinite(high):
+        linear = np.linspace(0.0, 1.0, 65)[1:-1]
+        inside = np.union1d(inside, low * (1.0 - linear) + high * linear)
+        inside = inside[(inside > low) & (inside < high)]
+    cells = np.concatenate([ends[0], inside, ends[1]])
+    share = _mass_between(edges, mass, cells)
+    if math.isfinite(low) and math.isfinite(high):
+        share = 0.5 * share / share.sum() + 0.5 * np.diff(cells / 2.0) / (high / 2.0 - low / 2.0)
+    return _belief(cells, share)
+
+
+def believe_spread(center: float, widest: float) -> Belief:
+    """Return what is believed of a spread around a centre before more data.
+
+    One half of the probability is near the magnitude of the centre, if that is not 0, one half as
+    for locations; nothing is wider than the public bounds.
+    """
+    edges = np.concatenate([[0.0], np.ldexp(1.0, _EXPONENTS)])
+    weights = _octave_weights(0.0)
+    if center != 0.0:
+        exponent = math.frexp(abs(center))[1]
+        # A centre that is far from all units is more likely a zero that was found approximately.
+        near = 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
+        weights = (1.0 - near) * weights + near * _octave_weights(exponent - 2.0, 3.0)
+    mass = np.concatenate([weights[:1], weights])
+    inside = edges[(edges > 0.0) & (edges < widest)]
+    cells = np.concatenate([[0.0], inside, [min(widest, float(edges[-1]))]])
+    return _belief(cells, _mass_between(edges, mass, cells))
+
+
+def plan_search(
+    noise: str, parts: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
+) -> AdditiveMechanism:
+    """Return the noise of all steps of a search with the given a and b.
+
+    A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
+    replaced, and by at most max(a, b) if it is added or removed (:func:`clipped_sum`). The steps
+    are adaptive releases of one mechanism, which is charged for all of them.
+    """
+    below, above = parts
+    sums = clipped_sum(-float(above), float(below), adjacency)
+    return calibrate(noise, sums, loss, n_releases=n_steps)
+
+
+def search_quantile(
+    ordered_values: NDArray[np.float64],
+    parts: tuple[int, int],
+    belief: Belief,
+    mechanism: AdditiveMechanism,
+    n_samples: float,
+    words: RandomWords,
+) -> Belief:
+    """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism.
+
+    The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
+    earlier answers and public numbers only: they are post-processing.
+    """
+    below, above = parts
+    probability = above / (below + above)
+    draws = mechanism.sample(words)
+    quanta = np.broadcast_to(mechanism.quantum, draws.shape)
+    scales = np.broadcast_to(mechanism.scale, draws.shape)
+    for step, draw in enumerate(draws):
+        belief, edge = belief.cut(belief.quantile(0.5))
+        threshold = _real(int(belief.edges[edge]))
+        quantum = float(quanta[step, 0])
+        n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
+        steps_below, steps_above = round(below / quantum), round(above / quantum)
+        total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
+        answer = float((np.array([total]) + draw)[0]) * quantum
+        unit = (below + above) * n_samples
+        share = answer / unit + probability
+        scale = float(scales[step, 0]) / unit
+        belief = belief.updated(
+            edge,
+            _log_likelihood(mechanism, share, scale, (probability, 1.0)),
+            _log_likelihood(mechanism, share, scale, (0.0, probability)),
+        )
+    return belief
+
+
+def _log_likelihood(
+    mechanism: AdditiveMechanism, share: float, scale: float, shares: tuple[float, float]
+) -> float:
+    """Return the log-likelihood of a noisy share of records, the true one being in an interval.
+
+    It is believed to be that end of the interval that is 0 or 1, or anything in between.
+    """
+    low, high = shares
+    whole = 1.0 if high == 1.0 else 0.0
+    means = np.append(low + (high - low) * _GRID, whole)
+    # One density on both sides of q: else the shorter side would be believed for being short.
+    even = (1.0 - _WHOLE) * (high - low) / _GRID.size
+    weights = np.append(np.full(_GRID.size, even), _WHOLE)
+    logs = np.asarray(mechanism.family.logpdf((share - means) / scale), dtype=np.float64)
+    largest = float(logs.max())
+    if not math.isfinite(largest):
+        # Far in the tails all laws are alike: the nearest mean decides by a bounded amount.
+        return -float(np.min(np.abs(share - means)) > 0.5)
+    return largest + math.log(float(weights @ np.exp(logs - largest)))
+
+
+def _octave_weights(center: float, width: float = 6.0) -> NDArray[np.float64]:
+    """Return the probability of each octave, falling as a power of the distance from a centre."""
+    weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
+    normalised: NDArray[np.float64] = weights / weights.sum()
+    return normalised
+
+
+def _mass_between(
+    edges: NDArray[np.float64], mass: NDArray[np.float64], cells: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the probability between neighbouring cells, each of which lies in one interval."""
+    keys, places = _ordered(edges), _ordered(cells)
+    interval = np.searchsorted(keys, places[:-1], side="right") - 1
+    interval = np.clip(interval, 0, mass.size - 1)
+    width = (keys[interval + 1] - keys[interval]).astype(np.float64)
+    part: NDArray[np.float64] = mass[interval] * (np.diff(places).astype(np.float64) / width)
+    return part
+
+
+def _belief(cells: NDArray[np.float64], mass: NDArray[np.float64]) -> Belief:
+    floor = np.finfo(np.float64).tiny
+    return Belief(_ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
+
+
+def _ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
+    bits = np.asarray(values, dtype=np.float64).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
+
+
+def _real(key: int) -> float:
+    """Return the double of an ordered integer."""
+    bits = key if key >= 0 else -(2**63) - key
+    return float(np.array([bits], dtype=np.int64).view(np.float64)[0])

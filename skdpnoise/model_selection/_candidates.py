@@ -1,0 +1,269 @@
+"""The candidates of a search: copied once, then checked, and never looked up again.
+
+What is checked is the very object that will be fitted. Nobody else holds a reference to it: a grid,
+a distribution or an estimator that changes after `fit` has begun changes nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from skdpnoise.compose import Part, taken_apart
+from skdpnoise.compose._register import is_private
+from skdpnoise.compose._shares import check_shareable, pure_noise
+from skdpnoise.model_selection._delegation import Delegation
+
+__all__ = ["Candidate", "private_estimators", "public_labels", "sealed_candidates"]
+
+_SET_BY_SEARCH = frozenset(
+    {"epsilon", "delta", "adjacency", "ledger", "rows_per_group", "random_state", "classes"}
+)
+_PLAIN = frozenset(
+    {type(None), bool, int, float, complex, str, bytes, range, slice, Fraction, type}
+    | {np.ufunc, np.random.RandomState, np.random.Generator}
+    | set(np.sctypeDict.values())
+)
+_OF_PANDAS = ("Index", "RangeIndex", "Series")
+_ALLOWED_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One candidate.
+
+    Parameters
+    ----------
+    parameters : dict
+        What it sets: a copy of the values of the grid.
+    estimator : estimator
+        Unfitted, with these parameters. It is cloned for each fit.
+    parts : tuple of Part
+        Its leaves: private, public, or declared public by the user.
+    pure : bool
+        Whether the noise of the private parts calls for a pure budget.
+    """
+
+    parameters: dict[str, Any]
+    estimator: Any
+    parts: tuple[Part, ...]
+    pure: bool
+
+    @property
+    def private(self) -> list[Part]:
+        """The parts that spend."""
+        return [part for part in self.parts if part.kind == "private"]
+
+    @property
+    def declared(self) -> list[str]:
+        """Labels of the parts that the user vouches for."""
+        return [part.label for part in self.parts if part.kind == "declared"]
+
+
+def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[Candidate, ...]:
+    """Return the candidates of a search, all of them checked; nothing is fitted or charged.
+
+    Parameters
+    ----------
+    search : DPGridSearchCV or DPRandomizedSearchCV
+        Whose estimator they are made of.
+    given : sequence of dict
+        Parameters of each candidate.
+
+    Raises
+    ------
+    ValueError
+        If there is none, if one has parts that would read the data unpaid, or sets what the search
+        sets.
+    TypeError
+        If one has no private part, or holds what could change or act while the search runs.
+    """
+    owner = type(search).__name__
+    if not given:
+        raise ValueError(f"{owner} needs one candidate at least. Got an empty grid.")
+    candidates = []
+    for parameters in given:
+        for name, value in parameters.items():
+            if isinstance(value, type) and hasattr(value, "fit"):
+                raise TypeError(
+                    f"Candidates of {owner} must hold estimators, not their classes. Got the class "
+                    f"{value.__name__} as {name!r}: write {value.__name__}()."
+                )
+        fixed = clone(dict(parameters), safe=False)
+        estimator = clone(search.estimator)
+        estimator.set_params(**clone(fixed, safe=False))
+        parts = _parts(owner, estimator, search.public)
+        candidate = Candidate(fixed, estimator, parts, pure_noise(estimator))
+        _check_private_parts(owner, candidate, search.adjacency)
+        _check_objects(owner, candidate)
+        candidates.append(candidate)
+    for name in search.public:
+        if not any(_led_to(name, candidate.estimator) for candidate in candidates):
+            raise ValueError(
+                f"The 'public' parameter of {owner} must hold names of steps. Got {name!r}, which "
+                "no candidate has."
+            )
+    _check_alike(owner, candidates)
+    return tuple(candidates)
+
+
+def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, ...]:
+    """Return the parts of a candidate; refuse it if they are not known to pay or learn nothing."""
+    for name, one in _estimators(estimator):
+        if isinstance(one, Delegation):
+            raise TypeError(
+                f"The 'estimator' parameter of {owner} must not contain a search. Got "
+                f"{_named(name, one)}: put all parameters into one grid of the outer search, which "
+                "pays for the choice among any number of candidates."
+            )
+    # A step may be in some of the candidates only.
+    here = [name for name in public if _led_to(name, estimator)]
+    return taken_apart(estimator, public=here, owner=owner, parameter="estimator")
+
+
+def _check_objects(owner: str, candidate: Candidate) -> None:
+    """Refuse what could change, act or tell while the search runs, wherever it is held."""
+    inner = dict(_estimators(candidate.estimator))
+    known = {id(one) for one in inner.values()}
+    vouched = candidate.declared
+    for name, one in inner.items():
+        if any(name == label or name.startswith(f"{label}__") for label in vouched):
+            continue
+        if getattr(one, "_skl_callbacks", None):
+            raise ValueError(
+                f"The 'estimator' parameter of {owner} must have no callbacks of its own, nor its "
+                "steps or candidates: they see exact scores of models that nobody pays for. Got "
+                f"callbacks of {_named(name, one)}: set them on {owner}."
+            )
+        given = one.get_params(deep=False)
+        own = set(vars(one)) - set(given) - _ALLOWED_ATTRIBUTES
+        if own:
+            raise TypeError(
+                f"The 'estimator' parameter of {owner} must be unchanged by a clone. Got "
+                f"{_named(name, one)}, whose clone has attributes of its own: {sorted(own)}."
+            )
+        for key, value in given.items():
+            strange = _strange(value, known)
+            if strange is not None:
+                raise TypeError(
+                    f"Parameters of candidates of {owner} must be numbers, text, arrays or "
+                    "collections of these, which cannot change or act while the search runs. Got "
+                    f"an object of type {strange} in {key!r} of {_named(name, one)}."
+                )
+        if "verbose" in given:
+            one.set_params(verbose=False)  # what is printed would tell how many runs there are
+
+
+def _check_private_parts(owner: str, candidate: Candidate, adjacency: str) -> None:
+    """Refuse a candidate without a private part, or one with settings that the search makes."""
+    check_shareable(owner, "estimator", candidate.parts, adjacency)
+    labels = [name for name, _ in private_estimators(candidate.estimator)]
+    taken = {f"{label}__{name}" if label else name for label in labels for name in _SET_BY_SEARCH}
+    clash = sorted(taken & set(candidate.parameters))
+    if clash:
+        raise ValueError(
+            f"The parameters that {owner} varies (param_grid, param_distributions) must not be "
+            f"among {sorted(_SET_BY_SEARCH)} of a private step, which are the same for all. Got "
+            f"{', '.join(clash)}."
+        )
+    for part in candidate.private:
+        where = _named(part.label, part.estimator)
+        given = part.estimator
+        if given.adjacency != adjacency:
+            raise ValueError(
+                f"The 'adjacency' parameter of {owner} must be that of its estimator, of all steps "
+                f"and candidates. Got {adjacency!r}, and {given.adjacency!r} in {where}."
+            )
+        if getattr(given, "rows_per_group", 1) != 1:
+            raise ValueError(
+                f"The 'estimator' parameter of {owner} must leave 'rows_per_group' at 1 in all its "
+                f"steps and candidates. Got {given.rows_per_group!r} in {where}: give it to "
+                f"{owner}, with groups= in fit."
+            )
+    for part in candidate.parts:
+        if part.kind != "declared" and hasattr(part.estimator, "_validate_params"):
+            part.estimator._validate_params()
+
+
+def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
+    """Refuse candidates that one score, one kind of loss or one set of labels does not fit."""
+    first = candidates[0]
+    for other in candidates[1:]:
+        if is_classifier(other.estimator) != is_classifier(first.estimator):
+            raise ValueError(
+                f"Candidates of {owner} must be all classifiers or all regressors: they are "
+                "compared by one score. Search them separately."
+            )
+        if other.pure != first.pure:
+            raise ValueError(
+                f"Candidates of {owner} must all have noise of the same kind of loss, pure "
+                "(Laplace) or Gaussian: one run has one loss. Search them separately."
+            )
+    public_labels(owner, candidates)
+
+
+def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
+    """Return the public labels that private parts of the candidates give; None if none does."""
+    given = [
+        np.unique(np.asarray(one.classes))
+        for candidate in candidates
+        for _, one in private_estimators(candidate.estimator)
+        if getattr(one, "classes", None) is not None
+    ]
+    if any(not np.array_equal(labels, given[0]) for labels in given[1:]):
+        raise ValueError(
+            f"The 'classes' parameter must be the same in all steps and candidates of {owner}: the "
+            "labels that are possible are public and the same for all."
+        )
+    return given[0] if given else None
+
+
+def _estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield an estimator, as "", and all that its parameters hold, with their names."""
+    yield "", estimator
+    for name, value in estimator.get_params(deep=True).items():
+        if hasattr(value, "get_params") and not isinstance(value, type):
+            yield name, value
+
+
+def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all private estimators that one holds, also those inside of others."""
+    yield from ((name, one) for name, one in _estimators(estimator) if is_private(one))
+
+
+def _led_to(name: str, estimator: Any) -> bool:
+    """Return whether a name, or the last part of a longer one, is that of a step."""
+    return any(name in (found, found.rpartition("__")[2]) for found, _ in _estimators(estimator))
+
+
+def _strange(value: Any, known: Collection[int]) -> str | None:
+    """Return the name of the first type in a value that is not plain data; None if all are."""
+    if type(value) in _PLAIN or isinstance(value, np.dtype) or id(value) in known:
+        return None
+    inner: Any
+    if type(value) in (list, tuple, set, frozenset):
+        inner = value
+    elif type(value) is dict:
+        inner = [*value.keys(), *value.values()]
+    elif type(value) is np.ndarray:
+        inner = value.ravel() if value.dtype.hasobject else ()
+    elif _is_of_pandas(value):
+        inner = np.asarray(value) if value.dtype.kind == "O" else ()
+    else:
+        return type(value).__name__
+    return next((found for one in inner if (found := _strange(one, known))), None)
+
+
+def _is_of_pandas(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and type(value) in [getattr(pandas, name) for name in _OF_PANDAS]
+
+
+def _named(name: str, estimator: Any) -> str:
+    return f"{name} ({type(estimator).__name__})" if name else type(estimator).__name__

@@ -1,0 +1,92 @@
+"""A rehearsal: whatever can fail of a search fails before it is charged.
+
+Every candidate is fitted where nothing is spent. Alone, it checks its parameters and the records,
+and plans its noise, up to its first charge. In a composition each private step does so, and what
+comes after it gets what the step would return had it seen noise. An error of a private step has no
+value in it, by contract; the message of any other is not shown.
+
+So is what follows the fits: the units of the target are bought from made-up numbers, and the choice
+is made by made-up losses, with the budgets and the sizes of the search.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._parts import release_units
+from skdpnoise.model_selection._runs import Priced, Problem, Target, silent
+from skdpnoise.model_selection._strategies import OneRelease, Strategy
+from skdpnoise.sampling import SeededWords
+
+__all__ = ["rehearse"]
+
+
+def rehearse(
+    owner: str, problem: Problem, strategy: Strategy, known: Target | None, n_jobs: int | None
+) -> None:
+    """Let all candidates check parameters, data and plans, in the processes that will fit them.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the search.
+    problem : Problem
+    strategy : Strategy
+    known : Target or None
+        Public units of the target.
+    n_jobs : int or None
+
+    Raises
+    ------
+    ValueError
+        If a fit would fail; its message has no values of the data in it.
+    TypeError
+        If the data cannot be sent to the processes.
+    """
+    # The noise of a rehearsal hides nothing, so that its seed need not be secret.
+    problem = replace(problem, words=SeededWords(0))
+    candidates = problem.candidates
+    if isinstance(strategy, OneRelease):
+        candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
+    with silent():
+        _try_choice(problem, strategy, known)
+        priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
+        pairs = zip(candidates, priced, strict=True)
+        tasks = (delayed(_failure)(owner, problem, one, asking) for one, asking in pairs)
+        failures = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
+    for failure in failures:
+        if failure is not None:
+            raise failure
+
+
+def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> None:
+    """Buy the units of a made-up target, and choose by made-up losses."""
+    size = problem.parts.reference.size
+    if size:
+        options: Any = (strategy.part_budget, problem.adjacency, problem.words)
+        release_units(np.linspace(-1.0, 1.0, size), known, problem.scoring, *options)
+    shape = (len(problem.candidates), problem.parts.validation.size)
+    strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
+
+
+def _failure(
+    owner: str, problem: Problem, candidate: Candidate, priced: Priced
+) -> Exception | None:
+    """Return the error of a candidate that cannot be fitted."""
+    try:
+        if not problem.rehearsed(owner, candidate, priced):
+            return ValueError(
+                f"The 'estimator' parameter of {owner} must charge for what it releases. Got "
+                f"{type(candidate.estimator).__name__}, which released nothing, or did not charge."
+            )
+    except MemoryError:
+        raise
+    except Exception as error:
+        error.__cause__ = error.__context__ = None
+        return error
+    return None

@@ -1,0 +1,142 @@
+"""ONE register of the estimators whose fits are private, and of what each can do.
+
+A new estimator is added here, and every contract test finds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from skdpnoise import (
+    DPPCA,
+    BoundsClipper,
+    DPCoordinateDescentRegressor,
+    DPCovariance,
+    DPLassoPath,
+    DPLogisticCD,
+    DPMinMaxScaler,
+    DPPipeline,
+    DPRobustScaler,
+    DPStandardScaler,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An estimator, and what its fits need.
+
+    Parameters
+    ----------
+    make : callable
+        The class.
+    target : {"numbers", "labels"} or None
+        What y is; None where it is ignored.
+    settings : dict
+        Parameters beside the defaults.
+    spends : bool
+        Whether a fit spends privacy.
+    refuses_extremes : bool
+        Whether values that sums would not survive are refused; else they are clipped.
+    """
+
+    make: Callable[..., BaseEstimator]
+    target: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    spends: bool = True
+    refuses_extremes: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the class, and what is not default."""
+        return " ".join([self.make.__name__, *map(str, self.settings.values())])
+
+    def estimator(self, **parameters: Any) -> BaseEstimator:
+        """Return an unfitted estimator."""
+        return self.make(**{**self.settings, **parameters})
+
+    def y(self, X: Any) -> Any:
+        """Return a target for rows of numbers; None where y is ignored."""
+        if self.target is None:
+            return None
+        values = np.asarray(X)[:, 0]
+        return (values > 0.0).astype(int) if self.target == "labels" else values + 1.0
+
+
+@dataclass(frozen=True)
+class PipelineEntry(Entry):
+    """A pipeline, whose steps take what is public of the data."""
+
+    def estimator(self, **parameters: Any) -> BaseEstimator:
+        """Return an unfitted pipeline."""
+        public = {name: parameters.pop(name, None) for name in ("feature_bounds", "classes")}
+        steps = [
+            ("scale", DPStandardScaler(feature_bounds=public["feature_bounds"])),
+            ("model", DPLogisticCD(n_passes=2, classes=public["classes"])),
+        ]
+        return self.make(**{"steps": steps, **parameters})
+
+
+ENTRIES = [
+    Entry(DPCoordinateDescentRegressor, "numbers"),
+    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
+    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
+    Entry(DPLogisticCD, "labels", {"n_passes": 2}),
+    Entry(DPLassoPath, "numbers", {"alphas": 3}),
+    Entry(DPPCA, refuses_extremes=False),
+    Entry(DPCovariance, refuses_extremes=False),
+    Entry(DPStandardScaler),
+    Entry(DPRobustScaler),
+    Entry(DPMinMaxScaler),
+    PipelineEntry(DPPipeline, "labels"),
+    Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
+]
+PRIVATE = [entry for entry in ENTRIES if entry.spends]
+every_estimator = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+every_private_estimator = pytest.mark.parametrize("entry", PRIVATE, ids=lambda entry: entry.name)
+
+
+class Notebook:
+    """The least that a ledger must be: it remembers what it was charged."""
+
+    dataset = "patients"
+
+    def __init__(self) -> None:
+        self.charges: list[dict[str, Any]] = []
+
+    def charge(self, label: str, cost: Any, **facts: Any) -> None:
+        """Remember a charge."""
+        self.charges.append({"label": label, "cost": str(cost), **facts})
+
+
+class Forbidden:
+    """A ledger that fails the test when it is charged."""
+
+    dataset = "patients"
+
+    def charge(self, label: str, cost: Any, **facts: Any) -> None:
+        """Fail."""
+        pytest.fail(f"charged for {label!r}, which was then refused")
+
+    def __deepcopy__(self, memo: Any) -> Forbidden:
+        return self
+
+
+def state(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return all that an estimator holds, and how it looks, so that a change can be seen."""
+    return {name: (id(value), repr(value)) for name, value in vars(estimator).items()}
+
+
+def said(error: BaseException) -> str:
+    """Return all that an error says, with notes and the errors that it came from."""
+    texts, chain = [], [error]
+    while chain:
+        one = chain.pop()
+        texts += [str(one), repr(one), *getattr(one, "__notes__", [])]
+        chain += [link for link in (one.__cause__, one.__context__) if link is not None]
+    return "\n".join(texts)

@@ -1,0 +1,77 @@
+"""The kept list of mutants is up to date, and the command tells survivors from the others."""
+
+import json
+
+import pytest
+
+from benchmarks import mutants
+from benchmarks.mutants import ROOT, kept_mutants
+
+KEPT = kept_mutants()
+ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "solvers")
+ESTIMATORS = ("linear_model", "decomposition", "model_selection")
+
+
+def test_the_list_covers_every_room_that_a_guarantee_rests_on():
+    assert len(KEPT) >= 60
+    rooms = [mutant.file.split("/")[1] for mutant in KEPT]
+    assert all(rooms.count(room) >= 2 for room in ROOMS)
+    assert all(rooms.count(room) >= 1 for room in ESTIMATORS)
+    assert len({mutant.name for mutant in KEPT}) == len(KEPT)
+
+
+@pytest.mark.parametrize("mutant", KEPT, ids=lambda mutant: mutant.name)
+def test_every_mutant_applies_to_the_source_as_it_is(mutant):
+    source = (ROOT / mutant.file).read_text(encoding="utf-8")
+    assert mutant.mutated(source) != source
+    assert mutant.tests
+    assert all((ROOT / test.partition("::")[0]).exists() for test in mutant.tests)
+
+
+def test_a_mutant_that_no_longer_applies_is_an_error():
+    with pytest.raises(ValueError, match=r"occurs 2 times.*up to date"):
+        mutants.Mutant("m", "f.py", "x", "y", ("t",)).mutated("x = x")
+
+
+PROJECT = {
+    "skdpnoise/__init__.py": "",
+    "skdpnoise/bound.py": "def bound(x):\n    return 2 * x\n\n\ndef other(x):\n    return x\n",
+    "tests/test_bound.py": "from skdpnoise.bound import bound\n\n\n"
+    "def test_bound():\n    assert bound(1) == 2\n",
+    "benchmarks/kept.toml": """
+[[file]]
+path = "skdpnoise/bound.py"
+tests = ["tests/test_bound.py"]
+mutant = [
+  { name = "half", before = "return 2 * x", after = "return x" },
+  { name = "unseen", before = "    return x\\n", after = "    return -x\\n" },
+]
+""",
+    "docs/index.md": "",
+    "README.md": "",
+    "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
+}
+
+
+def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, capsys):
+    for name, text in PROJECT.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    listed = kept_mutants(tmp_path / "benchmarks/kept.toml")
+    monkeypatch.setattr(mutants, "ROOT", tmp_path)
+    monkeypatch.setattr(mutants, "kept_mutants", lambda: listed)
+    out = tmp_path / "results"
+    assert mutants.main(["--out", str(out), "--workers", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "unseen" in printed.split("SURVIVED", 1)[1]
+    assert "2 mutants, survivors: 1" in printed
+    saved = {row["name"]: row["noticed"] for row in json.loads(_read(out))["mutants"]}
+    assert saved == {"half": True, "unseen": False}
+    # What is known is not run again, and one mutant alone is noticed.
+    monkeypatch.setattr(mutants, "_pytest", lambda *_: pytest.fail("ran again"))
+    assert mutants.main(["--out", str(out), "--only", "half"]) == 0
+    assert "survivors: none" in capsys.readouterr().out
+
+
+def _read(out):
+    return (out / "mutants.json").read_text(encoding="utf-8")

@@ -1,0 +1,156 @@
+"""A refusal names the largest ε that still fits: it fits, and one per cent more does not."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from skdpnoise import DPCoordinateDescentRegressor, PrivacyLedger
+from skdpnoise.ledger import BudgetExceededError
+from skdpnoise.mechanisms import calibrate, private_mean
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.sensitivity import SensitivityProfile
+
+DELTA = 1e-6
+ONE = SensitivityProfile([1.0])
+
+
+def pure(epsilon):
+    return PureLoss(epsilon), (epsilon, 0.0)
+
+
+def pure_beside_a_delta(epsilon):
+    return PureLoss(epsilon), (epsilon, 1e-7)
+
+
+def gaussian(epsilon):
+    return GaussianLoss(gdp_mu(epsilon, 1e-7)), (epsilon, 1e-7)
+
+
+def gaussian_unstated(epsilon):
+    return GaussianLoss(gdp_mu(epsilon, DELTA)), None
+
+
+def half_of_what_is_stated(epsilon):
+    return GaussianLoss(0.5 * gdp_mu(epsilon, DELTA)), (epsilon, DELTA)
+
+
+def stages(epsilon):
+    parts = [PureLoss(share * epsilon).numeric() for share in (0.2, 0.3, 0.5)]
+    return parts[0] + parts[1] + parts[2], (epsilon, DELTA)
+
+
+def pure_laplace(epsilon):
+    return calibrate("iid_laplace", ONE, PureLoss(epsilon)).own_loss(), (epsilon, 0.0)
+
+
+def laplace_with_delta(epsilon):
+    guarantee = PrivacyGuarantee(epsilon, DELTA)
+    return calibrate("iid_laplace", ONE, guarantee, n_releases=5), (epsilon, DELTA)
+
+
+def huber(epsilon):
+    return calibrate("iid_flipped_huber", ONE, PrivacyGuarantee(epsilon, DELTA)), (epsilon, DELTA)
+
+
+KINDS = [pure, pure_beside_a_delta, gaussian, gaussian_unstated, half_of_what_is_stated]
+KINDS += [stages, pure_laplace, laplace_with_delta]
+# What was spent before: nothing, normal noise, pure losses, both.
+BEFORE = {
+    "nothing": [],
+    "pure": [PureLoss(0.1)],
+    "gaussian": [GaussianLoss(gdp_mu(0.6, DELTA))],
+    "mixed": [PureLoss(0.03), GaussianLoss(gdp_mu(0.5, DELTA)), PureLoss(0.1).numeric()],
+}
+
+
+def ledger_with(before, *, adaptive=False, delta=DELTA):
+    ledger = PrivacyLedger("d", 1.0, delta, storage="memory", adaptive=adaptive)
+    for loss in BEFORE[before]:
+        ledger.charge("before", loss)
+    return ledger
+
+
+def ask(ledger, kind, epsilon):
+    cost, guarantee = kind(epsilon)
+    return ledger.charge("fit", cost, guarantee=guarantee)
+
+
+CASES = [(kind, before) for kind in KINDS for before in BEFORE]
+CASES += [(huber, "gaussian")]  # slow to calibrate
+
+
+@pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
+@pytest.mark.parametrize("adaptive", [False, True], ids=["fixed", "adaptive"])
+def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptive):
+    ledger = ledger_with(before, adaptive=adaptive)
+    with pytest.raises(BudgetExceededError) as refusal:
+        ask(ledger, kind, 3.0)
+    largest = refusal.value.largest_epsilon
+    if largest == 0.0:  # a loss for which no rule of adaptive ledgers holds
+        assert adaptive
+        assert kind in (laplace_with_delta, huber)
+        return
+    text = str(refusal.value)
+    assert "The largest epsilon that still fits, with the same noise and delta=" in text
+    assert f"is {largest!r};" in text
+    with pytest.raises(BudgetExceededError):
+        ask(ledger, kind, 1.01 * largest)
+    ask(ledger, kind, largest)
+    assert ledger.total().n_charges == len(BEFORE[before]) + 1
+
+
+@pytest.mark.parametrize(("spent", "left"), [(0.75, 0.25), (0.9, 0.1), (0.3, 0.7), (0.123, 0.877)])
+def test_pure_budgets_are_used_to_the_last_digit(spent, left):
+    ledger = PrivacyLedger("d", 1.0, 0.0, storage="memory")
+    ledger.charge("before", PureLoss(spent))
+    with pytest.raises(BudgetExceededError) as refusal:
+        ledger.charge("fit", PureLoss(2.0))
+    assert refusal.value.largest_epsilon == left
+    ledger.charge("fit", PureLoss(left))
+
+
+def test_an_empty_budget_says_that_nothing_fits():
+    ledger = PrivacyLedger("d", 1.0, 0.0, storage="memory")
+    ledger.charge("all", PureLoss(1.0))
+    with pytest.raises(BudgetExceededError, match="Nothing of this kind fits any more") as refusal:
+        ledger.charge("fit", PureLoss(0.5))
+    assert refusal.value.largest_epsilon == 0.0
+
+
+def test_the_number_survives_a_pickle_and_is_none_where_nobody_asked():
+    error = BudgetExceededError("no", 0.25)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.largest_epsilon) == ("no", 0.25)
+    assert BudgetExceededError("no").largest_epsilon is None
+
+
+def test_the_same_loss_that_is_stated_otherwise_gets_its_own_answer():
+    ledger = ledger_with("pure")
+    answers = []
+    for stated in ((2.0, 0.0), (4.0, 0.0)):
+        with pytest.raises(BudgetExceededError) as refusal:
+            ledger.charge("fit", PureLoss(2.0), guarantee=stated)
+        answers.append(refusal.value.largest_epsilon)
+    assert answers[1] == pytest.approx(2.0 * answers[0], rel=1e-3)
+
+
+def test_estimators_and_functions_can_use_what_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 2))
+    y = X[:, 0] + rng.normal(size=2_000)
+    ledger = ledger_with("mixed")
+    model = DPCoordinateDescentRegressor(epsilon=2.0, ledger=ledger)
+    with pytest.raises(BudgetExceededError) as refusal:
+        model.fit(X, y)
+    largest = refusal.value.largest_epsilon
+    with pytest.raises(BudgetExceededError):
+        model.set_params(epsilon=1.01 * largest).fit(X, y)
+    model.set_params(epsilon=largest).fit(X, y)
+    other = ledger_with("gaussian")
+    with pytest.raises(BudgetExceededError) as refusal:
+        private_mean(X, -3.0, 3.0, PrivacyGuarantee(2.0), noise="iid_laplace", ledger=other)
+    guarantee = PrivacyGuarantee(refusal.value.largest_epsilon)
+    private_mean(X, -3.0, 3.0, guarantee, noise="iid_laplace", ledger=other)
