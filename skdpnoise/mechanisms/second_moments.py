@@ -142,7 +142,10 @@ def _calibrate(
         made.append(SymmetricMatrixMechanism(noise, bounds, scale, off_diagonal, bits, adjacency))
     best, more = min(made, key=SymmetricMatrixMechanism.expected_error), 1e-12
     while _spent(best) > resource:  # rounding of the scales
-        best, more = replace(best, row_scale=best.row_scale * (1.0 + more)), 2.0 * more
+        scale, more = best.row_scale * (1.0 + more), 2.0 * more
+        best = SymmetricMatrixMechanism(
+            noise, bounds, scale, best.off_diagonal, best.bits, adjacency
+        )
     return best
 
 

@@ -14,8 +14,7 @@ from skdpnoise.privacy.numeric import NumericLoss
 __all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss"]
 
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
-_MARGIN = 1e-12
-_FEW_ULPS = 2.0**-49  # above the rounding of a few operations
+_MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
 
 
 @runtime_checkable
@@ -113,7 +112,7 @@ class PureLoss:
         if epsilon >= self.pure_epsilon:
             return 0.0
         value = -math.expm1(epsilon - self.pure_epsilon) / (1.0 + math.exp(-self.pure_epsilon))
-        return min(1.0, math.nextafter(value * (1.0 + _FEW_ULPS), 1.0))
+        return math.nextafter(min(value * (1.0 + _FEW_ULPS), 1.0), 1.0)
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest ε that goes with ``delta``, rounded up.
@@ -138,8 +137,7 @@ class PureLoss:
         if delta == 0.0 or saved >= 1.0:
             return self.pure_epsilon if delta == 0.0 else 0.0
         smaller = self.pure_epsilon + math.log1p(-saved)
-        # 4 margins: that of the δ that goes with the answer, and the error of the difference.
-        room = 4.0 * _MARGIN * max(self.pure_epsilon, saved)
+        room = 4.0 * _MARGIN * max(self.pure_epsilon, saved)  # for the error of the difference
         return min(self.pure_epsilon, max(0.0, smaller + room))
 
     def compose(self, count: int) -> PureLoss:

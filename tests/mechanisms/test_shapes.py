@@ -23,12 +23,7 @@ def profile(family, size, seed):
 
 # Compositions of many coordinates and releases, where the search and the finished mechanism put
 # their losses on lattices of different steps.
-MANY = [
-    (20, 100, 3.337, 2.66e-3),
-    (20, 5, 0.262, 3.6e-8),
-    (60, 5, 2.757, 4.5e-8),
-    (20, 5, 0.2, 2e-7),
-]
+MANY = [(20, 100, 3.337, 2.66e-3), (20, 5, 0.262, 3.6e-8)]
 
 
 @pytest.mark.parametrize(("size", "n_releases", "epsilon", "delta"), MANY)
@@ -37,13 +32,11 @@ def test_the_own_loss_of_many_coordinates_meets_the_guarantee(
     family, size, n_releases, epsilon, delta
 ):
     guarantee = PrivacyGuarantee(epsilon, delta)
-    for seed in range(2):
-        sensitivity = profile(family, size, seed)
-        if family == "staircase":  # with the same noise everywhere: as if all moved so far
-            sensitivity = SensitivityProfile(np.full(size, 2.5))
-        made = calibrate(f"iid_{family}", sensitivity, guarantee, n_releases=n_releases)
-        found = made.own_loss().delta(epsilon)
-        assert 0.98 * delta <= found <= delta
+    sensitivity = profile(family, size, 0)
+    if family == "staircase":  # with the same noise everywhere: as if all moved so far
+        sensitivity = SensitivityProfile(np.full(size, 2.5))
+    made = calibrate(f"iid_{family}", sensitivity, guarantee, n_releases=n_releases)
+    assert 0.98 * delta <= made.own_loss().delta(epsilon) <= delta
 
 
 @pytest.mark.parametrize("rule", ["spr", "inid"])

@@ -261,7 +261,7 @@ REGISTER: dict[str, tuple[Callable[[Instance], Judged], tuple[float, ...]]] = {
 def test_a_worst_case_is_never_below_a_feasible_point_and_close_to_the_best(name):
     entry, balls = REGISTER[name]
 
-    @settings(max_examples=40, deadline=None, derandomize=True)
+    @settings(max_examples=30, deadline=None, derandomize=True)
     @given(instance=instances(balls, most=6 if name.startswith("entries") else 16))
     def check(instance):
         for claim, power, attained, close in entry(instance):
