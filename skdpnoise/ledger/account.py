@@ -91,13 +91,11 @@ class Ledger(Protocol):
 class BudgetExceededError(ValueError):
     """Raised when a release would cost more than what is left of the guarantee.
 
-    Parameters
+    Attributes
     ----------
-    message : str, default=""
-        What was asked for, what is spent, and what to do.
-    largest_epsilon : float or None, default=None
+    largest_epsilon : float or None
         The largest ε of a release of the same kind and δ that would still fit, rounded down; 0 if
-        none does, None if that was not asked.
+        none does, None where only a part of a fit was refused.
 
     Examples
     --------

@@ -139,7 +139,8 @@ class PrivacyReport:
 
     def __post_init__(self) -> None:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
-        if not self.total.delta(epsilon) <= delta:
+        # A numeric loss is rounded up, also one of exactly this epsilon.
+        if not any(self.total.delta(epsilon * room) <= delta for room in (1.0, 1.0 + 1e-12)):
             raise ValueError(
                 "The 'total' parameter of PrivacyReport must be contained in the guarantee "
                 f"(epsilon={epsilon:g}, delta={delta:g}). Got {self.total} instead."
