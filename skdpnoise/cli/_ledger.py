@@ -181,8 +181,9 @@ def _csv(records: list[dict[str, Any]]) -> str:
     """Return a table in which what is not a plain value is JSON, and no text is a formula."""
     names = (*_TABLE, "parameters", "token", "exact_loss")
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(names)
+    csv.writer(out, lineterminator="\n").writerow(names)
+    # Every text in quotation marks: a carriage return would begin another row otherwise.
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     for record in records:
         writer.writerow(
             json.dumps(value) if isinstance(value, dict | list) else _harmless(value)

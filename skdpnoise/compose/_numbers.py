@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-__all__ = ["NUMBERS", "check_numbers"]
+__all__ = ["NUMBERS", "check_numbers", "plain"]
 
 # Doubles, and what becomes one without a change worth a word; no fractions, no longer floats.
 NUMBERS = (int, float, np.integer, np.float16, np.float32)
@@ -34,8 +34,14 @@ def _check_number(estimator: Any, name: str, value: Any) -> None:
             f"The {name!r} parameter of {owner} must be an int or a float. Got {value!r} of type "
             f"{type(value).__name__} instead: pass float(...) of it."
         )
-    if not -1e300 <= value <= 1e300:
+    if not abs(plain(value)) <= 1e300:
+        shown = "a longer integer" if isinstance(value, Integral) else repr(value)
         raise ValueError(
-            f"The {name!r} parameter of {owner} must be a number that fits double precision. Got a "
-            "larger one instead."
+            f"The {name!r} parameter of {type(estimator).__name__} must be a finite number within "
+            f"±1e+300. Got {shown} instead."
         )
+
+
+def plain(value: Any) -> int | float:
+    """Return a number of Python's own: numpy would compare in the precision of its number."""
+    return int(value) if isinstance(value, Integral) else float(value)

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from skdpnoise.compose._numbers import NUMBERS, check_numbers
+from skdpnoise.compose._numbers import NUMBERS, check_numbers, plain
 
 __all__ = [
     "as_bounds",
@@ -64,7 +64,7 @@ def _check_threads(estimator: Any) -> None:
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:
     """Refuse a number beyond what double precision bears; other kinds of values pass."""
     value = getattr(estimator, name)
-    if isinstance(value, NUMBERS) and not low <= value <= high:
+    if isinstance(value, NUMBERS) and not low <= plain(value) <= high:
         raise ValueError(
             f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
             f"Got {value!r} instead. Choose other units."
@@ -114,7 +114,7 @@ def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]
     good = isinstance(value, tuple | list) and len(value) == 2
     if good:
         good = all(
-            isinstance(end, NUMBERS) and not isinstance(end, bool) and -_LARGEST <= end <= _LARGEST
+            isinstance(end, NUMBERS) and not isinstance(end, bool) and abs(plain(end)) <= _LARGEST
             for end in value
         )
     if not good:

@@ -45,6 +45,9 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
 
 def read_labels(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     """Return labels of one kind, one for each row: text, whole numbers or booleans."""
+    if hasattr(y, "iloc") and not isinstance(getattr(y, "dtype", np.dtype(float)), np.dtype):
+        # scikit-learn would make doubles of pandas' own integers and booleans.
+        y = np.asarray(check_container(owner, "y", y), dtype=object)
     return _of_one_kind(owner, "y", _vector(owner, y, n_rows))
 
 

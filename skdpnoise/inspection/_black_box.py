@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing
 
 from skdpnoise.inspection._attack import choose_attack, of_normal_scores
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
-from skdpnoise.inspection._claims import fit_quietly, is_gaussian, seeded_clones
+from skdpnoise.inspection._claims import check_fits, fit_quietly, is_gaussian, seeded_clones
 from skdpnoise.inspection._neighbours import Neighbours
 from skdpnoise.inspection._views import Layout, View, view
 from skdpnoise.inspection.report import BlackBoxResult
@@ -82,6 +82,10 @@ def black_box(
     false_alarm: float,
 ) -> BlackBoxResult:
     """Choose neighbours, score and thresholds on fits of their own; bound ε and μ on others."""
+    (copy,) = seeded_clones(fits.estimator, [0])
+    model, _, raised = fit_quietly(copy, *pairs[0].first)
+    if raised is not None:
+        check_fits(type(model).__name__, [raised, *_raised(fits.estimator, pairs)])
     pair = _worst(fits, pairs, n_fits)
     n_choose = max(FEWEST // 2, round(_CHOOSING * n_fits))
     n_measure = n_fits - n_choose
@@ -95,8 +99,6 @@ def black_box(
     hits, false_hits = attack.for_epsilon.hits(first, second)
     epsilon = float(epsilon_bound(hits, false_hits, n_measure, claim.delta, each))
     mu = float(mu_bound(*attack.for_mu.hits(first, second), n_measure, each))
-    (copy,) = seeded_clones(fits.estimator, [0])
-    model, _, _ = fit_quietly(copy, *pair.first)
     return BlackBoxResult(
         claim=claim,
         claimed_mu=gdp_mu(claim.epsilon, claim.delta) if is_gaussian(model) else None,
@@ -140,6 +142,13 @@ def count_fits(n_pairs: int, n_fits: int) -> int:
         total += 2 * left * count
         left = keep
     return total
+
+
+def _raised(estimator: Any, pairs: Sequence[Neighbours]) -> list[str | None]:
+    """Return what one fit to each data set raises."""
+    data = [side for pair in pairs for side in (pair.first, pair.second)]
+    copies = seeded_clones(estimator, range(len(data)))
+    return [fit_quietly(copy, *side)[2] for copy, side in zip(copies, data, strict=True)]
 
 
 def _separation(first: Sequence[View], second: Sequence[View]) -> float:

@@ -11,7 +11,14 @@ from sklearn.base import clone
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
-__all__ = ["claimed", "clone_for_audit", "fit_quietly", "is_gaussian", "seeded_clones"]
+__all__ = [
+    "check_fits",
+    "claimed",
+    "clone_for_audit",
+    "fit_quietly",
+    "is_gaussian",
+    "seeded_clones",
+]
 
 
 def claimed(
@@ -75,6 +82,12 @@ def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | N
         except Exception as error:
             raised = f"{type(error).__name__}: {error}"
     return estimator, [f"{w.category.__name__}: {w.message}" for w in caught], raised
+
+
+def check_fits(name: str, raised: Sequence[str | None]) -> None:
+    """Refuse an audit in which every fit fails: that nothing is found would mean nothing."""
+    if all(text is not None for text in raised):
+        raise ValueError(f"{name} cannot be fitted to these data, or their neighbours: {raised[0]}")
 
 
 def is_gaussian(model: Any) -> bool:

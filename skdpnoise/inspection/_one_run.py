@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
 from skdpnoise.inspection._bounds import one_run_bound, one_run_most
-from skdpnoise.inspection._claims import fit_quietly, seeded_clones
+from skdpnoise.inspection._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection._neighbours import Data, append_rows, bounds_of
 from skdpnoise.inspection.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
@@ -48,8 +48,7 @@ def one_run(
     X, y = append_rows(data, rows, targets)
     (copy,) = seeded_clones(estimator, fit_seed.generate_state(1).tolist())
     model, _, raised = fit_quietly(copy, X, y)
-    if raised is not None:
-        raise ValueError(f"The fit with canaries failed: {raised}")
+    check_fits(type(estimator).__name__, [raised])
     if score is None:
         scores = _default_score(model, data, len(X), *records, *others)
     else:

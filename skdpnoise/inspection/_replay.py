@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.inspection._claims import clone_for_audit, fit_quietly
+from skdpnoise.inspection._claims import check_fits, clone_for_audit, fit_quietly
 from skdpnoise.inspection._costs import TOLERANCE, Moved, moved, total_moved
 from skdpnoise.inspection._fingerprint import differences, fingerprint
 from skdpnoise.inspection._neighbours import Data, Neighbours
@@ -42,6 +42,7 @@ def replay(
 ) -> ReplayResult | None:
     """Replay so many fits for each pair, two fits each; None if no release of ours was seen."""
     problems: dict[str, str] = {}
+    raised: list[str | None] = []
     shares: dict[str, float] = {}
     worst: float | None = 0.0
     n_checks = n_releases = 0
@@ -49,6 +50,7 @@ def replay(
         for seed in seeds.spawn(1)[0].generate_state(n_replays).tolist():
             runs = _two_runs(estimator, pair, seed)
             tell(2)
+            raised += [run.raised for run in runs]
             seen = any(run.transcript.meetings for run in runs)
             if not seen and runs[0].raised is None:
                 return None
@@ -62,6 +64,7 @@ def replay(
             worst = None if used is None or worst is None else max(worst, used)
             for trouble in troubles:
                 problems.setdefault(trouble, pair.label)
+    check_fits(type(estimator).__name__, raised)
     return ReplayResult(
         claim=claim,
         epsilon=worst,
@@ -83,7 +86,10 @@ def ranked(
         runs = _two_runs(estimator, pair, 0)
         if not runs[0].transcript.meetings:
             return list(pairs)
-        used = total_moved(moved(*(run.transcript for run in runs)))
+        try:
+            used = total_moved(moved(*(run.transcript for run in runs)))
+        except TypeError:  # a mechanism whose costs no replay knows
+            return list(pairs)
         costs.append(0.0 if used is None else float(used.epsilon(claim.delta)))
     return [pairs[k] for k in np.argsort(costs, kind="stable")[::-1][:_KEPT]]
 

@@ -31,7 +31,7 @@ __all__ = [
     "run_descent",
 ]
 
-RESIDUAL_REACH = 4.0  # scales that residuals are clipped to
+RESIDUAL_REACH = 3.0  # scales that residuals are clipped to
 
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
@@ -207,14 +207,12 @@ def run_descent(
 ) -> Iterator[np.ndarray]:
     """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
 
-    The last column is the intercept, which starts at the constant of its output. Each pass visits
-    the coordinates in a fresh public order.
+    The last column is the intercept. Each pass visits the coordinates in a fresh public order.
+    Where there is no coordinate to update, the constants are the only iterate.
     """
     n_features = X.shape[1]
-    start = np.zeros((len(targets), n_features + 1))
-    start[:, -1] = constant
     if plan.mechanism is None:
-        yield start
+        yield np.column_stack([np.zeros((len(targets), n_features)), constant])
         return
     order = np.stack(
         [plan.coordinates[permutation(words, plan.coordinates.size)] for _ in range(plan.n_passes)]
@@ -249,7 +247,6 @@ def run_descent(
                 scale=features.scale,
                 limit=LIMIT,
                 fit_intercept=True,
-                coef_init=start[k],
                 n_threads=effective_n_jobs(estimator.n_jobs),
             )
         )

@@ -12,8 +12,8 @@ noise, and noise in directions that the features hardly have adds up over passes
 post-processing.
 
 *Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±4 scales: it moves by at most 8 if a record is replaced, and by
-at most 4 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`).
+sum of the residuals, clipped to ±3 scales: it moves by at most 6 if a record is replaced, and by
+at most 3 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skdpnoise.sampling import RandomWords
 
 __all__ = ["centred", "drawn_in"]
 
-_SHIFT = 0.3  # typical mean residual, in scales
+_DOUBT = 1.5  # standard deviations of its noise below which a mean residual is taken for noise
 
 
 def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
@@ -70,7 +70,8 @@ def centred(
     total = np.array([steps.sum()]) + mechanism.sample(words)[0]
     mean = float(total[0]) * quantum / plan.n_samples
     noise = float(mechanism.standard_deviation[0]) / plan.n_samples
-    shift = np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH) * _SHIFT**2 / (_SHIFT**2 + noise**2)
+    keep = max(0.0, 1.0 - (_DOUBT * noise / mean) ** 2) if mean != 0.0 else 0.0
+    shift = keep * np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH)
     moved = path.copy()
     moved[..., -1] += shift
     return moved

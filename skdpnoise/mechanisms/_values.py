@@ -283,10 +283,19 @@ def noisy_release(
     >>> noisy_release(k_norm(2, 1.0, 3, PureLoss(1.0)), np.ones((1, 3)), 0).shape
     (1, 3)
     """
-    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
+    draws = _draws(mechanism, random_words(random_state), len(rows), first)
     start, quantum = first or 0, mechanism.quantum
     step = quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
     return add_quanta(rows, draws, step, mechanism)
+
+
+def _draws(
+    mechanism: Sampler, words: RandomWords, count: int, first: int | None
+) -> NDArray[np.int64]:
+    """Return the noise of so many releases; an index is passed on where there is one."""
+    if first is None:
+        return mechanism.sample(words, count)
+    return mechanism.sample(words, count, first=first)
 
 
 def pure_epsilon(owner: str, guarantee: object) -> float:
@@ -403,7 +412,7 @@ def exact_release(
     >>> exact_release(additive, np.ones((1, 2)), lambda row: [sum(row)], 0).shape
     (1, 1)
     """
-    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
+    draws = _draws(mechanism, random_words(random_state), len(rows), first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     quanta = np.array([_exact_quanta(row, mechanism.quantum) for row in exact])
     released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum

@@ -140,7 +140,15 @@ def _calibrate(
         wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))
         bits = min(wanted, family.most_bits(bounds.n_columns) // 2)
         made.append(SymmetricMatrixMechanism(noise, bounds, scale, off_diagonal, bits, adjacency))
-    return min(made, key=SymmetricMatrixMechanism.expected_error)
+    best, more = min(made, key=SymmetricMatrixMechanism.expected_error), 1e-12
+    while _spent(best) > resource:  # rounding of the scales
+        best, more = replace(best, row_scale=best.row_scale * (1.0 + more)), 2.0 * more
+    return best
+
+
+def _spent(mechanism: SymmetricMatrixMechanism) -> float:
+    loss = mechanism.privacy_loss()
+    return loss.pure_epsilon if isinstance(loss, PureLoss) else loss.mu
 
 
 def _resource(noise: str, guarantee: PrivacyGuarantee | LossBudget) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.utils import _safe_indexing
 
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
@@ -48,8 +49,13 @@ def rehearse(
     TypeError
         If the data cannot be sent to the processes.
     """
+    parts = problem.parts
+    rows = np.sort(np.concatenate([parts.train, parts.validation, parts.reference]))
+    X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)
+    if isinstance(X, np.ndarray):
+        X = np.asfortranarray(X)  # as estimators want it: no candidate makes a copy of its own
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
-    problem = replace(problem, words=SeededWords(0))
+    problem = replace(problem, X=X, y=problem.y[rows], words=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
         candidates = [replace(candidates[0], estimator=strategy.release.estimator)]

@@ -189,16 +189,14 @@ class Problem:
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
         """Fit to all records, with nothing drawn; return whether there was a charge."""
-        rows = np.union1d(self.parts.train, np.union1d(self.parts.validation, self.parts.reference))
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        X, y = _safe_indexing(self.X, rows), self.y[rows]
         with silent(), in_this_process(), suppress(Rehearsed):
             if is_private(model):
-                model.fit(X, y)
+                model.fit(self.X, self.y)
             else:
-                rehearse(model, X, y, None, candidate.parts, owner=owner)
+                rehearse(model, self.X, self.y, None, candidate.parts, owner=owner)
         return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:

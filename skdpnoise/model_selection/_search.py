@@ -129,8 +129,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         # check
         owner = type(self).__name__
         warn_of_company(self)
-        weightless = unpaid.get("sample_weight", 0) is None
-        check_unpaid_arguments(self, {} if weightless and len(unpaid) == 1 else unpaid)
+        check_unpaid_arguments(self, unpaid)
         self._validate_params()
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)

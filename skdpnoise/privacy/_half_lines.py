@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 SQRT_2PI = math.sqrt(2.0 * math.pi)
 _FARTHEST = 1e150  # its square is finite; no density is left there
+_GONE = 760.0  # exp(-760) is below the smallest double
 _NODES, _WEIGHTS = (0.5 * rule for rule in np.polynomial.legendre.leggauss(6))
 # Asymptotic series of the slope of Mills' ratio: 1, -3, 3 * 5, ... over powers of y**2.
 _SERIES_FROM = 15.0
@@ -72,10 +73,19 @@ def threshold_delta(
         N, the integral of exp(-rho).
     """
     start = point - shift
+    exponents = exponent(np.abs(start))
+    alive = (exponents < _GONE) | (start < 0.0)
+    if not alive.all():
+        delta = np.zeros(start.shape)
+        if alive.any():
+            delta[alive] = threshold_delta(point[alive], shift[alive], exponent, fall, total)
+        return delta
     behind = np.maximum(-start, 0.0)
-    drop = fall(np.maximum(start, 0.0), np.where(start >= 0.0, shift, point))
-    drop = drop + fall(np.zeros_like(behind), behind)
-    delta = np.exp(-exponent(np.abs(start))) * drop / total - np.expm1(-exponent(behind))
+    drop = np.array(fall(np.maximum(start, 0.0), np.where(start >= 0.0, shift, point)))
+    reflected = behind > 0.0
+    if reflected.any():
+        drop[reflected] += fall(np.zeros_like(behind[reflected]), behind[reflected])
+    delta = np.exp(-exponents) * drop / total - np.expm1(-exponent(behind))
     return np.where(shift > 0.0, np.minimum(delta, 1.0), 0.0)
 
 

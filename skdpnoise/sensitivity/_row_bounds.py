@@ -214,7 +214,7 @@ def _least(bound: Callable[[float], float], low: float, high: float) -> float:
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     at_a, at_b = bound(a), bound(b)
     least = min(bound(low), bound(high))
-    for _ in range(80):
+    for _ in range(50):  # to 4e-11 of the interval
         least = min(least, at_a, at_b)
         if at_a < at_b:
             high, b, at_b = b, a, at_a

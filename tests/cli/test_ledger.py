@@ -360,6 +360,7 @@ def test_a_seeded_charge_is_told_first(run, storage):
 
 
 FORMULAS = ["=1+1", "+1", "-1+cmd", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "'=1", "= 1,2"]
+FORMULAS += ["x\r=1", "x\n=1", 'x",=1']
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -373,7 +374,7 @@ def test_no_text_in_a_csv_file_is_a_formula(run, storage, text):
     assert code == 0
     starts = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
     assert not [cell for cell in row.values() if cell.startswith(starts)]
-    shown = text if text.startswith("'") else f"'{text}"
+    shown = text if text.startswith(("'", "x")) else f"'{text}"
     assert [row[key] for key in ("label", "mechanism", "estimator", "who")] == [shown] * 4
     # Nothing is lost: numbers are numbers, parameters are JSON, and JSON has the text itself.
     assert float(row["epsilon"]) == 0.25

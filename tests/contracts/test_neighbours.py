@@ -165,8 +165,8 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
         epsilon, delta = settings["epsilon"], runs.first.privacy_.guarantee.delta
         assert total_moved(runs.moved).delta(epsilon * TOLERANCE) <= delta * TOLERANCE
         assert runs.first.privacy_.total.delta(epsilon) <= delta
-        if runs.moved[-1].label == "gradients":
-            largest = max(largest, runs.moved[-1].share)
+        gradients = [one.share for one in runs.moved if one.label == "gradients"]
+        largest = max([largest, *gradients])
         runs.check_same()
     assert largest >= 0.99
 
@@ -239,7 +239,8 @@ def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(estimator, adjace
                 total = model.privacy_.total
                 assert total.delta(epsilon) <= delta
                 complete = len(bounds) == (1 if estimator is DPLogisticCD else 2)
-                if complete:  # pure loss gains nothing from delta
+                # Without the scale of the target there is no model to spend the rest on.
+                if complete and model._standardised[3]:  # pure loss gains nothing from delta
                     pure = isinstance(total, PureLoss)
                     assert total.epsilon(0.0 if pure else delta) >= 0.95 * epsilon
 
@@ -289,6 +290,6 @@ def test_a_stage_that_would_overspend_is_refused_and_nothing_is_stored(monkeypat
     monkeypatch.setattr(Account, "charge", charge_a_smaller_account)
     model = DPCoordinateDescentRegressor(1.0, 1e-6, random_state=0, **X_BOUNDS, **Y_BOUNDS)
     X = np.random.default_rng(0).normal(size=(50, 2))
-    with pytest.raises(BudgetExceededError, match="'gradients' would cost"):
+    with pytest.raises(BudgetExceededError, match="would cost"):
         model.fit(X, X[:, 0])
     assert not {"coef_", "coef_path_", "intercept_", "clip_range_", "privacy_"} & set(vars(model))

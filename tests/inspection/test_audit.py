@@ -398,6 +398,14 @@ def test_what_is_wrong_is_said_and_shows_no_value(estimator, settings, error, me
     assert not any(repr(value) in str(caught.value) for value in X[:, 0].tolist())
 
 
+@pytest.mark.parametrize("method", ["replay", "black_box", "one_run"])
+def test_an_audit_in_which_every_fit_fails_says_so_rather_than_finding_nothing(method):
+    with pytest.raises(ValueError, match="DPStandardScaler cannot be fitted to these data"):
+        audit(
+            DPStandardScaler(feature_bounds=(3.0, -3.0)), X, method=method, n_fits=20, n_canaries=10
+        )
+
+
 def test_what_cannot_be_audited_is_refused():
     with pytest.raises(ValueError, match="two-dimensional, with 4 rows"):
         audit(DPStandardScaler(), X[:3])

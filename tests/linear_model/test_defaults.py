@@ -44,7 +44,7 @@ def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
         budget = split_budget("auto", guarantee, 1, open_bounds, open_bounds[:, :1])
         for n_samples in (50.0, 500.0, 1e6):
             shares = budget.for_records(n_samples)
-            parts = [shares.features, shares.target, shares.model]
+            parts = [shares.search, shares.features, shares.model]
             if shares.counting:
                 parts.append(shares.total.share(shares.counting))
             total = functools.reduce(operator.add, parts)

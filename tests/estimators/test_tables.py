@@ -1,0 +1,102 @@
+"""Tables are read as they are, and refused for exactly the values that a fit cannot bear."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skdpnoise import BoundsClipper, DPStandardScaler
+from skdpnoise.estimators.tables import check_container, check_values, read_table
+
+LIMITS = {dtype: np.finfo(dtype) for dtype in (np.float32, np.float64)}
+
+
+def plainly(values, largest, keeps_subnormal):
+    """Say what is wrong with values, one by one; whatever is found first may be said."""
+    tiny = float(np.finfo(values.dtype).tiny)
+    wide = np.abs(values.astype(np.float64).ravel())
+    found = []
+    if not (wide <= largest).all():
+        found = [
+            "NaN" if np.isnan(wide).any() else "infinity" if np.isinf(wide).any() else "beyond"
+        ]
+    if not keeps_subnormal and ((wide > 0.0) & (wide < tiny)).any():
+        found.append("subnormal")
+    return "|".join(found)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+def test_values_are_refused_where_looking_at_each_would_refuse_them(dtype):
+    rng, limits = np.random.default_rng(0), LIMITS[dtype]
+    tiny, largest = limits.tiny, limits.max
+    special = [0.0, -0.0, tiny, -tiny, np.nextafter(tiny, dtype(0)), limits.smallest_subnormal]
+    special += [largest, -largest, np.nan, -np.nan, np.inf, -np.inf, -limits.smallest_subnormal]
+    if dtype is np.float64:
+        special += [1e100, np.nextafter(1e100, np.inf), -1e100, -np.nextafter(1e100, np.inf)]
+    seen = set()
+    for trial in range(600):
+        X = rng.normal(size=(7, 3)).astype(dtype)
+        for _ in range(trial % 3):
+            X[rng.integers(7), rng.integers(3)] = special[rng.integers(len(special))]
+        for table in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2], X[:, 1], X[::-1]):
+            for bound, keeps in ((1e100, False), (np.inf, True), (1e100, True)):
+                expected = plainly(table, min(bound, float(largest)), keeps)
+                seen.add(expected)
+                if not expected:
+                    check_values("Model", "X", table, largest=bound, keeps_subnormal=keeps)
+                    continue
+                with pytest.raises(ValueError, match=expected):
+                    check_values("Model", "X", table, largest=bound, keeps_subnormal=keeps)
+    assert seen >= {"", "NaN", "infinity", "subnormal"}
+
+
+def test_a_value_is_found_in_the_last_block_of_a_long_table():
+    X = np.ones((40_001, 3))
+    X[-1, -1] = np.nan
+    for table in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        with pytest.raises(ValueError, match="NaN"):
+            check_values("Model", "X", table)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays_of_floats_are_read_without_a_copy(dtype, order):
+    X = np.ones((20, 3), dtype=dtype, order=order)
+    assert read_table(BoundsClipper(), X) is X
+    fortran = read_table(DPStandardScaler(), X, order="F")
+    assert np.shares_memory(fortran, X) == (order == "F")
+    assert fortran.dtype == dtype
+
+
+def test_other_numbers_are_read_as_doubles():
+    numbers = np.arange(6).reshape(3, 2)
+    text = pd.DataFrame({"a": ["0", "2", "4"], "b": [1.0, 3.0, 5.0]})
+    nullable = pd.DataFrame(numbers).astype({0: "Int64", 1: "Float32"})
+    tables = [numbers, numbers.tolist(), numbers.astype(object), numbers.astype(np.float16)]
+    tables += [text, nullable, pd.DataFrame(numbers), pl.DataFrame(numbers)]
+    tables += [pd.DataFrame(numbers).astype("category"), numbers.astype(np.longdouble)]
+    for table in tables:
+        read = read_table(BoundsClipper(), table)
+        assert read.dtype == np.float64
+        np.testing.assert_array_equal(read, numbers)
+    booleans = read_table(BoundsClipper(), numbers > 2)
+    np.testing.assert_array_equal(booleans, numbers > 2)
+
+
+def test_names_of_columns_are_kept_and_compared():
+    frame = pd.DataFrame(np.ones((5, 2)), columns=["a", "b"])
+    clipper = BoundsClipper().fit(frame)
+    assert list(clipper.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match=r"names should match.*\n.*\n- c"):
+        clipper.transform(frame.rename(columns={"b": "c"}))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        clipper.transform(frame.to_numpy())
+    with pytest.raises(ValueError, match="3 features, but BoundsClipper is expecting 2"):
+        clipper.transform(np.ones((5, 3)))
+
+
+def test_frames_and_arrays_pass_a_container_as_they_are():
+    for data in (np.ones((2, 2)), pd.DataFrame([[1.0]]), pl.DataFrame({"a": [1.0]})):
+        assert check_container("Model", "X", data) is data

@@ -1,0 +1,166 @@
+"""A target that noise hides is still predicted sensibly, and the fit says how noisy it is."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+
+from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, PrivacyWarning
+
+quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+
+def diabetes():
+    return load_diabetes(return_X_y=True)
+
+
+def made(seed=0, n=3000):
+    rng = np.random.default_rng(seed)
+    X = rng.lognormal(size=(n, 6))
+    return X, X[:, 0] + rng.gumbel(size=n) + 40.0
+
+
+FITS = {
+    "auto": (DPCoordinateDescentRegressor, {}),
+    "gradient": (DPCoordinateDescentRegressor, {"solver": "gradient"}),
+    "gram": (DPCoordinateDescentRegressor, {"solver": "gram"}),
+    "path": (DPLassoPath, {}),
+    "pure": (DPCoordinateDescentRegressor, {"delta": 0.0}),
+    "add_remove": (DPCoordinateDescentRegressor, {"adjacency": "add_remove"}),
+}
+
+
+@quiet
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.parametrize("data", [diabetes, made])
+def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, data):
+    X, y = data()
+    Estimator, settings = FITS[name]
+    scores = [
+        Estimator(300.0 / len(y), random_state=seed, **settings).fit(X, y).score(X, y)
+        for seed in range(8)
+    ]
+    assert np.sort(scores)[1] >= -0.2
+
+
+@quiet
+def test_a_shift_of_the_target_shifts_predictions_and_nothing_else():
+    X, y = made()
+    plain, shifted = (
+        DPCoordinateDescentRegressor(0.3, random_state=0).fit(X, values) for values in (y, y + 1e5)
+    )
+    assert plain.score(X, y) > 0.0
+    assert shifted.score(X, y + 1e5) > 0.0
+
+
+@quiet
+@pytest.mark.parametrize("high", [1.0, 100.0])
+def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
+    X, y = diabetes()
+    width = np.ptp(y) * high
+    bounds = (y.min() - width, y.max() + width)
+    scores = [
+        DPCoordinateDescentRegressor(
+            1.0, target_bounds=bounds, feature_bounds=(-0.2, 0.2), random_state=seed
+        )
+        .fit(X, y)
+        .score(X, y)
+        for seed in range(8)
+    ]
+    assert np.sort(scores)[1] >= -0.2
+
+
+@quiet
+@pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
+@pytest.mark.parametrize("public", [False, True])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_classification_is_hardly_worse_than_the_largest_class(load, public, adjacency):
+    X, y = load(return_X_y=True)
+    bounds = (X.min(axis=0), X.max(axis=0)) if public else None
+    share = np.bincount(y).max() / len(y)
+    scores = [
+        DPLogisticCD(300.0 / len(y), feature_bounds=bounds, adjacency=adjacency, random_state=seed)
+        .fit(X, y)
+        .score(X, y)
+        for seed in range(8)
+    ]
+    assert np.sort(scores)[1] >= share - 0.03
+
+
+@quiet
+def test_a_rare_class_is_not_predicted_from_noise():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(1000, 20)), (np.arange(1000) < 100).astype(int)
+    for seed in range(10):
+        model = DPLogisticCD(0.3, feature_bounds=(-4.0, 4.0), random_state=seed).fit(X, y)
+        assert model.score(X, y) >= 0.87
+
+
+def test_a_fit_of_too_few_records_says_how_noisy_its_constant_is():
+    X, y = made()
+    model = DPCoordinateDescentRegressor(0.02, random_state=0)
+    with pytest.warns(PrivacyWarning, match=r"constant.* standard\s+deviation of about [\d.e+-]+"):
+        predictions = model.fit(X, y).predict(X)
+    assert np.ptp(predictions) == 0.0
+    assert predictions[0] != 0.0
+
+
+def test_the_warning_follows_from_released_numbers():
+    X, y = made()
+    messages = []
+    for values in (y, np.r_[y[:-1], 1e9]):
+        model = DPCoordinateDescentRegressor(0.001, random_state=0)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, values)
+        messages.append([str(w.message) for w in caught])
+    assert messages[0] == messages[1]
+
+
+def test_enough_records_give_no_warning_about_the_target():
+    X, y = made()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DPCoordinateDescentRegressor(2.0, random_state=0).fit(X, y)
+    assert not [w for w in caught if "target" in str(w.message)]
+
+
+@quiet
+@pytest.mark.parametrize("value", [0.0, 7.5, -1e100, 1e100])
+@pytest.mark.parametrize("solver", ["gradient", "gram"])
+def test_a_constant_target_is_predicted(value, solver):
+    X, _ = made(n=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = DPCoordinateDescentRegressor(1.0, solver=solver, random_state=0)
+        predictions = model.fit(X, np.full(2000, value)).predict(X)
+    assert np.abs(predictions - value).max() <= max(1e-3 * abs(value), 1e-3)
+
+
+@quiet
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_what_comes_first_is_charged_first_and_all_stages_are_fixed_in_advance(delta):
+    class Notes:
+        def __init__(self):
+            self.costs = []
+
+        def charge(self, label, cost, **facts):
+            self.costs.append(cost)
+
+    X, y = made()
+    for Estimator, target, first in (
+        (DPCoordinateDescentRegressor, y, "target: median"),
+        (DPLassoPath, y, "target: median"),
+        (DPLogisticCD, y > np.median(y), "class shares"),
+    ):
+        costs = []
+        for seed in range(2):
+            notes = Notes()
+            model = Estimator(0.5, delta, ledger=notes, random_state=seed).fit(X, target)
+            (cost,) = notes.costs
+            costs.append(cost.delta(0.5))
+            assert model.privacy_.releases[0].label == first
+        assert costs[0] == costs[1] <= delta
