@@ -43,13 +43,13 @@ from skdpnoise import (
 from skdpnoise.compose import UnpaidStepError, taken_apart
 
 rng = np.random.default_rng(0)
-X = rng.integers(0, 4, size=(60, 3)).astype(float)
+X = rng.integers(0, 4, size=(400, 3)).astype(float)
 Y = (X[:, 0] > 1.0).astype(int)
 BOUNDS = {"feature_bounds": (-4.0, 4.0)}
 
 
 def _classifier():
-    return DPLogisticCD(classes=[0, 1], **BOUNDS)
+    return DPLogisticCD(10.0, classes=[0, 1], **BOUNDS)
 
 
 def _regressor():

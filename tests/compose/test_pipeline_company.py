@@ -70,7 +70,8 @@ def test_mixed_columns_frames_and_names():
             ("kinds", encoder, ["kind"]),
         ]
     )
-    model = DPPipeline([("columns", columns), ("model", DPLogisticCD(classes=[0, 1]))])
+    steps = [("columns", columns), ("model", DPLogisticCD(classes=[0, 1]))]
+    model = DPPipeline(steps, random_state=0)
     model.set_output(transform="pandas").fit(table, Y)
     assert list(model.feature_names_in_) == ["age", "pay", "kind"]
     assert model.score(table, Y) > 0.9
