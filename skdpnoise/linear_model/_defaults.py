@@ -117,7 +117,7 @@ def class_share(strength: float, order: float) -> float:
     order : float
         1 where costs add up, 2 where they add in squares.
     """
-    return float(min(0.5, max(0.01, (45.0 / strength) ** order)))
+    return float(min(0.75, max(0.01, (60.0 / strength) ** order)))
 
 
 def residual_share(strength: float, order: float) -> float:

@@ -36,10 +36,8 @@ def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.nd
     anchor[:, -1] = constant
     slopes = path[-plan.n_averaged :, :, :-1].mean(axis=0)
     energy, noise = float((slopes**2).sum()), plan.slope_noise()
-    if noise == 0.0:
-        return path  # without features there is nothing but the constant
-    n_slopes = np.count_nonzero(plan.coordinates < plan.n_features) * len(slopes)
-    factor = 1.5 + 2.0 * np.sqrt(2.0 / n_slopes)
+    n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
+    factor = 1.5 + 2.0 * np.sqrt(2.0 / max(n_slopes, 1))
     keep = max(0.0, 1.0 - factor * noise / energy) if energy > 0.0 else 0.0
     drawn: np.ndarray = anchor + keep * (path - anchor)
     return drawn

@@ -116,7 +116,7 @@ def standardise(
         ),
     )
     if not found.found.all():
-        _warn(estimator, found.found, target=target)
+        _warn(estimator, found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
@@ -214,18 +214,11 @@ def _warn_of_constant(estimator: Any, found: SearchedLocation) -> None:
     warnings.warn(f"{name} {about}. {remedy}", PrivacyWarning, stacklevel=4)
 
 
-def _warn(estimator: Any, found: np.ndarray, *, target: bool) -> None:
-    reason = (
+def _warn(estimator: Any, found: np.ndarray) -> None:
+    n_lost = np.count_nonzero(~found)
+    text = (
+        f"{type(estimator).__name__} leaves out {n_lost} of {found.size} columns: each is "
         f"constant, or the noise at epsilon={estimator.epsilon:g} hides the scale. More records, a "
-        "larger epsilon or public bounds"
+        "larger epsilon or public bounds (feature_bounds) would help."
     )
-    name = type(estimator).__name__
-    if target:
-        text = f"{name} predicts 0 everywhere: the target is {reason} (target_bounds) would help."
-    else:
-        n_lost = np.count_nonzero(~found)
-        text = (
-            f"{name} leaves out {n_lost} of {found.size} columns: each is {reason} (feature_bounds)"
-            " would help."
-        )
     warnings.warn(text, PrivacyWarning, stacklevel=5)

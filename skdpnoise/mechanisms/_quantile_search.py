@@ -25,8 +25,9 @@ __all__ = ["Belief", "believe_location", "believe_spread", "plan_search", "searc
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
-_WHOLE = 0.5  # prior chance that a threshold has all records on one side
-_GRID = np.linspace(0.0, 1.0, 33)  # else any share of them is as likely
+_WHOLE = (
+    0.5  # prior chance that a threshold has all records on one side; else any share is as likely
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,8 +92,8 @@ def believe_location(low: float, high: float) -> Belief:
     weights = _octave_weights(0.0)
     inner = weights[:1]  # between 0 and the smallest octave
     mass = np.concatenate([weights[::-1], inner, inner, weights])
-    inside = edges[(edges > low) & (edges < high)]
     ends = [max(low, float(edges[0]))], [min(high, float(edges[-1]))]
+    inside = edges[(edges > ends[0][0]) & (edges < ends[1][0])]
     if math.isfinite(low) and math.isfinite(high):
         linear = np.linspace(0.0, 1.0, 65)[1:-1]
         inside = np.union1d(inside, low * (1.0 - linear) + high * linear)
@@ -118,8 +119,9 @@ def believe_spread(center: float, widest: float) -> Belief:
         near = 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
         weights = (1.0 - near) * weights + near * _octave_weights(exponent - 2.0, 3.0)
     mass = np.concatenate([weights[:1], weights])
-    inside = edges[(edges > 0.0) & (edges < widest)]
-    cells = np.concatenate([[0.0], inside, [min(widest, float(edges[-1]))]])
+    end = min(widest, float(edges[-1]))
+    inside = edges[(edges > 0.0) & (edges < end)]
+    cells = np.concatenate([[0.0], inside, [end]])
     return _belief(cells, _mass_between(edges, mass, cells))
 
 
@@ -182,17 +184,13 @@ def _log_likelihood(
     It is believed to be that end of the interval that is 0 or 1, or anything in between.
     """
     low, high = shares
+    family = mechanism.family
     whole = 1.0 if high == 1.0 else 0.0
-    means = np.append(low + (high - low) * _GRID, whole)
+    between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))
+    at_end = math.exp(float(family.logpdf((share - whole) / scale)))
     # One density on both sides of q: else the shorter side would be believed for being short.
-    even = (1.0 - _WHOLE) * (high - low) / _GRID.size
-    weights = np.append(np.full(_GRID.size, even), _WHOLE)
-    logs = np.asarray(mechanism.family.logpdf((share - means) / scale), dtype=np.float64)
-    largest = float(logs.max())
-    if not math.isfinite(largest):
-        # Far in the tails all laws are alike: the nearest mean decides by a bounded amount.
-        return -float(np.min(np.abs(share - means)) > 0.5)
-    return largest + math.log(float(weights @ np.exp(logs - largest)))
+    likelihood = _WHOLE * at_end + (1.0 - _WHOLE) * scale * between
+    return math.log(max(likelihood, 1e-300))
 
 
 def _octave_weights(center: float, width: float = 6.0) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 from skdpnoise.mechanisms._promises import noted
 from skdpnoise.mechanisms._second_moments import FAMILIES, proposals
