@@ -23,6 +23,7 @@ import numpy as np
 from skdpnoise.linear_model._descent import RESIDUAL_REACH, DescentPlan
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 
 __all__ = ["centred", "drawn_in"]
 
@@ -67,7 +68,7 @@ def centred(
         residuals -= model[j] * np.clip(standard, -features.limit[j], features.limit[j])
     quantum = float(mechanism.quantum[0])
     steps = np.rint(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH) / quantum).astype(np.int64)
-    total = np.array([steps.sum()]) + mechanism.sample(words)[0]
+    total = plus_noise(mechanism, np.array([steps.sum()]), mechanism.sample(words)[0])
     mean = float(total[0]) * quantum / plan.n_samples
     noise = float(mechanism.standard_deviation[0]) / plan.n_samples
     shift = np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH) * _SHIFT**2 / (_SHIFT**2 + noise**2)

@@ -18,6 +18,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["Belief", "believe_location", "believe_spread", "plan_search", "search_quantile"]
@@ -161,7 +162,7 @@ def search_quantile(
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
         steps_below, steps_above = round(below / quantum), round(above / quantum)
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
-        answer = float((np.array([total]) + draw)[0]) * quantum
+        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * quantum
         unit = (below + above) * n_samples
         share = answer / unit + probability
         scale = float(scales[step, 0]) / unit
