@@ -58,6 +58,7 @@ from skdpnoise.model_selection._strategies import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import unobserved
 
 __all__ = ["PrivateSearchCV"]
 
@@ -301,7 +302,8 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     def _rehearse(self, problem: Problem, strategy: Strategy, known: Target | None) -> None:
         """Let everything fail that can, before anything is charged."""
-        rehearse(type(self).__name__, problem, strategy, known, self.n_jobs)
+        owner = type(self).__name__
+        unobserved(rehearse, owner, problem, strategy, known, self.n_jobs)
 
     def _store(
         self,

@@ -29,6 +29,7 @@ __all__ = [
     "note_charge",
     "observed",
     "plus_noise",
+    "unobserved",
 ]
 
 P = ParamSpec("P")
@@ -127,6 +128,35 @@ def observed(
 
     def run() -> R:
         _CURRENT.set(observer)
+        return function(*args, **kwargs)
+
+    return copy_context().run(run)
+
+
+def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Call a function whose draws are thrown away, such as a rehearsal, while nobody looks on.
+
+    Whatever of it were published after all would differ between the data sets of a replay.
+
+    Parameters
+    ----------
+    function : callable
+    *args, **kwargs
+        Handed to the function.
+
+    Returns
+    -------
+    object
+
+    Examples
+    --------
+    >>> from skdpnoise.inspection import Transcript
+    >>> observed(Transcript(), unobserved, is_observed)
+    False
+    """
+
+    def run() -> R:
+        _CURRENT.set(None)
         return function(*args, **kwargs)
 
     return copy_context().run(run)

@@ -183,7 +183,8 @@ def coordinate_descent(
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the gradient sum of the next.
 
-            One sweep does both, so the scores lag one update behind theta between sweeps.
+            One sweep does both, so the scores lag one update behind theta between sweeps. Before
+            the first pass, t = -1, nobody uses the sum, and it meets no noise.
             """
             scaling = None if scalings is None else scalings[previous] + scalings[k]
             shared = (block, columns[previous], columns[k], score, positive, change, scaling)
@@ -194,12 +195,12 @@ def coordinate_descent(
             q = float(quanta[t, k])
             inverse = min(1.0 / q, sys.float_info.max) if q > 0.0 else 0.0
             total = sum(run(private_sweep, *shared, inverse, q * float(bounds[t, k])))
-            return q * (total if noise is None else add(total, int(noise[t, k])))
+            return q * (total if noise is None or t < 0 else add(total, int(noise[t, k])))
 
         previous, change = 0, 0.0
         if coef_init is not None:
             for k, value in enumerate(_per_coordinate(coef_init, n_coordinates)):
-                advance(previous, change, k, 0)
+                advance(previous, change, k, -1)
                 previous, change, theta[k] = k, value, value
         for t in range(n_passes):
             for k in range(n_coordinates) if order is None else order[t].tolist():

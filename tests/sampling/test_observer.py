@@ -21,7 +21,14 @@ from skdpnoise.mechanisms import (
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SystemWords, random_words
-from skdpnoise.sampling.observer import adder, current, is_observed, observed, plus_noise
+from skdpnoise.sampling.observer import (
+    adder,
+    current,
+    is_observed,
+    observed,
+    plus_noise,
+    unobserved,
+)
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile
 
 X = np.random.default_rng(0).normal(size=(50, 1))
@@ -132,3 +139,14 @@ def test_replayed_randomness_is_in_step_whatever_the_data_make_the_samplers_do()
 
     assert Transcript(0).watch(draw, 5) == Transcript(0).watch(draw, 6)
     assert Transcript(0).watch(draw, 5) != Transcript(1).watch(draw, 5)
+
+
+def test_a_rehearsal_is_not_observed_and_the_fit_after_it_is():
+    def rehearse_and_fit():
+        plus_noise(None, np.zeros(1, dtype=int), np.zeros(1, dtype=int))
+        return unobserved(is_observed), is_observed()
+
+    transcript = Transcript()
+    assert transcript.watch(rehearse_and_fit) == (False, True)
+    assert len(transcript.meetings) == 1
+    assert unobserved(is_observed) is False

@@ -132,3 +132,20 @@ def test_clip_and_quantum_come_together(given):
     X, y = problem(20, 2)
     with pytest.raises(ValueError, match="clip and quantum must be given together"):
         last(X, y, n_passes=1, **given)
+
+
+def test_every_sum_that_is_used_meets_its_noise_once_and_no_other_does():
+    met = []
+
+    def add(total, draw):
+        met.append(draw)
+        return total + draw
+
+    noise = np.arange(1, 7).reshape(2, 3)
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    settings = {"loss": "squared", "n_passes": 2, "step": 1.0, "fit_intercept": True}
+    settings |= {"clip": 1.0, "quantum": 1e-3, "noise": noise, "coef_init": [0.5, -1.0, 2.0]}
+    noted = list(coordinate_descent(X, X[:, 0], add=add, **settings))
+    assert met == noise.ravel().tolist()
+    for one, other in zip(noted, coordinate_descent(X, X[:, 0], **settings), strict=True):
+        assert (one == other).all()
