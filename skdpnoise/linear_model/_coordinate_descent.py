@@ -387,4 +387,5 @@ class DPCoordinateDescentRegressor(CallbackSupportMixin, RegressorMixin, Private
             }
 
         # to callbacks it is a single pass
-        return model(collect_passes(self, iter(pseudo.solve([alpha], ratio)), 1, model, X, y))
+        solved = iter(pseudo.solve([alpha], ratio))
+        return model(collect_passes(self, solved, 1, model, (X, y), np.asarray))
