@@ -76,11 +76,14 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         passes = run_descent(self, loss, X, targets, features, plan, noise, constant, words)
         center, scale = (0.0, 1.0) if target is None else units_of(target)
         model = partial(self._model, features=features, center=center, scale=scale, extra=extra)
-        path = collect_passes(self, passes, plan.n_passes, model, X, y)
-        path = drawn_in(path, plan, constant)
-        if target is not None and target.used[0]:
-            path = centred(path, X, (y - center) / scale, features, plan, words)
-        return model(path)
+
+        def finish(path: np.ndarray) -> np.ndarray:
+            path = drawn_in(path, plan, constant)
+            if target is None or not target.used[0]:
+                return path
+            return centred(path, X, (y - center) / scale, features, plan, words)
+
+        return model(collect_passes(self, passes, plan.n_passes, model, (X, y), finish))
 
     def _model(
         self,

@@ -38,9 +38,9 @@ class Budget:
         How much scaling the features need, and the target; 0 for classifiers.
     n_open : int
         Columns without public bounds, the target included.
-    first : {"search", "classes", "scaling"}
+    first : {"search", "classes", "scaling", "nothing"}
         What comes first: the search for a target without bounds, the numbers of records of each
-        class, or the scaling of a target within bounds.
+        class, the scaling of a target within bounds, or nothing for labels without an intercept.
     counting : float
         Share of the total for the number of records; 0 where that is public.
     scaling : float
@@ -90,6 +90,8 @@ class Budget:
         if self.counting:
             return [self.total.share(self.counting), self.total.share(1.0 - self.counting)]
         known = self.for_records(n_samples)
+        if known.first == "nothing":
+            return [known.features, known.model]
         if known.first == "scaling":
             return [known.target, known.total.share(known._left)]
         return [known.search, known.features, known.model]
@@ -140,6 +142,7 @@ def split_budget(
     target_bounds: np.ndarray | None = None,
     *,
     rows_per_group: int | None = None,
+    intercept: bool = True,
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
 
@@ -153,7 +156,7 @@ def split_budget(
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
     target_need, n_open = 0.0, _count_open(feature_bounds)
-    first = "classes"
+    first = "classes" if intercept else "nothing"
     if target_bounds is not None:
         target_need = float(np.sqrt(n_features))
         first = "search" if _count_open(target_bounds) else "scaling"
@@ -166,7 +169,7 @@ def split_budget(
         first,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         scaling_share() if n_open else scaling_share(None),
-        0.0 if first == "scaling" else LEAST_SEARCHING,
+        LEAST_SEARCHING if first in ("search", "classes") else 0.0,
     )
 
 

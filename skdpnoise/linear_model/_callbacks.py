@@ -26,10 +26,13 @@ def collect_passes(
     passes: Iterable[np.ndarray],
     n_passes: int,
     attributes: Callable[[np.ndarray], dict[str, Any]],
-    X: Any,
-    y: Any,
+    data: tuple[Any, Any],
+    finish: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Return all iterates, stacked, telling the estimator's callbacks when a pass begins and ends.
+
+    `data` are X and y; `finish` makes the iterates that are returned, and that the end of the fit
+    shows, from those of the passes.
 
     `attributes` makes the fitted attributes from the iterates so far, for callbacks that ask for a
     fitted estimator. A callback's wish to stop early is not followed: the number of passes is fixed
@@ -37,7 +40,8 @@ def collect_passes(
     for.
     """
     if not hasattr(estimator, "_init_callback_context"):
-        return np.stack(list(passes))
+        return finish(np.stack(list(passes)))
+    X, y = data
     path: list[np.ndarray] = []
     common = {"estimator": estimator, "X": X, "y": y, "metadata": {}}
     rebuild = {"reconstruction_attributes": lambda: attributes(np.stack(path))}
@@ -49,5 +53,6 @@ def collect_passes(
         task.call_on_fit_task_begin(**common)
         path.append(next(iterator))
         task.call_on_fit_task_end(**common, **rebuild)
-    fit.call_on_fit_task_end(**common, **rebuild)
-    return np.stack(path)
+    finished = finish(np.stack(path))
+    fit.call_on_fit_task_end(**common, reconstruction_attributes=lambda: attributes(finished))
+    return finished

@@ -391,4 +391,5 @@ class DPCoordinateDescentRegressor(
             }
 
         # to callbacks it is a single pass
-        return model(collect_passes(self, iter(pseudo.solve([alpha], ratio)), 1, model, X, y))
+        solved = iter(pseudo.solve([alpha], ratio))
+        return model(collect_passes(self, solved, 1, model, (X, y), np.asarray))

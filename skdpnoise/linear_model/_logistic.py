@@ -229,9 +229,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             bounds = self._bounds(X.shape[1])
             classes, outputs = one_against_rest(self, y)
             most, n_outputs = account.rows_per_group, len(outputs)
-            budget = split_budget(
-                self.noise, account.guarantee, n_outputs, bounds, rows_per_group=most
-            )
+            facts = {"rows_per_group": most, "intercept": self.fit_intercept}
+            budget = split_budget(self.noise, account.guarantee, n_outputs, bounds, **facts)
             check_plan(self, "logistic", X.shape[1], n_outputs, budget)
             account.pay(budget.stages(rows.n_kept), budget.noise)
             # bound

@@ -178,10 +178,12 @@ def release_log_odds(
 ) -> np.ndarray:
     """Release how many records are in each class; return the log-odds of every output.
 
-    A record is one count (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the
-    output's and the other; of more, its own. Shares are kept as far from 0 and 1 as the noise is
-    wide.
+    Without an intercept they are 0, and nothing is released. A record is one count
+    (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the output's and the other;
+    of more, its own. Shares are kept as far from 0 and 1 as the noise is wide.
     """
+    if budget.first == "nothing":
+        return np.zeros(len(outputs))
     adjacency = account.guarantee.adjacency
     positive = np.array([np.count_nonzero(output > 0) for output in outputs])
     if positive.size == 1:

@@ -87,7 +87,13 @@ def _without_noise(monkeypatch, estimator, X, y):
 def test_without_noise_a_fit_is_scikit_learns_on_the_clipped_columns(monkeypatch, ratio):
     X, y = _problem(2000)
     # the noise level that shrinks is known from epsilon: none to speak of
-    settings = {"epsilon": 1e7, "delta": 0.1, "row_norm": 100.0, "alpha": 0.05}
+    settings = {
+        "epsilon": 1e7,
+        "noise": "inid_gaussian",
+        "delta": 0.1,
+        "row_norm": 100.0,
+        "alpha": 0.05,
+    }
     model, rows = _without_noise(monkeypatch, _model(**settings, l1_ratio=ratio), X, y)
     features, standard, _, scale = model._standardised
     plain = ElasticNet(0.05, l1_ratio=ratio, tol=1e-13, max_iter=10**6)
@@ -99,7 +105,7 @@ def test_without_noise_a_fit_is_scikit_learns_on_the_clipped_columns(monkeypatch
 
 def test_without_noise_a_path_is_that_of_lasso_path(monkeypatch):
     X, y = _problem(2000)
-    settings = {"epsilon": 1e7, "delta": 0.1, "row_norm": 100.0, "random_state": 0}
+    settings = {"epsilon": 1e7, "noise": "iid_laplace", "row_norm": 100.0, "random_state": 0}
     path, rows = _without_noise(monkeypatch, DPLassoPath(**settings), X, y)
     centred = rows - rows.mean(axis=0)
     alphas, coefs, _ = lasso_path(
