@@ -21,6 +21,7 @@ _R_REGRESSION = {
     "CPSSW04 earnings": ("AER", "CPSSW04", "earnings"),
     "doctor visits": ("AER", "DoctorVisits", "visits"),
     "Wages1": ("Ecdat", "Wages1", "wage"),
+    "affairs": ("AER", "Affairs", "affairs"),
 }
 _R_CLASSES = {
     "credit cards": ("AER", "CreditCard", "card"),
@@ -57,6 +58,7 @@ def class_sets(data_dir: str | None) -> dict[str, Callable[[], Data]]:
         "digits": lambda: datasets.load_digits(return_X_y=True),
         "electricity": lambda: fetch_electricity(data_home=data_dir, return_X_y=True),
         "spambase": lambda: _spambase(data_dir),
+        "any affair": _any_affair,
     }
     return found | {name: _r_loader(*where) for name, where in _R_CLASSES.items()}
 
@@ -72,6 +74,11 @@ def _r_loader(package: str, name: str, target: str) -> Callable[[], Data]:
         return X, y.astype(np.float64) if y.dtype.kind in "iuf" else y
 
     return load
+
+
+def _any_affair() -> Data:
+    X, y = _r_loader("AER", "Affairs", "affairs")()
+    return X, y > 0.0
 
 
 def _abalone(data_dir: str | None) -> Data:
