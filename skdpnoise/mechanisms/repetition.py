@@ -265,6 +265,9 @@ def _pure_base(
         epsilon, delta = guarantee.epsilon, guarantee.delta
         total = epsilon + math.log1p(delta * math.exp(-epsilon)) - math.log1p(-delta)
     total *= 1.0 - 4.0 * _MARGIN
+    if isinstance(guarantee, PrivacyGuarantee):  # as the loss itself says, which rounds up
+        while PureLoss(total * (1.0 + 2.0 * _MARGIN)).epsilon(guarantee.delta) > guarantee.epsilon:
+            total *= 1.0 - _MARGIN
     low, high = 0.0, total
     for _ in range(200):
         middle = 0.5 * (low + high)

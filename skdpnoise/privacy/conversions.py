@@ -269,7 +269,7 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
     excess = math.exp(log_excess)
     log_delta = (
         excess * ((1.0 + excess) * rho - epsilon)
-        - excess * math.log1p(1.0 / excess)
+        - excess * (math.log1p(1.0 / excess) if excess > 1e-300 else -log_excess)
         - math.log1p(excess)
     )
     # The first term is a difference of larger numbers.

@@ -61,6 +61,15 @@ def released(path):
     return np.concatenate([features.center, features.scale, [center, scale], moments])
 
 
+def stacked(sides):
+    """Return the vectors of both sides as tables; a fit without a target holds fewer numbers."""
+    longest = max(len(vector) for side in sides for vector in side)
+    return [
+        np.array([[*np.pad(vector, (0, longest - len(vector))), len(vector)] for vector in side])
+        for side in sides
+    ]
+
+
 def runs(model, n_runs=RUNS):
     """All that is released by many fits on each of two neighbouring data sets."""
     with remembered():
@@ -122,8 +131,8 @@ def grouped_runs(model, n_runs=RUNS):
                 model.set_params(random_state=2 * run + side).fit(X, y, groups=people)
                 for run in range(n_runs)
             )
-            found.append(np.array([released(fit) for fit in fits]))
-    return found
+            found.append([released(fit) for fit in fits])
+    return stacked(found)
 
 
 GROUPED = {

@@ -95,7 +95,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     transcript = Transcript()
     model = transcript.watch(estimator(8.0, **settings, n_passes=2).fit, *data())
     bounded = "feature_bounds" in settings
-    assert len(results) >= (0 if bounded and estimator is DPLogisticCD else 1)
+    assert results or bounded  # magnitudes and digits of open columns, for example
     for mechanism, released in results:
         assert all_on_lattice(released, mechanism.quantum)
     # No integer is near the ends of its type, and one record spans many quanta.

@@ -203,4 +203,4 @@ def test_a_rare_indicator_within_public_bounds_keeps_its_coefficient():
     bounds = {"feature_bounds": (0, 1), "target_bounds": (-1, 3)}
     model = _model(n_passes=200, budget_growth=1.0, **bounds).fit(X, y)
     assert model.coef_[0] == pytest.approx(2.0, abs=0.2)
-    assert model.clip_range_[1, 0] >= 1.0
+    assert model.clip_range_[1, 0] >= 1.0 - 1e-12

@@ -71,7 +71,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
     def released(data):
         # Same words, same noise: the difference is that of the exact integers.
         count = len(data) if counted else None
-        noisy = noisy_sums("f", data, bounds, mechanism, SeededWords(1), count)
+        noisy = noisy_sums(data, bounds, mechanism, SeededWords(1), count)
         return np.rint(noisy / mechanism.quantum)
 
     limit = mechanism.sensitivity.per_coordinate / mechanism.quantum
@@ -93,7 +93,7 @@ def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
     for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
         for n_records in (1, 3):
             table = np.full((n_records, 1), value)
-            assert _exact_sums("f", table, bounds, unit) == [sign * 1000 * n_records]
+            assert _exact_sums(table, bounds, unit) == [sign * 1000 * n_records]
 
 
 @pytest.mark.parametrize("way", [private_sum, private_mean])
@@ -119,7 +119,7 @@ def test_the_uncentred_sum_moves_by_at_most_the_largest_value():
     limit = 3.0 / mechanism.quantum[0]
     data = np.array([[0.5], [2.5]])
     before, *after = (
-        noisy_sums("f", rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.quantum
+        noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.quantum
         for rows in (data, np.vstack([data, [[99.0]]]), np.vstack([data, [[-99.0]]]), data[:1])
     )
     moved = [abs(float(other[0] - before[0])) for other in after]
@@ -269,7 +269,7 @@ def test_rounding_of_contributions_does_not_add_up():
     bounds = check_interval("f", -1.0, 1.0, 1)
     data = np.full((1 << 17, 1), value)
     noise = mechanism.sample(SeededWords(0))[0, 0] * mechanism.quantum[0]
-    total = noisy_sums("f", data, bounds, mechanism, SeededWords(0))[0] - noise
+    total = noisy_sums(data, bounds, mechanism, SeededWords(0))[0] - noise
     assert abs(total - data.sum()) <= 2 * mechanism.quantum[0]
 
 

@@ -57,9 +57,9 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
     mechanism = calibrated(noise)
     seen = []
 
-    def note(value, draws, quantum):
+    def note(value, draws, quantum, mechanism):
         seen.append(exact_quanta(value, np.broadcast_to(quantum, value.shape)))
-        return add_quanta(value, draws, quantum)
+        return add_quanta(value, draws, quantum, mechanism)
 
     monkeypatch.setattr("skdpnoise.mechanisms._values.add_quanta", note)
     for value in (n, n + 1):

@@ -101,7 +101,9 @@ REFUSED = {
         lambda **k: private_norm_quantile(-COLUMN, 0.9, PrivacyGuarantee(0.5), **k),
         lambda **k: private_norm_quantile(COLUMN, 1.5, PrivacyGuarantee(0.5), **k),
         lambda **k: private_norm_quantile(COLUMN, 0.9, PrivacyGuarantee(0.5), limits=(2, 1), **k),
-        lambda **k: private_norm_quantile(COLUMN, 0.9, PrivacyGuarantee(0.5), n_samples=-1, **k),
+        lambda **k: private_norm_quantile(
+            COLUMN, 0.9, PrivacyGuarantee(0.5), n_samples=np.inf, **k
+        ),
     ],
     "private_argmax": [
         lambda **k: private_argmax([np.nan], PrivacyGuarantee(0.5), **k),

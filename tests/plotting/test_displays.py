@@ -296,7 +296,7 @@ def test_the_loss_of_an_estimator_is_its_total_with_its_guarantee_marked(estimat
     total = estimator.privacy_.total
     np.testing.assert_array_equal(drawn.delta[0], [total.delta(x) for x in (0.0, 0.5, 1.0)])
     assert drawn.target_.get_xydata().tolist() == [[1.0, 1e-6]]
-    assert drawn.names == ("DPCoordinateDescentRegressor",)
+    assert drawn.names == ("NOT PRIVATE: random_state is set\nDPCoordinateDescentRegressor",)
 
 
 def test_wrong_losses_grids_and_targets_are_named():
