@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._charged import after_charge, is_charged
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose._fitting import fit_steps, rehearse, settled
@@ -230,13 +231,15 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
             return self._for_groups(model, rows)
 
-        rehearse(priced(Cap(None, self.adjacency)), X, y, groups, parts)
+        if not is_charged():  # else it was rehearsed by what is around it
+            rehearse(priced(Cap(None, self.adjacency)), X, y, groups, parts)
         # charge
         charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
+            with after_charge():
+                model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
             fitted = private_parts(model, fitted=True)
             cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
