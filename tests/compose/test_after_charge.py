@@ -117,3 +117,43 @@ def test_the_last_step_is_rehearsed_whatever_holds_the_data(given, settings, gro
         with pytest.raises(ValueError, match="'classes' parameter"):
             DPPipeline(steps, ledger=ledger, **settings).fit(given, Y + 1, groups)
     assert ledger.charges == 0
+
+
+class ReadOnDemand:
+    """An array that is another one at every second read, as a file would be that is written to."""
+
+    def __init__(self, *arrays):
+        self.arrays, self.reads = arrays, 0
+        self.shape = arrays[0].shape
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        self.reads += 1
+        return np.asarray(self.arrays[(self.reads - 1) % len(self.arrays)], dtype=dtype)
+
+
+def test_what_is_rehearsed_is_what_is_fitted():
+    ledger = Notebook()
+    pipeline = DPPipeline(
+        [("scale", DPStandardScaler()), ("model", DPLogisticCD(classes=[0, 1]))],
+        rows_per_group=2,
+        ledger=ledger,
+    )
+    groups = np.arange(len(X)) // 2
+    data = ReadOnDemand(X, X[:, [0, 0]]), ReadOnDemand(Y, Y + 1), ReadOnDemand(groups, groups[:9])
+    pipeline.fit(*data)
+    assert [one.reads for one in data] == [1, 1, 1]
+    assert ledger.charges == 1
+    assert pipeline.n_features_in_ == 1
+
+
+def test_a_table_that_cannot_be_read_is_refused_without_a_value_of_it():
+    class Unreadable(ReadOnDemand):
+        def __array__(self, dtype=None, copy=None):
+            raise OSError("record 17 is 4.25")
+
+    with pytest.raises(ValueError, match="cannot be read as one") as caught:
+        DPPipeline([("scale", DPStandardScaler())], ledger=Notebook()).fit(Unreadable(X))
+    assert caught.value.__context__ is None
