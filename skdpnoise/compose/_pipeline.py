@@ -397,7 +397,8 @@ def _check_data(X: Any, y: Any) -> None:
 
 def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:
     try:
-        return group_codes("DPPipeline.fit", groups, n_rows)
+        with silence():
+            return group_codes("DPPipeline.fit", groups, n_rows)
     except (ValueError, TypeError) as error:
         kind = type(error)
     raise kind(  # outside the handler, so that an error that quotes a label is not attached to it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPPipeline,
     DPStandardScaler,
+    PrivacyWarning,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -157,3 +160,33 @@ def test_a_table_that_cannot_be_read_is_refused_without_a_value_of_it():
     with pytest.raises(ValueError, match="cannot be read as one") as caught:
         DPPipeline([("scale", DPStandardScaler())], ledger=Notebook()).fit(Unreadable(X))
     assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("place", ["groups", "y"])
+def test_numbers_beyond_double_precision_are_not_warned_of(place):
+    given = {"groups": np.arange(len(X), dtype=np.longdouble), "y": X[:, 0].astype(np.longdouble)}
+    given[place][0] = np.longdouble("1e4000")
+    model = DPCoordinateDescentRegressor()
+    for estimator in (
+        model,
+        DPPipeline([("scale", DPStandardScaler()), ("model", model)], ledger=Notebook()),
+        DPGridSearchCV(model, {"alpha": [0.0, 1.0]}, target_bounds=(0.0, 9.0), ledger=Notebook()),
+    ):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            if place == "y":
+                with pytest.raises(ValueError, match=r"infinity|inf"):
+                    estimator.fit(X, **given)
+                assert getattr(estimator.ledger, "charges", 0) == 0
+            else:
+                estimator.fit(X, **given)
+        assert {one.category for one in heard} <= {PrivacyWarning}
+
+
+@pytest.mark.parametrize("groups", [[[1]] * len(X), np.array([{1}] * len(X)), X, [*range(9), None]])
+def test_errors_of_groups_have_nothing_attached(groups):
+    steps = [("scale", DPStandardScaler()), ("model", DPLogisticCD())]
+    for estimator in (DPPipeline(steps), DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0, 1.0]})):
+        with pytest.raises((ValueError, TypeError), match="'groups' parameter") as caught:
+            estimator.fit(X, Y, groups=groups)
+        assert caught.value.__context__ is None
