@@ -240,7 +240,7 @@ class DPPipeline(FittedSteps):
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            with after_charge():
+            with after_charge(part.estimator for part in parts if part.kind == "private"):
                 model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
             fitted = private_parts(model, fitted=True)
             cap.settle((part.label, part.estimator.privacy_) for part in fitted)

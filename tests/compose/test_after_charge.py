@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import get_config
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, PolynomialFeatures
@@ -21,6 +22,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
+from skdpnoise.compose import register_private
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -190,3 +192,18 @@ def test_errors_of_groups_have_nothing_attached(groups):
         with pytest.raises((ValueError, TypeError), match="'groups' parameter") as caught:
             estimator.fit(X, Y, groups=groups)
         assert caught.value.__context__ is None
+
+
+def test_a_private_step_of_another_author_still_has_scikit_learn_look_at_its_data():
+    seen = []
+
+    @register_private
+    class Foreign(DPLogisticCD):
+        def fit(self, X, y, groups=None, **unpaid):
+            seen.append(get_config()["assume_finite"])
+            return super().fit(X, y, groups, **unpaid)
+
+    for last in (Foreign(classes=[0, 1]), DPPipeline([("foreign", Foreign(classes=[0, 1]))])):
+        DPPipeline([("scale", DPStandardScaler()), ("model", last)]).fit(X, Y)
+    assert not any(seen)
+    assert len(seen) == 4
