@@ -147,6 +147,8 @@ class _StandIn(BaseEstimator):
         if self.fitted_ is None:
             try:
                 copy = clone(self.step).set_params(ledger=None)
+                if hasattr(copy, "rows_per_group"):
+                    copy.set_params(rows_per_group=1)  # noise has no groups
                 self.fitted_ = copy.fit(_noise_like(X))
             except Exception:
                 raise _NoFurther from None
@@ -167,12 +169,13 @@ class _StandIn(BaseEstimator):
 
 def _noise_like(X: Any) -> Any:
     """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
-    n_rows, n_columns = X.shape
+    n_rows, n_columns = np.shape(X)
     size = min(n_rows, max(_ENOUGH, 2 * n_columns))
     noise = np.random.default_rng().normal(size=(size, n_columns))
-    if not hasattr(X, "columns"):
-        return noise
-    return type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
+    with suppress(Exception):  # a table that is made in another way stays without names
+        named = type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
+        return named if np.shape(named) == noise.shape else noise
+    return noise
 
 
 def _quoting(error: Exception, parts: Collection[Part]) -> str | None:

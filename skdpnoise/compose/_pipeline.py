@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._charged import after_charge, is_charged
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose._fitting import fit_steps, rehearse, settled
@@ -24,6 +25,7 @@ from skdpnoise.compose._numbers import check_numbers
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
 from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
+from skdpnoise.compose._silence import silence
 from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.ledger import PrivacyReport
@@ -218,6 +220,7 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
+        X, y = _read_once(X), _read_once(y)
         _check_data(X, y)
         n_rows = _num_samples(X)
         codes = None if groups is None else _codes(groups, n_rows)
@@ -230,13 +233,15 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
             return self._for_groups(model, rows)
 
-        rehearse(priced(Cap(None, self.adjacency)), X, y, groups, parts)
+        if not is_charged():  # else it was rehearsed by what is around it
+            rehearse(priced(Cap(None, self.adjacency)), X, y, codes, parts)
         # charge
         charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            model = fit_steps(self._shown(priced(cap)), X, y, groups, parts)
+            with after_charge(part.estimator for part in parts if part.kind == "private"):
+                model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
             fitted = private_parts(model, fitted=True)
             cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
@@ -356,6 +361,25 @@ def _inside(
 register_inner(DPPipeline, _inside)
 
 
+def _read_once(data: Any) -> Any:
+    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
+    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
+    if known or issparse(data) or not hasattr(data, "__array__"):
+        return data
+    values, failed = None, False
+    try:
+        with silence():
+            values = data.__array__()
+    except Exception:
+        failed = True
+    if failed or not isinstance(values, np.ndarray):
+        raise ValueError(
+            f"DPPipeline needs arrays or frames. Got an object of type {type(data).__name__} that "
+            "cannot be read as one: convert it first, as in numpy.asarray(...)."
+        )
+    return values
+
+
 def _check_data(X: Any, y: Any) -> None:
     if any(np.ma.isMaskedArray(data) for data in (X, y)):
         raise TypeError(
@@ -373,7 +397,8 @@ def _check_data(X: Any, y: Any) -> None:
 
 def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:
     try:
-        return group_codes("DPPipeline.fit", groups, n_rows)
+        with silence():
+            return group_codes("DPPipeline.fit", groups, n_rows)
     except (ValueError, TypeError) as error:
         kind = type(error)
     raise kind(  # outside the handler, so that an error that quotes a label is not attached to it

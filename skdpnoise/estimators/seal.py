@@ -38,6 +38,7 @@ _HARMLESS = re.compile(
     | X\ has\ \d+\ features,\ but\ \w+\ is\ expecting\ \d+\ features\ as\ input\.
     | The\ feature\ names\ should\ match\ those\ that\ were\ passed\ during\ fit\..*
     | Feature\ names\ are\ only\ supported\ if\ all\ input\ features\ have\ string\ names.*
+    | Expected\ unique\ column\ names,\ got:.*
     | Sparse\ data\ was\ passed.*
     | Sparse\ input\ is\ not\ supported.*
     | y\ should\ be\ a\ 1d\ array,\ got\ an\ array\ of\ shape\ \([\d,\ ]*\)\ instead\.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
+from skdpnoise.compose._charged import is_charged
 from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = [
@@ -63,6 +64,8 @@ def read_table(
         table = without_values(convert, _unreadable(owner, "X", X))
     if not reset:
         largest, keeps_subnormal = np.inf, True
+    if is_charged():
+        return survivable(table.copy("K"), largest=largest, keeps_subnormal=keeps_subnormal)
     check_values(owner, "X", table, largest=largest, keeps_subnormal=keeps_subnormal)
     return table
 
@@ -155,17 +158,21 @@ def check_values(
             )
 
 
-def survivable(values: NDArray[Any]) -> NDArray[Any]:
-    """Return what a transformer computed, in place, as the next fit takes it.
+def survivable(
+    values: NDArray[Any], *, largest: float = LARGEST, keeps_subnormal: bool = False
+) -> NDArray[Any]:
+    """Return what a step computed, changed in place, as the next fit takes it.
 
     A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
-    beyond the limits becomes the limit, what is subnormal or undefined becomes zero.
+    beyond the limits becomes the limit, what is subnormal or undefined becomes zero. Each value is
+    changed by itself, and none that :func:`check_values` accepts.
     """
     limits = np.finfo(values.dtype)
-    most = values.dtype.type(min(LARGEST, float(limits.max)))
+    most = values.dtype.type(min(largest, float(limits.max)))
     np.nan_to_num(values, copy=False, nan=0.0, posinf=most, neginf=-most)
     np.clip(values, -most, most, out=values)
-    values[np.abs(values) < limits.tiny] = 0.0
+    if not keeps_subnormal:
+        values[np.abs(values) < limits.tiny] = 0.0
     return values
 
 

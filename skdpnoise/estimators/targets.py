@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import column_or_1d
 
+from skdpnoise.compose._charged import is_charged
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.estimators.tables import check_container, check_objects, check_values
+from skdpnoise.estimators.tables import (
+    FLOATS,
+    check_container,
+    check_objects,
+    check_values,
+    survivable,
+)
 
 __all__ = ["one_against_rest", "public_classes", "read_labels", "read_numbers"]
 
@@ -39,6 +46,8 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
             vector = without_values(lambda: source.astype(np.float64), text)
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
+    if is_charged():
+        return survivable(numbers.copy())
     check_values(owner, "y", numbers)
     return numbers
 
@@ -162,6 +171,9 @@ def _of_one_kind(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
     if kind == "c":
         raise ValueError(f"Complex data not supported by {owner} as labels. Give whole numbers.")
     if kind == "f":
+        if labels.dtype not in FLOATS:
+            with silence():  # of values beyond double precision, which are refused below
+                labels = labels.astype(np.float64)
         check_values(owner, name, labels, largest=np.inf, keeps_subnormal=True)
         if (labels != np.rint(labels)).any():
             raise ValueError(

@@ -14,8 +14,11 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from skdpnoise.estimators.seal import silence
+
 __all__ = ["checked_data"]
 
+_DOUBLE = 8  # bytes
 _FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
 _KINDS = {"O", "U", "S", "T", "b", "i", "u", "f"}
 
@@ -106,6 +109,9 @@ def _as_vector(owner: str, y: Any) -> NDArray[Any]:
         )
     if kinds == {"number"}:
         values = np.array(values.tolist())
+    if values.dtype.kind == "f" and values.dtype.itemsize > _DOUBLE:
+        with silence():  # of values beyond double precision, which are refused below
+            values = values.astype(np.float64)
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         what = "NaN" if np.isnan(values).any() else "infinity"
         raise ValueError(f"Input y contains {what}; {owner}.fit needs a finite y.")
@@ -147,9 +153,12 @@ def _as_numbers(owner: str, y: NDArray[Any]) -> NDArray[np.float64]:
     """Return a target as numbers; the message of a failure does not show it."""
     try:
         return y.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
-    raise ValueError(f"Unknown label type: {owner} needs y of numbers for a regressor, got text.")
+    raise ValueError(
+        f"Unknown label type: {owner} needs y of numbers for a regressor, got text, or integers "
+        "that double precision cannot hold."
+    )
 
 
 def _labels(owner: str, y: NDArray[Any]) -> NDArray[Any]:

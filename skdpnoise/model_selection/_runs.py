@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose._charged import after_charge
 from skdpnoise.compose._fitting import rehearse
 from skdpnoise.compose._parts import private_parts
 from skdpnoise.compose._register import is_private
@@ -178,7 +179,7 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         try:
-            with silent(), in_this_process():
+            with silent(), in_this_process(), charged(model):
                 model.fit(_safe_indexing(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
@@ -203,7 +204,7 @@ class Problem:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
         X = _safe_indexing(self.X, rows)
-        with silent(), in_this_process():
+        with silent(), in_this_process(), charged(model):
             return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
@@ -225,6 +226,11 @@ def in_this_process() -> Iterator[None]:
     """Let compositions fit their parts in threads, if not one by one, whatever joblib is told."""
     with parallel_config(backend="threading", n_jobs=1):
         yield
+
+
+def charged(model: Any) -> AbstractContextManager[None]:
+    """Let no step of a model that is paid for fail for a value."""
+    return after_charge(part.estimator for part in private_parts(model))
 
 
 def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:

@@ -24,6 +24,7 @@ from skdpnoise.compose._advice import (
 )
 from skdpnoise.compose._fitting import settled
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.mechanisms.groups import group_codes, sample_rows
@@ -223,7 +224,12 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         """Return the number of each row's group; None if there are no groups."""
         owner = type(self).__name__
         if groups is not None:
-            return group_codes(f"{owner}.fit", groups, n_rows)
+            with silence():
+                return without_values(
+                    lambda: group_codes(f"{owner}.fit", groups, n_rows),
+                    f"The 'groups' parameter of {owner}.fit must be an array-like of shape "
+                    f"({n_rows},) of labels that can be hashed, one for each row of X.",
+                )
         if self._most > 1:
             raise ValueError(
                 f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -93,3 +95,15 @@ def test_targets_are_read_as_doubles(y):
     numbers = read_numbers(DPCoordinateDescentRegressor(), y, 3)
     assert numbers.dtype == np.float64
     np.testing.assert_array_equal(numbers, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.longdouble])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, "1e4000"])
+def test_floating_point_labels_of_every_width_are_checked_one_by_one(kind, wrong):
+    labels = np.arange(8).astype(kind) % 2
+    np.testing.assert_array_equal(read_labels("Owner", labels, 8), [0, 1, 0, 1, 0, 1, 0, 1])
+    with np.errstate(over="ignore"):
+        labels[3] = np.longdouble(wrong)
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=r"NaN|infinity"):
+        warnings.simplefilter("error")
+        read_labels("Owner", labels, 8)
