@@ -285,6 +285,7 @@ class DatabaseStorage:
         return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
 
 
+_NO_SUMMARY = Summary(0, "", "", "")
 _REMEDIES = {
     "readonly": "The file can be read but not written: make it writable to charge.",
     "is full": "Free some space; what was charged before is kept.",
@@ -300,6 +301,17 @@ def _close(engine: Any, process: int) -> None:
     engine.dispose(close=os.getpid() == process)
 
 
+def _summary_in(text: str) -> Summary:
+    """Return a summary as it was written; of what nobody wrote, one that no charges agree with."""
+    try:
+        found = Summary(*json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        return _NO_SUMMARY
+    # A larger number does not fit the column of the charges'.
+    wellformed = type(found.number) is int and 0 < found.number < 2**31
+    return found if wellformed and all(type(part) is str for part in found[1:]) else _NO_SUMMARY
+
+
 class _Transaction:
     def __init__(self, connection: Any, metadata: Any, key: int) -> None:
         self._connection, self._key = connection, key
@@ -310,7 +322,7 @@ class _Transaction:
         table = self._datasets
         query = _sqlalchemy().select(table.c.summary).where(table.c.id == self._key)
         text = self._connection.execute(query).scalar()
-        return None if text is None else Summary(*json.loads(text))
+        return None if text is None else _summary_in(text)
 
     def rows(self, after: int) -> list[Row]:
         table = self._charges

@@ -44,6 +44,15 @@ class Known:
             rows = rows[1:]
         if not rows:
             return
+        expected = range(self.number + 1, self.number + 1 + len(rows))
+        if [row.number for row in rows] != list(expected):
+            raise LedgerStorageError(
+                f"The numbers of the charges in {shown} have gaps: they are not those that the "
+                f"ledger wrote, and charges after number {self.number} were removed by something "
+                "other than skdpnoise. Nothing was charged. Find out who can write to the "
+                "storage, and restore it from a copy; charges() and history() still show what is "
+                "there."
+            )
         total = self.composition.copy()
         for row in rows:
             total.add(decode_loss(row.loss), (row.epsilon, row.delta))

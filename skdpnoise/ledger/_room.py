@@ -9,12 +9,17 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from scipy.optimize import brentq
 
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
+from skdpnoise.noises.discrete_laplace import DiscreteLaplace
+from skdpnoise.noises.staircase import Staircase
 from skdpnoise.privacy import (
     GaussianLoss,
+    LossCurve,
     NumericLoss,
     PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
+    RandomisedResponse,
     gdp_mu,
 )
 
@@ -27,6 +32,7 @@ _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
 _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
+_WIDEST = 1e9  # shape of noise on the integers
 
 Kind = Callable[[float], PrivacyLoss]
 
@@ -42,7 +48,8 @@ def largest_epsilon(
     """Return the largest ε for which a refused release would have fitted, rounded down.
 
     It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
-    to ε, a Gaussian one is that of μ(ε, δ), and of others every shift shrinks by one factor.
+    to ε, a Gaussian one is that of μ(ε, δ), and of others the noise widens by one factor, in
+    units of the change.
 
     Parameters
     ----------
@@ -141,7 +148,20 @@ def _halved(fits: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:
-    return NumericLoss(tuple((curve, shift * factor, n) for curve, shift, n in loss.terms))
+    return NumericLoss(tuple((*_widened(curve, x, factor), n) for curve, x, n in loss.terms))
+
+
+def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, float]:
+    """Return the curve and the shift where the noise is wider by the inverse of a factor.
+
+    On the integers the shape is what widens: a change is whole. The steps of a staircase keep
+    their width and get lower, so that all a smaller ε says of it is its largest loss.
+    """
+    if isinstance(curve, DiscreteLaplace | DiscreteGaussian):
+        return type(curve)(min(curve.shape / min(factor, 1.0), _WIDEST)), shift
+    if isinstance(curve, Staircase):
+        return RandomisedResponse(), float(curve.max_loss(shift)) * factor
+    return curve, shift * factor
 
 
 def _floor(value: float) -> float:

@@ -15,6 +15,7 @@ from skdpnoise.mechanisms._requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.allocation import RULES, worst_case_norm
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, check_count
+from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sensitivity import SensitivityProfile
 
 if TYPE_CHECKING:
@@ -70,8 +71,11 @@ def check_fields(mechanism: AdditiveMechanism) -> None:
             f"Got shape {scale.shape} instead."
         )
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
-    scale.flags.writeable = False
-    for name, value in (("scale", scale), ("families", families), ("n_releases", n_releases)):
+    for name, value in (
+        ("scale", sealed(scale)),
+        ("families", families),
+        ("n_releases", n_releases),
+    ):
         object.__setattr__(mechanism, name, value)
 
 

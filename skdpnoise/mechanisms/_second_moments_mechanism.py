@@ -20,6 +20,7 @@ from skdpnoise.privacy import (
     check_count,
     check_real,
 )
+from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
@@ -34,7 +35,7 @@ _SMALLEST, _LARGEST = 1e-140, 1e140  # of quanta and scales of rows, which are m
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SymmetricMatrixMechanism:
+class SymmetricMatrixMechanism(Sealed):
     r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
 
     .. math:: \hat S_{jk} = q_j q_k \Bigl(\sum_i k_{ij} k_{ik}
@@ -170,8 +171,7 @@ class SymmetricMatrixMechanism:
                 f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
                 f"noise{', with equal row_scale' if equal else ''}. Got {self.off_diagonal!r}."
             )
-        scale.flags.writeable = False
-        object.__setattr__(self, "row_scale", scale)
+        object.__setattr__(self, "row_scale", sealed(scale))
 
     @property
     def n_columns(self) -> int:

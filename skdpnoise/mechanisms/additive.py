@@ -14,6 +14,7 @@ from skdpnoise.mechanisms._promises import check_fields, check_promise
 from skdpnoise.mechanisms._values import checked_rows, checked_span, noisy_release
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import LossBudget, PrivacyLoss
+from skdpnoise.privacy.sealed import Sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -60,7 +61,7 @@ class Mechanism(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AdditiveMechanism:
+class AdditiveMechanism(Sealed):
     r"""Release a query with independent noise of one family, exactly, in integers.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + \mathrm{round}(2^B Z_j)\right),

@@ -16,6 +16,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
+from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity.joint import shifted_sums
 
@@ -30,7 +31,7 @@ _LEAST_WEIGHT = 1e-16  # of the count, beside the sums, where nothing depends on
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CorrelatedSumMechanism:
+class CorrelatedSumMechanism(Sealed):
     r"""Release sums of contributions in an interval, and the number of records, by add/remove.
 
     .. math:: \hat n = n + \xi, \qquad \hat f_j = (f_j - n c_j + z_j) + c_j \hat n
@@ -84,9 +85,7 @@ class CorrelatedSumMechanism:
 
     def __post_init__(self) -> None:
         for name in ("low", "high", "shift"):
-            values = np.array(getattr(self, name), dtype=np.float64)
-            values.flags.writeable = False
-            object.__setattr__(self, name, values)
+            object.__setattr__(self, name, sealed(getattr(self, name)))
         owner = type(self).__name__
         check_type(owner, "additive", self.additive, AdditiveMechanism)
         if self.additive.family.lattice:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_count, check_real
+from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
 __all__ = ["RowBounds", "checked_scale", "spread_l1_norm"]
@@ -20,7 +21,7 @@ _SPREAD = 0.73
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowBounds:
+class RowBounds(Sealed):
     r"""Public bounds that every row obeys: a ball, and where there are better ones a box and more.
 
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
@@ -72,9 +73,8 @@ class RowBounds:
                     f"({self.n_columns},). Got shape {values.shape} instead. Leave out columns "
                     "that are always zero."
                 )
-            values = np.broadcast_to(values, self.n_columns).copy()
-            values.flags.writeable = False
-            object.__setattr__(self, "columns", values)
+            values = np.broadcast_to(values, self.n_columns)
+            object.__setattr__(self, "columns", sealed(values))
 
     @property
     def radius(self) -> float:

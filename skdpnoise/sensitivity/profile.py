@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_real
+from skdpnoise.privacy.sealed import Sealed, sealed
 
 __all__ = ["SensitivityProfile"]
 
@@ -15,7 +16,7 @@ _RANGE = 1e150  # squares of ratios up to this stay within double precision
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SensitivityProfile:
+class SensitivityProfile(Sealed):
     r"""The most that one record's change moves each coordinate of a query, and all of them jointly.
 
     .. math:: |f_j(D) - f_j(D')| \le \lambda_j, \qquad
@@ -70,8 +71,7 @@ class SensitivityProfile:
                 f"lie within a factor of {_RANGE:g} of each other. Raise the smallest: a larger "
                 "bound stays valid."
             )
-        values.flags.writeable = False
-        object.__setattr__(self, "per_coordinate", values)
+        object.__setattr__(self, "per_coordinate", sealed(values))
         for name, bound in (("l1", l1), ("l2", l2)):
             if bound is not None:
                 bound = check_real("SensitivityProfile", name, bound)

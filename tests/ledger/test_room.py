@@ -14,7 +14,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
 
 DELTA = 1e-6
-ONE = SensitivityProfile([1.0])
+ONE, TWO = SensitivityProfile([1.0]), SensitivityProfile([1.0, 2.0])
 
 
 def pure(epsilon):
@@ -55,8 +55,21 @@ def huber(epsilon):
     return calibrate("iid_flipped_huber", ONE, PrivacyGuarantee(epsilon, DELTA)), (epsilon, DELTA)
 
 
+def discrete_laplace(epsilon):
+    return calibrate("iid_discrete_laplace", TWO, PureLoss(epsilon)), (epsilon, 0.0)
+
+
+def discrete_gaussian(epsilon):
+    guarantee = PrivacyGuarantee(epsilon, 1e-7)
+    return calibrate("iid_discrete_gaussian", ONE, guarantee), (epsilon, 1e-7)
+
+
+def staircase(epsilon):
+    return calibrate("iid_staircase", ONE, PureLoss(epsilon)), (epsilon, 0.0)
+
+
 KINDS = [pure, pure_beside_a_delta, gaussian, gaussian_unstated, half_of_what_is_stated]
-KINDS += [stages, pure_laplace, laplace_with_delta]
+KINDS += [stages, pure_laplace, laplace_with_delta, discrete_laplace, staircase]
 # What was spent before: nothing, normal noise, pure losses, both.
 BEFORE = {
     "nothing": [],
@@ -79,7 +92,8 @@ def ask(ledger, kind, epsilon):
 
 
 CASES = [(kind, before) for kind in KINDS for before in BEFORE]
-CASES += [(huber, "gaussian")]  # slow to calibrate
+# slow to calibrate
+CASES += [(huber, "gaussian"), (discrete_gaussian, "nothing"), (discrete_gaussian, "gaussian")]
 
 
 @pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
@@ -91,7 +105,7 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     largest = refusal.value.largest_epsilon
     if largest == 0.0:  # a loss for which no rule of adaptive ledgers holds
         assert adaptive
-        assert kind in (laplace_with_delta, huber)
+        assert kind in (laplace_with_delta, huber, discrete_gaussian)
         return
     text = str(refusal.value)
     assert "The largest epsilon that still fits, with the same noise and delta=" in text
@@ -110,6 +124,14 @@ def test_pure_budgets_are_used_to_the_last_digit(spent, left):
         ledger.charge("fit", PureLoss(2.0))
     assert refusal.value.largest_epsilon == left
     ledger.charge("fit", PureLoss(left))
+
+
+@pytest.mark.parametrize("noise", ["iid_discrete_laplace", "iid_discrete_gaussian"])
+def test_the_widest_noise_on_the_integers_is_refused_in_words(noise):
+    cost = calibrate(noise, SensitivityProfile([1e6]), PrivacyGuarantee(0.1, 1e-7))
+    ledger = PrivacyLedger("d", 0.01, 1e-6, storage="memory")
+    with pytest.raises(BudgetExceededError, match="Nothing was charged"):
+        ledger.charge("fit", cost, guarantee=(0.1, 1e-7))
 
 
 def test_an_empty_budget_says_that_nothing_fits():

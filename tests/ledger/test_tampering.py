@@ -127,6 +127,41 @@ def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change)
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "[1]", "{}", "5", '[64, "t"]', '["64", "", "", ""]', '[0, "", "", ""]', "[" * 10_000]
+    + [f'[{number}, "", "", "{{}}"]' for number in (-1, 2**31, 10**30, "1e2", "NaN", "true")],
+)
+def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite, text):
+    filled(dataset, sqlite)
+    run(sqlite, "UPDATE skdpnoise_datasets SET summary = :text", text=text)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM skdpnoise_charges WHERE number = 1",
+        "DELETE FROM skdpnoise_charges WHERE number IN (3, 4)",
+        "DELETE FROM skdpnoise_charges WHERE number < 9",
+        "UPDATE skdpnoise_charges SET number = 12 WHERE number = 9",
+    ],
+)
+def test_gaps_before_the_first_summary_are_found(sqlite, dataset, change):
+    filled(dataset, sqlite, 10)
+    run(sqlite, change)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize("summarised", [True, False])
+def test_gaps_are_found_with_and_without_a_summary(sqlite, dataset, summarised):
+    filled(dataset, sqlite, 70)
+    if not summarised:
+        run(sqlite, "UPDATE skdpnoise_datasets SET summary = NULL")
+    run(sqlite, "DELETE FROM skdpnoise_charges WHERE number = 66")
+    assert_found(dataset, sqlite)
+
+
 def test_a_summary_of_charges_to_come_is_found(sqlite, dataset):
     filled(dataset, sqlite)
     number, token, time, sums = summary_of(dataset, sqlite)

@@ -1,0 +1,60 @@
+"""Records whose arrays nobody can write to by ordinary means, copies and pickles included."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Sealed", "sealed"]
+
+
+class Sealed:
+    """A frozen dataclass whose arrays stay sealed in its copies.
+
+    What was checked when a record was made must stay true. But numpy makes copies and unpickled
+    arrays writeable, whatever the original was.
+
+    Examples
+    --------
+    >>> from copy import deepcopy
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> deepcopy(SensitivityProfile([1.0])).per_coordinate.flags.writeable
+    False
+    """
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        record: Any = self
+        return _remade, (type(self), {f.name: getattr(self, f.name) for f in fields(record)})
+
+
+def sealed(values: ArrayLike) -> NDArray[np.float64]:
+    """Return a copy of numbers that cannot be made writeable: its memory is that of bytes.
+
+    Parameters
+    ----------
+    values : array-like of float
+
+    Returns
+    -------
+    ndarray of the same shape
+
+    Examples
+    --------
+    >>> sealed([1.0]).flags.writeable
+    False
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return np.ndarray(array.shape, dtype=np.float64, buffer=array.tobytes())
+
+
+def _remade(kind: type[Any], values: dict[str, Any]) -> Any:
+    record = object.__new__(kind)
+    for name, value in values.items():
+        kept = sealed(value) if isinstance(value, np.ndarray) else value
+        object.__setattr__(record, name, kept)
+    return record
