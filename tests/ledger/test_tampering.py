@@ -127,15 +127,13 @@ def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change)
     assert_found(dataset, sqlite)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "x", "[1]", "{}", "5", '[64, "t"]', '["64", "", "", ""]', '[0, "", "", ""]', "[" * 10_000]
-    + [f'[{number}, "", "", "{{}}"]' for number in (-1, 2**31, 10**30, "1e2", "NaN", "true")],
-)
-def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite, text):
+def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite):
     filled(dataset, sqlite)
-    run(sqlite, "UPDATE skdpnoise_datasets SET summary = :text", text=text)
-    assert_found(dataset, sqlite)
+    texts = ["", "x", "[1]", "{}", "5", '[64, "t"]', '["64", "", "", ""]', '[0, "", "", ""]']
+    texts += [f'[{n}, "", "", "{{}}"]' for n in (-1, 2**31, 10**30, "1e2", "NaN", "true")]
+    for text in [*texts, "[" * 10_000]:
+        run(sqlite, "UPDATE skdpnoise_datasets SET summary = :text", text=text)
+        assert_found(dataset, sqlite)
 
 
 @pytest.mark.parametrize(
