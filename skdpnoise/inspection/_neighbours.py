@@ -16,6 +16,7 @@ from skdpnoise.privacy import Adjacency
 __all__ = ["Data", "Neighbours", "append_rows", "as_data", "bounds_of", "candidates", "given_pair"]
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
+_FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
 _FEATURE_BOUNDS = ("feature_bounds", "bounds_X", "bounds")
 _TARGET_BOUNDS = ("target_bounds", "bounds_y")
 
@@ -116,15 +117,16 @@ class _Records:
         largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
         low, high = bounds_of(estimator, values)
         axis, other = np.zeros((2, values.shape[1]))
-        axis[0] = other[-1] = _FAR
+        axis[0] = other[-1] = 1.0
+        far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
         self.places = {
-            "a far corner": _FAR * largest,
-            "the opposite far corner": -_FAR * largest,
+            "a far corner": far,
+            "the opposite far corner": -far,
             "a corner": high,
             "the opposite corner": low,
             "zeros": np.zeros(values.shape[1]),
-            "far along the first column": axis * largest,
-            "far along the last column": other * largest,
+            "far along the first column": axis * far,
+            "far along the last column": other * far,
             "a duplicate": values[0],
         }
         self.low: Any = None
@@ -218,7 +220,8 @@ def bounds_of(
     """
     low, high = values.min(axis=0), values.max(axis=0)
     if far > 1.0:
-        high = far * np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+        high = np.minimum(far * largest, np.maximum(largest, _FARTHEST))
         low = -high
     names = _TARGET_BOUNDS if target else _FEATURE_BOUNDS
     for name, given in estimator.get_params(deep=True).items():

@@ -413,3 +413,11 @@ def test_what_cannot_be_audited_is_refused():
         audit(NoisyMean(), X, Y * 1.0, method="replay", adjacency="replace_one")
     with pytest.raises(ValueError, match=r"no score for DPMinMaxScaler.*pass score="):
         audit(DPMinMaxScaler(), X, method="one_run", n_canaries=10)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_data_near_the_limit_of_what_estimators_take_accuse_nobody(adjacency):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([1e99 * rng.uniform(-1.0, 1.0, 40), rng.normal(size=40)])
+    model = DPStandardScaler(epsilon=1.0, adjacency=adjacency)
+    assert audit(model, X, method="replay").passed
