@@ -24,30 +24,9 @@ from skdpnoise import (
 from skdpnoise.compose import UnpaidStepError, register_private
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from tests.compose._pipelines import PEOPLE, Notebook, X, Y, private_pipeline, two_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-
-rng = np.random.default_rng(0)
-X = rng.normal([5.0, -100.0, 0.0], [2.0, 30.0, 1.0], size=(2000, 3))
-Y = (X[:, 0] > 5.0).astype(int)
-PEOPLE = np.repeat(np.arange(1000), 2)
-
-
-def _steps(**settings):
-    return [("scale", DPStandardScaler(**settings)), ("model", DPLogisticCD(**settings))]
-
-
-def _pipeline(**settings):
-    return DPPipeline(_steps(), **settings)
-
-
-class Notebook:
-    def __init__(self):
-        self.charges = []
-
-    def charge(self, label, cost, **facts):
-        self.charges.append({"label": label, "cost": cost, **facts})
-
 
 # What is charged and stated
 
@@ -56,7 +35,7 @@ class Notebook:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_whole_budget_is_charged_once_before_anything_is_drawn(delta, adjacency):
     ledger = Notebook()
-    model = _pipeline(epsilon=0.8, delta=delta, adjacency=adjacency, ledger=ledger).fit(X, Y)
+    model = private_pipeline(epsilon=0.8, delta=delta, adjacency=adjacency, ledger=ledger).fit(X, Y)
     (charge,) = ledger.charges
     budget = GaussianLoss(gdp_mu(0.8, delta)) if delta else PureLoss(0.8)
     assert charge["cost"] == budget
@@ -72,10 +51,10 @@ def test_the_whole_budget_is_charged_once_before_anything_is_drawn(delta, adjace
 
 def test_a_refused_charge_fits_nothing_and_an_earlier_fit_stays(monkeypatch):
     ledger = PrivacyLedger("patients", 1.5, 1e-5)
-    model = _pipeline(epsilon=1.0, ledger=ledger).fit(X, Y)
+    model = private_pipeline(epsilon=1.0, ledger=ledger).fit(X, Y)
     before = model.steps_
     drawn = []
-    monkeypatch.setattr("skdpnoise.compose._pipeline.fit_steps", lambda *a: drawn.append(a))
+    monkeypatch.setattr("skdpnoise.compose.pipeline.fit_steps", lambda *a: drawn.append(a))
     with pytest.raises(BudgetExceededError):
         model.set_params(epsilon=2.0).fit(X, Y)
     assert model.steps_ is before
@@ -98,7 +77,7 @@ def test_what_the_ledger_writes_down_holds_no_seed_and_no_estimator():
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_weights_divide_epsilon_or_squared_mu_and_stay_within_the_whole(delta):
     weights = {"scale": 1, "model": 3}
-    model = _pipeline(delta=delta, weights=weights).fit(X, Y)
+    model = private_pipeline(delta=delta, weights=weights).fit(X, Y)
     parts = [step for _, step in model.steps_]
     if delta:
         spent = [gdp_mu(part.epsilon, part.delta) ** 2 for part in parts]
@@ -145,7 +124,7 @@ def test_a_weight_of_a_composition_is_divided_equally_within():
 )
 def test_weights_must_name_every_private_step(weights):
     with pytest.raises(ValueError, match=r"'weights' parameter of DPPipeline.*scale.*model"):
-        _pipeline(weights=weights).fit(X, Y)
+        private_pipeline(weights=weights).fit(X, Y)
 
 
 def test_groups_reach_every_private_step_and_are_the_unit():
@@ -184,7 +163,7 @@ def test_a_step_for_which_a_person_vouches_is_named_in_every_statement():
     assert total_guarantee(around).declared == ("dppipeline__known",)
     with pytest.raises(ValueError, match=r"'public' parameter.*'unknown', which is none of"):
         DPPipeline(steps, public=["known", "unknown"]).fit(X, Y)
-    private = DPPipeline(_steps(), public=["scale"]).fit(X, Y)
+    private = DPPipeline(two_steps(), public=["scale"]).fit(X, Y)
     assert private.privacy_.declared == ()
     assert any(release.label.startswith("scale") for release in private.privacy_.releases)
 
@@ -193,7 +172,7 @@ def test_a_step_for_which_a_person_vouches_is_named_in_every_statement():
 
 
 def test_constructor_parameters_and_the_users_steps_are_as_they_were():
-    model = DPPipeline(_steps(), epsilon=0.5, delta=0.0)
+    model = DPPipeline(two_steps(), epsilon=0.5, delta=0.0)
     before = str(model.get_params())
     steps = list(model.steps)
     model.fit(X, Y)
@@ -203,7 +182,7 @@ def test_constructor_parameters_and_the_users_steps_are_as_they_were():
 
 
 def test_what_is_set_after_a_fit_does_not_change_what_was_fitted():
-    model = _pipeline(random_state=0).fit(X, Y)
+    model = private_pipeline(random_state=0).fit(X, Y)
     expected = model.predict_proba(X)
     ordinary = LogisticRegression().fit(X, Y)
     model.set_params(model=ordinary, scale="passthrough")
@@ -226,7 +205,7 @@ def test_one_instance_in_two_places_is_two_steps_that_both_pay():
 
 def test_fitted_steps_state_the_whole_and_charge_when_they_are_fitted_again():
     ledger = PrivacyLedger("patients", 50.0, 1e-3)
-    model = _pipeline(ledger=ledger).fit(X, Y)
+    model = private_pipeline(ledger=ledger).fit(X, Y)
     scaled = model[:-1].transform(X)
     for step in (model["model"], clone(model["model"]), model[1:], clone(model)):
         if hasattr(step, "privacy_"):
@@ -237,7 +216,7 @@ def test_fitted_steps_state_the_whole_and_charge_when_they_are_fitted_again():
 
 
 def test_a_total_counts_steps_that_were_fitted_again_and_refuses_those_that_were_swapped():
-    model = _pipeline().fit(X, Y)
+    model = private_pipeline().fit(X, Y)
     assert len(total_guarantee(model).steps) == 1
     model["model"].set_params(epsilon=0.3).fit(model[:-1].transform(X), Y)
     again = total_guarantee(make_pipeline(BoundsClipper(), model))
@@ -310,7 +289,7 @@ def test_callbacks_that_see_the_data_are_refused_and_a_progress_bar_is_not():
     inner = DPLogisticCD().set_callbacks(monitor)
     with pytest.raises(UnpaidStepError, match="ScoringMonitor"):
         DPPipeline([("scale", DPStandardScaler()), ("model", inner)]).fit(X, Y)
-    model = _pipeline().set_callbacks(monitor)
+    model = private_pipeline().set_callbacks(monitor)
     with pytest.raises(ValueError, match="ScoringMonitor"):
         model.fit(X, Y)
     pytest.importorskip("rich")

@@ -22,37 +22,16 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.compose import UnpaidStepError, register_private
+from tests.compose._pipelines import X, Y, private_pipeline, two_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-
-rng = np.random.default_rng(0)
-X = rng.normal([5.0, -100.0, 0.0], [2.0, 30.0, 1.0], size=(2000, 3))
-Y = (X[:, 0] > 5.0).astype(int)
-PEOPLE = np.repeat(np.arange(1000), 2)
-
-
-def _steps(**settings):
-    return [("scale", DPStandardScaler(**settings)), ("model", DPLogisticCD(**settings))]
-
-
-def _pipeline(**settings):
-    return DPPipeline(_steps(), **settings)
-
-
-class Notebook:
-    def __init__(self):
-        self.charges = []
-
-    def charge(self, label, cost, **facts):
-        self.charges.append({"label": label, "cost": cost, **facts})
-
 
 # scikit-learn's company
 
 
 @parametrize_with_checks(
     [
-        _pipeline(),
+        private_pipeline(),
         DPPipeline([("scale", DPStandardScaler()), ("model", DPCoordinateDescentRegressor())]),
         DPPipeline([("scale", DPStandardScaler())]),
     ]
@@ -83,7 +62,7 @@ def test_mixed_columns_frames_and_names():
 
 
 def test_slices_indices_copies_and_pickles():
-    model = _pipeline(weights={"scale": 1, "model": 2}, public=(), random_state=0).fit(X, Y)
+    model = private_pipeline(weights={"scale": 1, "model": 2}, public=(), random_state=0).fit(X, Y)
     assert len(model) == 2
     assert model["scale"] is model[0] is model.named_steps.scale
     part = model[:1]
@@ -101,7 +80,7 @@ def test_slices_indices_copies_and_pickles():
 
 
 def test_pipelines_within_pipelines_share_what_the_outer_one_gives():
-    inner = DPPipeline(_steps(), epsilon=100.0)
+    inner = DPPipeline(two_steps(), epsilon=100.0)
     outer = DPPipeline([("clip", BoundsClipper()), ("inner", inner)], delta=0.0).fit(X, Y)
     shares = [step.epsilon for _, step in outer["inner"].steps_]
     assert shares == pytest.approx([0.5, 0.5], rel=1e-4)
@@ -109,10 +88,10 @@ def test_pipelines_within_pipelines_share_what_the_outer_one_gives():
     assert {r.label.split(":")[0] for r in outer.privacy_.releases} == {"inner"}
     pickle.dumps(outer)
     assert outer["inner"]["model"].ledger is None
-    refused = DPPipeline([("inner", DPPipeline([("s", StandardScaler()), *_steps()]))])
+    refused = DPPipeline([("inner", DPPipeline([("s", StandardScaler()), *two_steps()]))])
     with pytest.raises(UnpaidStepError, match=r"'inner__s' \(StandardScaler\)"):
         refused.fit(X, Y)
-    vouched = DPPipeline([("s", StandardScaler()), *_steps()], public=["s"])
+    vouched = DPPipeline([("s", StandardScaler()), *two_steps()], public=["s"])
     model = DPPipeline([("inner", vouched)]).fit(X, Y)
     assert model.privacy_.declared == ("inner__s",)
 

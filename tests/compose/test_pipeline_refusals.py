@@ -25,30 +25,9 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import UnpaidStepError
+from tests.compose._pipelines import Notebook, X, Y, private_pipeline, rng, two_steps
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
-
-rng = np.random.default_rng(0)
-X = rng.normal([5.0, -100.0, 0.0], [2.0, 30.0, 1.0], size=(2000, 3))
-Y = (X[:, 0] > 5.0).astype(int)
-PEOPLE = np.repeat(np.arange(1000), 2)
-
-
-def _steps(**settings):
-    return [("scale", DPStandardScaler(**settings)), ("model", DPLogisticCD(**settings))]
-
-
-def _pipeline(**settings):
-    return DPPipeline(_steps(), **settings)
-
-
-class Notebook:
-    def __init__(self):
-        self.charges = []
-
-    def charge(self, label, cost, **facts):
-        self.charges.append({"label": label, "cost": cost, **facts})
-
 
 # What is refused before the charge
 
@@ -112,7 +91,7 @@ def test_wrong_parameters_are_refused_before_the_charge(steps, settings, message
 @pytest.mark.parametrize("value", [Fraction(1, 2), True, "1", Decimal("0.5"), None])
 def test_numbers_of_other_kinds_are_refused_by_name(name, value):
     with pytest.raises((TypeError, ValueError), match=f"'{name}' parameter of DPPipeline must be"):
-        _pipeline(**{name: value}).fit(X, Y)
+        private_pipeline(**{name: value}).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -166,15 +145,15 @@ def test_bad_data_are_refused_before_the_charge_by_whatever_step(data, target, m
 
 
 def test_sample_weights_masks_and_sparse_data_are_refused():
-    _pipeline().fit(X, Y, sample_weight=None)
+    private_pipeline().fit(X, Y, sample_weight=None)
     with pytest.raises(TypeError, match="masked arrays"):
         steps = [("square", PolynomialFeatures(2)), ("model", DPLogisticCD())]
         DPPipeline(steps).fit(np.ma.array(X, mask=X > 7.0), Y)
     with pytest.raises(TypeError, match="'sample_weight'"):
-        _pipeline().fit(X, Y, sample_weight=np.ones(2000))
+        private_pipeline().fit(X, Y, sample_weight=np.ones(2000))
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="Sparse data"):
-        _pipeline().fit(sparse.csr_matrix(X), Y)
+        private_pipeline().fit(sparse.csr_matrix(X), Y)
 
 
 def test_a_message_of_a_public_step_that_quotes_a_value_is_not_shown():
@@ -201,12 +180,12 @@ def test_warnings_of_overflow_do_not_leave_a_fit_and_ours_do():
             DPPipeline(steps).fit(table, Y[:200])
     small = rng.normal(size=(40, 2))
     with pytest.warns(PrivacyWarning, match="leaves out"):
-        _pipeline(epsilon=0.01).fit(small, np.arange(40) % 2)
+        private_pipeline(epsilon=0.01).fit(small, np.arange(40) % 2)
 
 
 def test_parameters_are_changed_between_the_check_and_the_fit_in_vain(monkeypatch):
     """What was checked is what is fitted: a copy that nobody else holds."""
-    steps = _steps()
+    steps = two_steps()
 
     class Swapping(Notebook):
         def charge(self, label, cost, **facts):
