@@ -54,7 +54,7 @@ def test_a_refused_charge_fits_nothing_and_an_earlier_fit_stays(monkeypatch):
     model = private_pipeline(epsilon=1.0, ledger=ledger).fit(X, Y)
     before = model.steps_
     drawn = []
-    monkeypatch.setattr("skdpnoise.compose.pipeline.fit_steps", lambda *a: drawn.append(a))
+    monkeypatch.setattr("skdpnoise.compose._pipeline.fit_steps", lambda *a: drawn.append(a))
     with pytest.raises(BudgetExceededError):
         model.set_params(epsilon=2.0).fit(X, Y)
     assert model.steps_ is before
