@@ -63,6 +63,7 @@ def released(path):
 
 def stacked(sides):
     """Return the vectors of both sides as tables; a fit without a target holds fewer numbers."""
+    sides = list(sides)
     longest = max(len(vector) for side in sides for vector in side)
     return [
         np.array([[*np.pad(vector, (0, longest - len(vector))), len(vector)] for vector in side])
@@ -73,15 +74,13 @@ def stacked(sides):
 def runs(model, n_runs=RUNS):
     """All that is released by many fits on each of two neighbouring data sets."""
     with remembered():
-        return [
-            np.array(
-                [
-                    released(model.set_params(random_state=2 * run + side).fit(X, y))
-                    for run in range(n_runs)
-                ]
-            )
+        return stacked(
+            [
+                released(model.set_params(random_state=2 * run + side).fit(X, y))
+                for run in range(n_runs)
+            ]
             for side, (X, y) in enumerate(neighbours(model))
-        ]
+        )
 
 
 @pytest.mark.parametrize("name", quick(AUDITED, "gaussian, replace one"))
