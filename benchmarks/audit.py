@@ -19,6 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from joblib import Parallel, delayed
+
 from benchmarks import _audit_peer
 from benchmarks._audit_cases import Case, data_of, rows
 from benchmarks._remembered import remembered
@@ -27,10 +29,10 @@ from skdpnoise.inspection import audit
 
 ROOT = Path(__file__).resolve().parents[1]
 FALSE_ALARM = 0.01  # of all tables together
-# Rounds over all rows: fits on each of two data sets, and those of searches, which take longer. The
-# first round replays.
-ROUNDS = ((0, 0), (400, 100), (2000, 400))
+# Rounds over all rows: fits on each of two data sets; the first round replays.
+ROUNDS = (0, 2000)
 FITS_OF_MANY = 10_000  # a last round over three rows
+_QUICK = 0.02  # part of the fits that `--quick` makes
 _EXTRA_ROWS = 1  # the peer's
 
 
@@ -48,13 +50,13 @@ def _git(*args: str) -> str:
 
 def plan(quick: bool) -> list[tuple[Case, float, str, int]]:
     """Return what is run: replays of every row, then fits in rounds of more and more."""
-    scale = 0.1 if quick else 1.0
-    found = []
-    for usual, slow in ROUNDS:
-        for case, epsilon, adjacency in rows():
-            if not usual or "black_box" in case.method:
-                n_fits = round(scale * (slow if case.slow else usual))
-                found.append((case, epsilon, adjacency, max(20, n_fits) if usual else 0))
+    scale = _QUICK if quick else 1.0
+    found = [
+        (*one, round(scale * n_fits))
+        for n_fits in ROUNDS
+        for one in rows()
+        if not n_fits or "black_box" in one[0].method
+    ]
     many = [one for one in rows() if one[0].many and one[1:] == (1.0, "replace_one")]
     return found + [(*one, round(scale * FITS_OF_MANY)) for one in many]
 
@@ -79,8 +81,8 @@ def measure(
             X,
             y,
             method="black_box" if n_fits else "replay",
-            n_fits=n_fits or ROUNDS[-1][0],
-            n_replays=5 if case.slow else 2,
+            n_fits=n_fits or ROUNDS[-1],
+            n_replays=case.n_replays,
             false_alarm=alarm,
             random_state=0,
             **case.claims,
@@ -99,6 +101,7 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     folder, version = Path(args.out) / "audit", commit()
     folder.mkdir(parents=True, exist_ok=True)
     planned, alarm = plan(args.quick), row_alarm(args.quick)
+    unknown = []
     for number, (case, epsilon, adjacency, n_fits) in enumerate(planned, 1):
         if args.only and not any(text in case.name for text in args.only):
             continue
@@ -108,20 +111,25 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
         path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
         if path.exists():
             yield json.loads(path.read_text())
-            continue
-        if args.known:
-            continue
-        what = f"{n_fits} fits" if n_fits else "replays"
-        print(
-            f"{number}/{len(planned)} {case.name}, epsilon={epsilon:g}, {adjacency}: {what}",
-            flush=True,
-        )
-        row = {**measure(case, epsilon, adjacency, n_fits, alarm), "commit": version}
-        row["machine"] = machine()
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(row, indent=1))
-        os.replace(partial, path)
-        yield row
+        elif not args.known:
+            row = case, epsilon, adjacency, n_fits
+            place = f"{number}/{len(planned)}"
+            unknown.append(delayed(_measured)(place, path, row, alarm, version))
+    yield from Parallel(args.workers, return_as="generator_unordered", batch_size=1)(unknown)
+
+
+def _measured(
+    place: str, path: Path, row: tuple[Case, float, str, int], alarm: float, version: str
+) -> dict[str, Any]:
+    """Measure one row, say so, and keep it in a file."""
+    case, epsilon, adjacency, n_fits = row
+    what = f"{n_fits} fits" if n_fits else "replays"
+    print(f"{place} {case.name}, epsilon={epsilon:g}, {adjacency}: {what}", flush=True)
+    found = {**measure(*row, alarm), "commit": version, "machine": machine()}
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(found, indent=1))
+    os.replace(partial, path)
+    return found
 
 
 def merged(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -137,7 +145,12 @@ def merged(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
             "passed": row["passed"] and known["passed"],
             "seconds": row.get("seconds", 0.0) + known["seconds"],
         }
-    return list(best.values())
+    names = ((case.name, epsilon, adjacency) for case, epsilon, adjacency in rows())
+    order = {name: number for number, name in enumerate(names)}
+    return sorted(
+        best.values(),
+        key=lambda row: order.get((row["name"], row["epsilon"], row["adjacency"]), len(order)),
+    )
 
 
 def summary(row: dict[str, Any]) -> list[Any]:
@@ -196,10 +209,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--peer-python", type=Path, metavar="FILE", help="a Python that has diffprivlib already"
     )
+    parser.add_argument("--workers", type=int, default=1, help="rows at a time (default: 1)")
     args = parser.parse_args(argv)
     records = list(run(args))
     if args.peer or args.peer_python:
-        n_fits, alarm = 100 if args.quick else ROUNDS[-1][0], row_alarm(args.quick)
+        n_fits, alarm = 100 if args.quick else ROUNDS[-1], row_alarm(args.quick)
         records.append(_audit_peer.row(args.peer_python, n_fits, alarm, commit()))
     records = merged(records)
     show(records)

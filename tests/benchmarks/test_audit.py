@@ -23,7 +23,7 @@ def test_every_estimator_is_planned_at_every_epsilon_under_both_relations_in_eve
         assert len(rows) == len(benchmark.ROUNDS) * 6 + extra
         assert {row[1:3] for row in rows} == {(e, a) for e in EPSILONS for a in ADJACENCIES}
         assert min(row[3] for row in rows) == 0  # the replays
-        assert max(row[3] for row in rows) == (10_000 if case.many else 400 if case.slow else 2000)
+        assert max(row[3] for row in rows) == (10_000 if case.many else 2000)
     assert sum(case.many for case in SOUND) == 3
     assert {case.name for case in BROKEN} <= {row[0].name for row in plan}
     # The false alarms of all rows of all rounds, and the peer's, add up to that of the table.
