@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-DEFAULT_OUT = Path(__file__).parent / "results"
+ROOT = Path(__file__).resolve().parents[1]
+DEFAULT_OUT = ROOT / "benchmarks" / "results"
 _MEASURED_WITH = ("skdpnoise", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -92,7 +94,7 @@ def print_table(
 
 
 def save_json(out_dir: str | Path, name: str, payload: Mapping[str, Any]) -> Path:
-    """Write ``payload`` with the time, the versions and the machine to ``out_dir/name.json``.
+    """Write ``payload`` with time, commit, versions and machine to ``out_dir/name.json``.
 
     Parameters
     ----------
@@ -114,12 +116,23 @@ def save_json(out_dir: str | Path, name: str, payload: Mapping[str, Any]) -> Pat
     record = {
         "benchmark": name,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit(),
         "machine": machine(),
         **payload,
     }
     path.write_text(json.dumps(_jsonable(record), indent=2, allow_nan=False) + "\n")
     print(f"saved {path}")
     return path
+
+
+def commit() -> str:
+    """Return the commit of this checkout, marked if there are changes since."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "git is not installed"
+    return done.stdout.strip() or "not a git checkout"
 
 
 def machine() -> dict[str, Any]:

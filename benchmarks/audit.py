@@ -24,10 +24,9 @@ from joblib import Parallel, delayed
 from benchmarks import _audit_peer
 from benchmarks._audit_cases import Case, data_of, rows
 from benchmarks._remembered import remembered
-from benchmarks._report import add_common_arguments, machine, print_table, save_json
+from benchmarks._report import ROOT, add_common_arguments, machine, print_table, save_json
 from skdpnoise.inspection import audit
 
-ROOT = Path(__file__).resolve().parents[1]
 FALSE_ALARM = 0.01  # of all tables together
 # Rounds over all rows: fits on each of two data sets; the first round replays.
 ROUNDS = (0, 2000)

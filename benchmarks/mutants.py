@@ -27,9 +27,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from benchmarks._report import add_common_arguments, print_table, save_json
+from benchmarks._report import ROOT, add_common_arguments, print_table, save_json
 
-ROOT = Path(__file__).resolve().parent.parent
 KEPT = Path(__file__).with_name("mutants.toml")
 _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
 _LONGEST = 1200.0  # seconds
@@ -91,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
     rows = [known[keys[mutant]] for mutant in mutants]
     survivors = [row for row in rows if not row["noticed"]]
-    save_json(args.out, "mutants", {"commit": _commit(), "mutants": rows})
+    save_json(args.out, "mutants", {"mutants": rows})
     if survivors:
         print_table(
             ["survivor", "file"],
@@ -213,9 +212,3 @@ def _earlier(out: Path) -> dict[str, dict[str, Any]]:
 def _save(out: Path, known: dict[str, dict[str, Any]]) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "mutants-progress.json").write_text(json.dumps(known))
-
-
-def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "not a git checkout"

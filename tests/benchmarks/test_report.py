@@ -63,6 +63,7 @@ def test_saved_numbers_come_back_with_the_versions_they_were_measured_with(tmp_p
     assert record["benchmark"] == "dp_cd"
     assert record["machine"]["numpy"] == np.__version__
     assert record["machine"]["cores"] >= 1
+    assert record["commit"]
     assert record["passes"] == [0, 1, 2]
     assert record["error"] == 0.5
     assert record["missing"] is None
