@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(config.cache.mkdir(f"numba-{worker}"))
 
 
+@pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    _leave_cases_to_test_all(items)
     # Documentation may show the real data; without them its examples would try a download.
     if _data_folder() is not None:
         return
@@ -33,6 +36,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         test = getattr(item, "dtest", None)
         if test is not None and any("fetch_" in example.source for example in test.examples):
             item.add_marker(pytest.mark.skip(reason=NO_DATA))
+
+
+def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
+    """Mark cases of a test as slow, but as many, evenly spread, as its marker `quick` says."""
+    tests = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("quick")
+        if marker is not None:
+            tests[item.nodeid.partition("[")[0], *marker.args].append(item)
+    for (_, n_quick), cases in tests.items():
+        kept = {len(cases) * (2 * k + 1) // (2 * n_quick) for k in range(n_quick)}
+        for number, case in enumerate(cases):
+            if number not in kept:
+                case.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(scope="session")

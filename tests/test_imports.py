@@ -200,6 +200,7 @@ def test_the_walker_allows_a_right_import(module, source):
     assert violations(source, module) == []
 
 
+@pytest.mark.slow
 def test_the_package_itself_loads_nothing_optional():
     # scikit-learn loads pandas and rich where it finds them: what counts is what we add.
     code = (

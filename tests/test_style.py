@@ -1,5 +1,6 @@
-"""ruff and mypy find nothing to say; every test has a case that `make test` runs."""
+"""ruff and mypy find nothing to say; `make test` runs a part of every file of tests."""
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+pytest_plugins = ["pytester"]
 
 
 @pytest.mark.parametrize(
@@ -20,8 +22,38 @@ def test_the_checker_finds_nothing(command):
     assert answer.returncode == 0, answer.stdout + answer.stderr
 
 
-def test_only_cases_are_slow_and_never_a_whole_test():
-    """`quick` of tests/_marks.py, which leaves a case of each test, is the only one to mark."""
-    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
-    marking = [path.name for path, text in sources.items() if "mark." + "slow" in text]
-    assert marking == ["_marks.py"]
+def test_make_test_covers_every_file_of_tests():
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tests = [
+            [ast.unparse(mark) for mark in node.decorator_list]
+            for node in ast.walk(tree)
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+        ]
+        assert any("pytest.mark.slow" not in marks for marks in tests), path.name
+
+
+def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
+    conftest = ROOT / "tests" / "conftest.py"
+    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
+    pytester.makeini("[pytest]\nmarkers =\n  slow\n  quick")
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.quick(2)
+        @pytest.mark.parametrize("k", range(8))
+        def test_k(k):
+            print(f"case {k}")
+
+        class TestOther:
+            @pytest.mark.quick(3)
+            @pytest.mark.parametrize("k", range(2))
+            def test_k(self, k):
+                pass
+        """
+    )
+    quick = pytester.runpytest_subprocess("-m", "not slow", "-s", "-p", "no:xdist")
+    quick.assert_outcomes(passed=4, deselected=6)
+    quick.stdout.fnmatch_lines(["*case 2*", "*case 6*"])
+    pytester.runpytest_subprocess("-m", "slow").assert_outcomes(passed=6, deselected=4)

@@ -53,6 +53,7 @@ mutant = [
 }
 
 
+@pytest.mark.slow
 def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, capsys):
     for name, text in PROJECT.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

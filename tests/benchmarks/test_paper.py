@@ -103,6 +103,7 @@ def test_the_optimiser_finds_a_known_optimum():
     )
 
 
+@pytest.mark.slow
 def test_the_benchmark_saves_its_verdicts_and_pictures(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")
     # The two slowest sections with less to do.

@@ -49,6 +49,7 @@ LABELLED = ["--data", "table.csv", "--target", "label", "--seed", "0"]
 PLAIN = ["--data", "numbers.csv", "--seed", "0"]
 
 
+@pytest.mark.slow
 def test_a_table_shows_claimed_beside_found(capsys):
     assert main(["audit", "audited:make", *LABELLED, "--n-fits", "20"]) == 0
     out = " ".join(capsys.readouterr().out.split())

@@ -327,6 +327,7 @@ def test_the_version_is_that_of_the_package(capsys):
     assert capsys.readouterr().out == f"skdpnoise {__version__}\n"
 
 
+@pytest.mark.slow
 def test_a_process_says_its_errors_and_ends_with_one_and_its_pipe_may_be_closed(storage):
     environment = {**os.environ, "SKDPNOISE_LEDGER": storage}
 

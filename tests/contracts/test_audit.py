@@ -27,7 +27,6 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.mechanisms import AdditiveMechanism
 from tests._audit import audit, released
-from tests._marks import quick
 
 RUNS = 2000  # on each of the two data sets
 GAUSSIAN = {"epsilon": 1.0, "delta": 0.2, "noise": "inid_gaussian"}
@@ -81,9 +80,8 @@ def runs(model, n_samples, n_runs=RUNS):
         ]
 
 
-@pytest.mark.parametrize(
-    "name", quick(FITS, "classifier, gaussian, add or remove, bounds, two passes")
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model, n_samples = FITS[name]
     assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
@@ -96,7 +94,8 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("family", quick(BROKEN, "gaussian"))
+@pytest.mark.slow
+@pytest.mark.parametrize("family", BROKEN)
 def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, family):
     model, n_runs = BROKEN[family]
     draw = DescentPlan.draw

@@ -18,7 +18,6 @@ from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms.groups import GroupedRows
 from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
 from tests._audit import audit
-from tests._marks import quick
 from tests._replay import two_runs
 
 RUNS = 800  # on each of the two data sets
@@ -83,12 +82,14 @@ def runs(model, n_runs=RUNS):
         )
 
 
-@pytest.mark.parametrize("name", quick(AUDITED, "gaussian, replace one"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AUDITED)
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model = AUDITED[name]
     assert audit(*runs(model), model.delta) <= model.epsilon
 
 
+@pytest.mark.slow
 def test_a_third_of_the_noise_on_the_second_moments_is_caught(monkeypatch):
     model = AUDITED["gaussian, replace one"]
     sample = SymmetricMatrixMechanism.sample
@@ -141,15 +142,17 @@ GROUPED = {
 }
 
 
-@pytest.mark.parametrize("name", quick(GROUPED, "pure laplace, add or remove"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GROUPED)
 def test_thousands_of_fits_on_neighbouring_groups_do_not_refute_the_guarantee(name):
     model = clone(GROUPED[name]).set_params(rows_per_group=3)
     assert audit(*grouped_runs(model), model.delta) <= model.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    quick([name for name in GROUPED if "gaussian" in name], "gaussian, replace one"),
+    [name for name in GROUPED if "gaussian" in name],
 )
 def test_rows_of_a_group_that_are_not_bounded_are_caught(monkeypatch, name):
     monkeypatch.setattr(GroupedRows, "keep", lambda self, words, *tables: tables)
@@ -169,6 +172,7 @@ FITS = {
 }
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("estimator", [DPCoordinateDescentRegressor, DPLassoPath])

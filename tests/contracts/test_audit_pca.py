@@ -17,7 +17,6 @@ from skdpnoise.decomposition import DPPCA, _location
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit
-from tests._marks import quick
 from tests._replay import two_runs
 
 RUNS = 800  # on each of the two data sets
@@ -76,12 +75,14 @@ def runs(model, n_samples, n_runs=RUNS):
         ]
 
 
-@pytest.mark.parametrize("name", quick(FITS, "gaussian, replace one, public norm"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FITS)
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
     model, n_samples = FITS[name]
     assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian, replace one, public norm"])
 def test_half_the_noise_on_the_second_moments_is_caught(monkeypatch, name):
     sample = SymmetricMatrixMechanism.sample
@@ -111,6 +112,7 @@ SETTINGS = {
 EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 
 
+@pytest.mark.quick(13)
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("estimator", [DPPCA, DPCovariance])

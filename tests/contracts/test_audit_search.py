@@ -121,6 +121,7 @@ def searches(search, where, n_runs=RUNS):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "where"),
     [
@@ -144,6 +145,7 @@ def test_a_search_that_publishes_nearly_exact_scores_is_caught(monkeypatch):
     assert audit(*searches(search, "validation"), search.delta) > search.epsilon
 
 
+@pytest.mark.slow
 def test_a_search_with_fits_that_cost_nothing_is_caught(monkeypatch):
     priced = Problem.priced
 

@@ -68,6 +68,7 @@ NON_DEFAULT = [
 ]
 
 
+@pytest.mark.quick(194)
 @parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
@@ -109,6 +110,7 @@ class TestCompany:
         pipeline = make_pipeline(transform, _clear(estimator)).fit(frame, y)
         assert pipeline.score(frame, y) > 0.85
 
+    @pytest.mark.quick(2)
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_works_in_a_grid_search(self, estimator, problem, n_jobs):
         y = _target(estimator, problem)

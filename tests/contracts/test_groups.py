@@ -112,6 +112,7 @@ CASES = {
 }
 
 
+@pytest.mark.quick(13)
 @pytest.mark.parametrize("case", CASES)
 @every_adjacency
 @pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])

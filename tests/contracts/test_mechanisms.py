@@ -58,6 +58,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick(22)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -74,6 +75,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_woul
     assert less.own_loss().delta(guarantee.epsilon) > guarantee.delta
 
 
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(
     "noise", [noise for noise in NOISES if noise.startswith("inid") and "subbotin" not in noise]
 )
@@ -90,6 +92,7 @@ def test_weights_of_coordinates_and_releases_are_heeded(noise, weighted):
     assert error <= plain.expected_error(weights=weights) * (1.0 + 1e-3)
 
 
+@pytest.mark.quick(11)
 @pytest.mark.parametrize(
     ("noise", "name"),
     [(noise, name) for noise in NOISES for name in SENSITIVITIES if worth_trying(noise, name)],
@@ -119,6 +122,7 @@ def test_draws_have_the_variance_that_is_claimed(noise):
     assert (np.abs(ratio - 1.0) < 7.0 * np.sqrt(6.0 / 20_000)).all()
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(noise):
     whole = calibrated(noise, "box")

@@ -80,6 +80,7 @@ def test_a_missing_file_without_a_download_and_an_unknown_part_are_errors(tiny):
         fetch_adult(data_home=tiny, download_if_missing=False)
 
 
+@pytest.mark.slow
 def test_the_real_files_have_the_published_counts_and_categories(real_data):
     train = fetch_adult(subset="train", data_home=real_data, as_frame=True)
     test = fetch_adult(subset="test", data_home=real_data, as_frame=True)

@@ -24,6 +24,7 @@ NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise != "auto"]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
 
 
+@pytest.mark.quick(138)
 @parametrize_with_checks(
     [
         DPPCA(),

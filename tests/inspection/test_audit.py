@@ -37,6 +37,7 @@ def quiet():
 # Replays
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
 def test_replays_find_nothing_against_estimators_that_are_sound_and_use_all_that_is_paid_for(
@@ -142,6 +143,7 @@ def test_replays_go_through_compositions_and_see_what_is_learnt_in_front():
 # The black box
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["classifier", "covariance"])
 def test_a_black_box_finds_no_more_than_is_claimed_and_a_part_of_it(name):
     (case,) = (case for case in SOUND if case.name == name)
@@ -184,6 +186,7 @@ class NoisyMean(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("fault", ["", "noise", "warns", "raises", "predicts"])
 def test_the_estimator_of_somebody_else_is_caught_by_what_it_does_wrong(fault):
     report = audit(
@@ -238,6 +241,7 @@ def test_an_audit_charges_no_ledger_and_leaves_the_estimator_alone():
     assert not hasattr(scaler, "mean_")
 
 
+@pytest.mark.slow
 def test_frames_and_texts_are_audited_as_they_are():
     frame = pd.DataFrame({"size": X[:, 0], "town": np.where(Y, "A", "B")})
     model = make_pipeline(TargetEncoder(cv=2), DPLogisticCD(**BOUNDED))
@@ -333,6 +337,7 @@ def test_a_report_prints_claimed_beside_found_and_the_most_it_could_show():
         report.n_records = 3
 
 
+@pytest.mark.slow
 def test_an_audit_with_a_seed_finds_the_same_again():
     model = DPStandardScaler(**BOUNDED)
     one, two, other = (audit(model, X, n_fits=20, random_state=seed) for seed in (0, 0, 1))

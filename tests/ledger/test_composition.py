@@ -64,6 +64,7 @@ def test_400_pure_fits_total_4_863():
     assert total.epsilon(DELTA) == pytest.approx(4.863, abs=1e-3)
 
 
+@pytest.mark.quick(24)
 @pytest.mark.parametrize(
     "losses",
     [
@@ -133,6 +134,7 @@ def test_decimal_epsilons_add_up_as_they_are_written(count, epsilon, budget):
     assert total.epsilon(0.0) > budget
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_every_charge_is_judged_as_the_composed_loss_says(seed):
     # Anchors, which spare computing, must neither let through nor stop what the curve does not.

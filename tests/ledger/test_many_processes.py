@@ -89,6 +89,7 @@ def how_many_fit(loss, epsilon: float = EPSILON) -> int:
     raise AssertionError("the budget is too large for this test")
 
 
+@pytest.mark.slow
 def test_eight_processes_spend_exactly_what_one_would(database, dataset, tmp_path):
     path = tmp_path / "accepted"
 
@@ -114,6 +115,7 @@ def test_eight_processes_spend_exactly_what_one_would(database, dataset, tmp_pat
     assert len({charge.who for charge in charges}) > 1
 
 
+@pytest.mark.slow
 def test_losses_of_all_kinds_from_many_processes_stay_within_the_budget(sqlite, dataset, tmp_path):
     path = tmp_path / "accepted"
 
@@ -160,6 +162,7 @@ def reports_are_kept(ledger: PrivacyLedger, path: Path) -> set[str]:
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "kills"), [("sqlite", 100), ("postgresql", 30)])
 def test_killed_workers_leave_whole_charges_only(kind, kills, dataset, tmp_path, request):
     database = request.getfixturevalue(kind)
@@ -247,6 +250,7 @@ def test_an_open_ledger_may_be_used_by_many_threads(storage, dataset):
     assert ledger.total().epsilon == 0.5
 
 
+@pytest.mark.slow
 def test_a_pickled_ledger_charges_from_a_fresh_process(database, dataset, tmp_path):
     ledger = PrivacyLedger(dataset, 1.0, DELTA, database, who="someone")
     ledger.charge("here", LOSS)

@@ -68,6 +68,7 @@ def test_an_honest_summary_is_believed(database, dataset):
     opened.charge("fit", PureLoss(1e-6))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.parametrize("factor", [0.0, 0.999999, 1.000001])
 def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
@@ -87,6 +88,7 @@ def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset)
     assert_found(dataset, database)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("sums", [{}, {"count": 0}, [], "nonsense", None])
 def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
     filled(dataset, sqlite)
@@ -110,6 +112,7 @@ def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
     )
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "change",
     [

@@ -31,6 +31,7 @@ def _rescaled(X, seed):
     return X * powers + rng.normal(size=X.shape[1]) * 100.0 * powers
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "epsilon, settings, bar",
     [(1.0, {}, 0.657), (0.2, {}, 0.64), (0.1, {}, 0.61), (1.0, PURE, 0.645)],
@@ -44,6 +45,7 @@ def test_california_housing_without_bounds(real_data, epsilon, settings, bar):
     assert _median_score(X=X, y=y, change=_rescaled, **fit) == pytest.approx(median, abs=0.02)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "epsilon, settings, bar", [(1.0, {}, 0.755), (0.1, {}, 0.745), (1.0, PURE, 0.745)], ids=str
 )
@@ -62,6 +64,7 @@ def test_breast_cancer_with_public_bounds(epsilon, bar):
     assert _median_score(DPLogisticCD, X, y, epsilon=epsilon, feature_bounds=bounds) >= bar
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.5, 5.0])
 def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
     X, y = fetch_california(data_home=real_data, return_X_y=True)

@@ -225,6 +225,7 @@ def test_more_budget_means_less_noise():
         assert (np.diff(scales) < 0).all()
 
 
+@pytest.mark.slow
 def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
     for profile, p in (([1.0], 2.0), ([1.0, 3.0], 1.0)):
         chosen = calibrate("auto", SensitivityProfile(profile), APPROXIMATE, p=p)

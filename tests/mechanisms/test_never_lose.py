@@ -16,6 +16,7 @@ def error(noise, sensitivity, guarantee):
     return calibrate(noise, sensitivity, guarantee).expected_error()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("family", ["gaussian", "laplace"])
 @pytest.mark.parametrize("block", range(4))
 def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block):
@@ -33,6 +34,7 @@ def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block)
         assert best <= min(others.values()) * SAME, (seed, best, others)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5, 10])
 def test_auto_never_loses_to_a_single_family(seed):
     assert check(seed, most=2)["lost"] == []

@@ -76,6 +76,7 @@ def gaussian_cells(mu, n):
     return np.full(n, 1.0 / n), np.diff(ndtr(ends - mu))
 
 
+@pytest.mark.slow
 @EVERY
 def test_the_best_of_k_runs_of_any_discrete_pair_is_below_the_bound(law):
     ratios = []
@@ -103,6 +104,7 @@ def test_a_bound_that_forgets_the_neighbours_position_is_passed():
     assert passed > 5
 
 
+@pytest.mark.quick(2)
 @EVERY
 @pytest.mark.parametrize("mu", [0.05, 0.3])
 def test_orders_of_a_gaussian_pair_are_below_the_curve(law, mu):
@@ -168,6 +170,7 @@ def naive_bound(law, mu, epsilon):
     return float((phi * np.exp(-0.5 * z**2)).sum() * (z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1", "Poisson"])
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])
 def test_without_prices_the_bound_is_what_grids_make_of_it(name, mu, epsilon):
@@ -216,6 +219,7 @@ def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
     assert loss.epsilon(DELTA) < 0.9 * renyi_epsilon(LAWS[name], mu, DELTA)
 
 
+@pytest.mark.quick(1)
 @EVERY
 @pytest.mark.parametrize("mu", [0.02, 0.2, 2.0])
 def test_the_table_is_a_convex_curve_above_the_direct_bound(law, mu):
@@ -273,6 +277,7 @@ def test_the_curve_of_a_pure_base_ends_at_the_pure_loss_and_composes(name):
     assert loss == NumericLoss(((Repetition(law, RandomisedResponse()), 0.2, 1),))
 
 
+@pytest.mark.slow
 def test_a_composition_as_base_agrees_with_its_exact_curve():
     law = LAWS["eta 1"]
     shift = 0.1
@@ -313,6 +318,7 @@ def test_the_budget_of_one_run_meets_the_guarantee_and_a_little_more_does_not(la
     assert 0.699 < repeated_loss(other, law).pure_epsilon <= 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 1", "Poisson"])
 def test_the_budget_under_a_gaussian_loss_keeps_the_whole_curve_below(name):
     law, total = LAWS[name], GaussianLoss(0.4)

@@ -274,6 +274,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
 @given(
     first=st.sampled_from(sorted(STEPS)),

@@ -76,6 +76,7 @@ class TestDeclared:
 class TestFixed:
     """What is checked is what is fitted, whatever changes meanwhile."""
 
+    @pytest.mark.slow
     def test_a_grid_that_changes_at_the_charge_changes_nothing(self):
         values = [DPLogisticCD(alpha=0.1), DPLogisticCD(alpha=0.2)]
         bounds = np.array([-1.0, -1.0, -1.0])

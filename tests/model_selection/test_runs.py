@@ -154,6 +154,7 @@ def test_an_estimator_that_never_charges_is_refused_before_the_charge():
         DPGridSearchCV(Unpaid(), {}, ledger=Untouched()).fit(X, LABELS)
 
 
+@pytest.mark.slow
 def test_a_class_that_is_private_here_must_be_so_in_the_process_that_fits():
     @register_private
     class Local(DPLogisticCD):
@@ -228,6 +229,7 @@ class TestProcesses:
         models = [search.best_estimator_[-1].coef_ for search in (found, alone)]
         np.testing.assert_array_equal(*models)
 
+    @pytest.mark.quick(1)
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_threads_do_not_change_a_search(self, name):
         search = DPGridSearchCV(

@@ -60,6 +60,7 @@ SEARCHES = [
 ]
 
 
+@pytest.mark.quick(29)
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @parametrize_with_checks(SEARCHES)
 def test_scikit_learn_common_checks(estimator, check):
@@ -139,6 +140,7 @@ def test_the_report_is_that_of_the_whole_search_and_of_its_winner(data):
     assert total_guarantee(search).basic.epsilon == 1.0
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("n_candidates", [1, 2, 3, 20])
 def test_auto_leaves_about_as_much_to_a_fit_as_any_strategy(n_candidates, data):
     X, y = data[0][:2000], data[2][:2000]

@@ -75,6 +75,7 @@ def climb(objective, bounds, n_rows, rng, n_starts=60, n_steps=150):
     return best.max()
 
 
+@pytest.mark.quick(11)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("norm", ["l2", "l1", "nuclear"])
 @pytest.mark.parametrize("kind", BOUNDS)
