@@ -19,6 +19,7 @@ def test_the_best_components_capture_everything_and_others_less():
     assert captured(vectors[:3], covariance) < 0.01
 
 
+@pytest.mark.slow
 def test_the_reference_draws_from_the_bingham_law():
     matrix = np.array([[2.0, 0.5], [0.5, -1.0]])
     rng = np.random.default_rng(0)

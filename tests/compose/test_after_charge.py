@@ -78,6 +78,7 @@ def test_a_target_that_a_public_step_made_too_large_is_not_refused_after_the_cha
         assert np.isfinite(fitted.named_steps["model"].regressor_.coef_).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
 def test_a_search_ends_with_a_result_whatever_a_public_step_makes_of_a_record(strategy):
     steps = [("s", DPStandardScaler()), ("exp", EXP), ("model", DPLogisticCD(classes=[0, 1]))]

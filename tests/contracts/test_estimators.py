@@ -110,7 +110,7 @@ class TestCompany:
         pipeline = make_pipeline(transform, _clear(estimator)).fit(frame, y)
         assert pipeline.score(frame, y) > 0.85
 
-    @pytest.mark.quick(2)
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [None, 2])
     def test_works_in_a_grid_search(self, estimator, problem, n_jobs):
         y = _target(estimator, problem)

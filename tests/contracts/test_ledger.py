@@ -128,7 +128,7 @@ def test_a_pure_fit_is_charged_by_stages_that_compose_more_tightly_than_their_su
     assert shares["add_remove"] == pytest.approx([0.001, 0.049])
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -59,6 +59,7 @@ def test_laplace_noise_of_known_epsilon_is_found_as_far_as_theory_allows_and_nev
     assert most - 0.3 < epsilon < 1.5
 
 
+@pytest.mark.slow
 def test_the_attack_on_noise_alone_exceeds_zero_as_rarely_as_it_says():
     # Each of 40 audits of a mechanism that tells nothing errs with probability 0.1 at most.
     rng = np.random.default_rng(2)

@@ -98,7 +98,7 @@ def test_what_a_newer_version_wrote_is_not_misread(stored, unknown):
         decode_loss(json.dumps(stored))
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("law", [TruncatedNegativeBinomial(2.0, 0.05), PoissonRepetitions(10.0)])
 def test_the_loss_of_a_search_comes_back_exactly(law):
     for base in (GaussianLoss(0.1), PureLoss(0.2), PureLoss(0.1) + GaussianLoss(0.1)):

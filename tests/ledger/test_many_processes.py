@@ -197,6 +197,7 @@ def test_killed_workers_leave_whole_charges_only(kind, kills, dataset, tmp_path,
     assert n_written > kills // 2
 
 
+@pytest.mark.slow
 def test_killed_makers_of_a_file_leave_one_that_opens(dataset, tmp_path):
     rng = random.Random(1)
     for number in range(15):

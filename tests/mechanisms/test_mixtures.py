@@ -48,6 +48,7 @@ def test_every_coordinate_is_drawn_from_its_own_family():
         assert fit_pvalue(column, other, mechanism.bits) < FALSE_ALARM
 
 
+@pytest.mark.slow
 def test_the_explanation_counts_the_families():
     text = calibrate("inid_mixture", DOMINATED, GUARANTEE).explain()
     assert "1 coordinates: Laplace()" in text

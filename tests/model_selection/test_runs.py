@@ -145,6 +145,7 @@ def test_a_run_that_does_not_report_what_it_charged_ends_the_search(kind, name, 
     assert [name for name, *_ in ledger.charges] == ["DPGridSearchCV"]
 
 
+@pytest.mark.slow
 def test_so_does_one_in_another_process():
     test_a_run_that_does_not_report_what_it_charged_ends_the_search(Greedy, "noisy_max", n_jobs=2)
 
@@ -217,6 +218,7 @@ def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
 class TestProcesses:
     """Fits in processes and threads spend one cap each."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("backend", ["loky", "threading"])
     def test_parallel_steps_are_fitted_in_the_process_of_their_run(self, backend):
         scalers = [("a", DPStandardScaler(), [0]), ("b", DPRobustScaler(), [1, 2])]

@@ -94,6 +94,7 @@ def test_a_clearly_better_candidate_is_chosen(name, data):
     assert list(search.classes_) == ["no", "yes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

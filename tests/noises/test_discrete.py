@@ -182,6 +182,7 @@ def test_other_scales_are_refused(scale):
             family(scale)
 
 
+@pytest.mark.slow
 def test_the_discrete_families_agree_with_opendp():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
