@@ -157,7 +157,9 @@ def summary(row: dict[str, Any]) -> list[Any]:
     results = {result["method"]: result for result in row["results"]}
     replayed, box = results.get("replay", {}), results.get("black_box", {})
     problems = replayed.get("problems", [])
-    told = f"{len(problems)} problems" if problems else replayed.get("epsilon")
+    told = replayed.get("epsilon")
+    if problems:
+        told = f"{len(problems)} problem{'s' if len(problems) > 1 else ''}"
     return [
         row["name"],
         row["adjacency"],

@@ -200,7 +200,9 @@ def _key(mutant: Mutant) -> str:
     """Name what the result of a mutant depends on: itself, its file and its tests."""
     digest = hashlib.sha256(repr(mutant).encode())
     for name in (mutant.file, *(test.partition("::")[0] for test in mutant.tests)):
-        digest.update((ROOT / name).read_bytes())
+        path = ROOT / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 

@@ -41,7 +41,7 @@ PROJECT = {
     "benchmarks/kept.toml": """
 [[file]]
 path = "skdpnoise/bound.py"
-tests = ["tests/test_bound.py"]
+tests = ["tests"]
 mutant = [
   { name = "half", before = "return 2 * x", after = "return x" },
   { name = "unseen", before = "    return x\\n", after = "    return -x\\n" },
