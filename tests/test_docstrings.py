@@ -84,11 +84,13 @@ def test_every_room_lists_its_public_names(room):
     assert all(hasattr(module, name) for name in module.__all__)
 
 
+@pytest.mark.quick(99)
 @pytest.mark.parametrize(("room", "name"), list(public_names()))
 def test_a_public_name_has_a_complete_docstring(room, name):
     assert faults(getattr(importlib.import_module(f"skdpnoise.{room}"), name)) == []
 
 
+@pytest.mark.quick(99)
 @pytest.mark.parametrize(("room", "name"), list(public_names()))
 def test_public_methods_have_docstrings(room, name):
     obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)

@@ -40,6 +40,7 @@ def test_a_plot_is_drawn_by_a_short_example(path, run, tmp_path):
     assert len(path.read_text(encoding="utf-8").splitlines()) < LONGEST_PLOT
 
 
+@pytest.mark.slow
 def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, capsys):
     run(next(path for path in EXAMPLES if path.stem == "demo"))
     text = capsys.readouterr().out

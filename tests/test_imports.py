@@ -130,6 +130,7 @@ def test_only_the_doors_and_shared_checks_stand_outside_the_rooms():
     assert outside == ["__init__.py", "__main__.py", f"{SHARED}.py"]
 
 
+@pytest.mark.quick(99)
 @pytest.mark.parametrize("path", FILES, ids=_module_name)
 def test_imports_point_one_way(path):
     assert violations(path.read_text(encoding="utf-8"), _module_name(path)) == []

@@ -20,6 +20,7 @@ def test_the_list_covers_every_room_that_a_guarantee_rests_on():
     assert len({mutant.name for mutant in KEPT}) == len(KEPT)
 
 
+@pytest.mark.quick(99)
 @pytest.mark.parametrize("mutant", KEPT, ids=lambda mutant: mutant.name)
 def test_every_mutant_applies_to_the_source_as_it_is(mutant):
     source = (ROOT / mutant.file).read_text(encoding="utf-8")

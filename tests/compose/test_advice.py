@@ -117,6 +117,7 @@ def test_an_ordinary_fit_is_not_warned(estimator, data):
     assert SEEDED not in f"{model.privacy_}{model.privacy_!r}{model.privacy_._repr_html_()}"
 
 
+@pytest.mark.quick(27)
 @each_fit
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_seeded_fit_warns_once_and_its_report_begins_by_saying_so(estimator, seed, data):
@@ -291,7 +292,7 @@ def test_where_groups_are_protected_n_is_their_number(estimator, data):
     assert "about 50 groups" in text
 
 
-@pytest.mark.quick(11)
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("estimator", FITS, ids=lambda e: type(e).__name__)
 @pytest.mark.parametrize("grouped", [False, True])
 def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(

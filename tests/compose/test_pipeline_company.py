@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 # scikit-learn's company
 
 
-@pytest.mark.quick(39)
+@pytest.mark.quick(18)
 @parametrize_with_checks(
     [
         private_pipeline(),

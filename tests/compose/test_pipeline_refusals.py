@@ -198,6 +198,7 @@ def test_parameters_are_changed_between_the_check_and_the_fit_in_vain(monkeypatc
     assert model[0].epsilon < 1.0
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("first", [DPStandardScaler(), DPPCA(2, whiten=True)], ids=str)
 def test_no_value_makes_a_later_step_fail_after_the_charge(first, dtype):

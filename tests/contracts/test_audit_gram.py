@@ -172,7 +172,7 @@ FITS = {
 }
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("estimator", [DPCoordinateDescentRegressor, DPLassoPath])

@@ -68,7 +68,7 @@ NON_DEFAULT = [
 ]
 
 
-@pytest.mark.quick(194)
+@pytest.mark.quick(112)
 @parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)

@@ -112,7 +112,7 @@ CASES = {
 }
 
 
-@pytest.mark.quick(13)
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("case", CASES)
 @every_adjacency
 @pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])
@@ -157,6 +157,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("name", SETTINGS)
 @every_adjacency
 @pytest.mark.parametrize("estimator", MATRICES)

@@ -58,7 +58,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(22)
+@pytest.mark.quick(15)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -75,7 +75,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_woul
     assert less.own_loss().delta(guarantee.epsilon) > guarantee.delta
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize(
     "noise", [noise for noise in NOISES if noise.startswith("inid") and "subbotin" not in noise]
 )
@@ -122,7 +122,7 @@ def test_draws_have_the_variance_that_is_claimed(noise):
     assert (np.abs(ratio - 1.0) < 7.0 * np.sqrt(6.0 / 20_000)).all()
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(noise):
     whole = calibrated(noise, "box")

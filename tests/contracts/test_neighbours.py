@@ -52,6 +52,7 @@ def collector(met):
     return add
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
@@ -136,7 +137,7 @@ FITS = {
 }
 
 
-@pytest.mark.quick(8)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -183,7 +184,7 @@ def test_one_record_of_three_classes_costs_no_more_than_is_paid_for():
     assert 0.7 < runs.moved[-1].share <= np.sqrt(2 / 3) + 1e-6
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
 def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adjacency, noise):
@@ -224,7 +225,7 @@ def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adj
 # The account
 
 
-@pytest.mark.quick(10)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["auto", "spr_gaussian", "inid_laplace"])

@@ -12,7 +12,7 @@ from skdpnoise.decomposition._location import RowSum
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 
 
-@pytest.mark.quick(78)
+@pytest.mark.quick(37)
 @parametrize_with_checks(
     [
         DPCovariance(),

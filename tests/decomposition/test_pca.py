@@ -24,7 +24,7 @@ NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise != "auto"]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
 
 
-@pytest.mark.quick(138)
+@pytest.mark.quick(72)
 @parametrize_with_checks(
     [
         DPPCA(),
@@ -328,6 +328,7 @@ HARD = {
 }
 
 
+@pytest.mark.quick(7)
 @pytest.mark.parametrize("name", HARD)
 @pytest.mark.parametrize("whiten", [False, True])
 def test_hard_data_give_a_sensible_model(name, whiten):

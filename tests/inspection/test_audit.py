@@ -37,7 +37,7 @@ def quiet():
 # Replays
 
 
-@pytest.mark.quick(7)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("case", SOUND, ids=lambda case: case.name)
 def test_replays_find_nothing_against_estimators_that_are_sound_and_use_all_that_is_paid_for(
@@ -186,7 +186,7 @@ class NoisyMean(RegressorMixin, BaseEstimator):
         return np.full(len(X), self.mean_)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("fault", ["", "noise", "warns", "raises", "predicts"])
 def test_the_estimator_of_somebody_else_is_caught_by_what_it_does_wrong(fault):
     report = audit(
@@ -231,6 +231,7 @@ def test_fits_side_by_side_find_the_same_as_one_after_another():
     assert one == two
 
 
+@pytest.mark.slow
 def test_an_audit_charges_no_ledger_and_leaves_the_estimator_alone():
     ledger = PrivacyLedger("wages", 10.0, 1e-6)
     scaler = DPStandardScaler(**BOUNDED, ledger=ledger, random_state=7)

@@ -64,7 +64,7 @@ def test_400_pure_fits_total_4_863():
     assert total.epsilon(DELTA) == pytest.approx(4.863, abs=1e-3)
 
 
-@pytest.mark.quick(24)
+@pytest.mark.quick(8)
 @pytest.mark.parametrize(
     "losses",
     [

@@ -102,7 +102,7 @@ def test_a_mechanism_is_charged_for_by_what_its_noise_discloses(ledger):
     assert charge.guarantee == (pytest.approx(GaussianLoss(0.1).epsilon(DELTA)), DELTA)
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("noise", [f"iid_{name}" for name in noise_names()])
 def test_one_fit_may_spend_the_whole_budget(noise):
     guarantee = PrivacyGuarantee(1.0, DELTA)
@@ -150,6 +150,7 @@ def test_an_infinite_loss_is_refused():
     assert ledger.total().n_charges == 0
 
 
+@pytest.mark.quick(1)
 def test_an_adaptive_ledger_takes_what_holds_however_losses_were_chosen(storage, dataset):
     ledger = PrivacyLedger(dataset, 5.0, DELTA, storage, adaptive=True)
     count = 0
@@ -347,6 +348,7 @@ def test_clocks_that_differ_by_seconds_are_no_news(ledger, monkeypatch, recwarn)
     assert not [warning for warning in recwarn if warning.category is LedgerWarning]
 
 
+@pytest.mark.quick(1)
 def test_many_charges_are_summed_up_and_the_sum_is_that_of_all(database, dataset):
     ledger = PrivacyLedger(dataset, 3.0, DELTA, database)
     rng = np.random.default_rng(0)

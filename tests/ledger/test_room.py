@@ -96,7 +96,7 @@ CASES = [(kind, before) for kind in KINDS for before in BEFORE]
 CASES += [(huber, "gaussian"), (discrete_gaussian, "nothing"), (discrete_gaussian, "gaussian")]
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(5)
 @pytest.mark.parametrize(("kind", "before"), CASES, ids=lambda x: getattr(x, "__name__", x))
 @pytest.mark.parametrize("adaptive", [False, True], ids=["fixed", "adaptive"])
 def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptive):

@@ -60,6 +60,7 @@ def assert_found(dataset, database):
     assert len(ledger.charges()) == before
 
 
+@pytest.mark.quick(1)
 def test_an_honest_summary_is_believed(database, dataset):
     ledger = filled(dataset, database)
     assert summary_of(dataset, database)[0] >= 64
@@ -68,7 +69,7 @@ def test_an_honest_summary_is_believed(database, dataset):
     opened.charge("fit", PureLoss(1e-6))
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", SUMS)
 @pytest.mark.parametrize("factor", [0.0, 0.999999, 1.000001])
 def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
@@ -81,6 +82,7 @@ def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
     assert_found(dataset, sqlite)
 
 
+@pytest.mark.quick(1)
 def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset):
     filled(dataset, database)
     *head, sums = summary_of(dataset, database)
@@ -88,7 +90,7 @@ def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset)
     assert_found(dataset, database)
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("sums", [{}, {"count": 0}, [], "nonsense", None])
 def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
     filled(dataset, sqlite)
@@ -112,7 +114,7 @@ def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
     )
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "change",
     [

@@ -316,7 +316,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @BOTH
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e4])

@@ -33,6 +33,7 @@ FITS = {
 }
 
 
+@pytest.mark.quick(5)
 @quiet
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("data", [diabetes, made])

@@ -54,6 +54,7 @@ def neighbour(table, adjacency, rng):
     return np.delete(table, row, axis=0) if rng.random() < 0.3 else np.vstack([table, record])
 
 
+@pytest.mark.quick(1)
 @RELATIONS
 @pytest.mark.parametrize("way", [private_sum, private_mean])
 def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, way):

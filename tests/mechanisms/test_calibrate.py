@@ -182,6 +182,7 @@ def test_laplace_scales_meet_the_guarantee_and_one_per_cent_less_noise_fails(rul
     assert less.privacy_loss().epsilon(0.0) > 1.0
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "spr_laplace", "iid_gaussian"])
 def test_two_joint_bounds_together_are_safe(noise):
     mechanism = calibrate(noise, JOINT[3], APPROXIMATE)
@@ -242,6 +243,7 @@ def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
         assert all(f"  {noise}: " in chosen.explain() for noise in errors)
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("power", [-200, -100, 100, 200])
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
 def test_units_do_not_matter(noise, power):
@@ -254,6 +256,7 @@ def test_units_do_not_matter(noise, power):
     assert there.bits == here.bits
 
 
+@pytest.mark.quick(17)
 @pytest.mark.parametrize("noise", ["iid_gaussian", "spr_laplace", "inid_gaussian", "inid_laplace"])
 @pytest.mark.parametrize("spread", [1e-30, 1e-100, 1e-149])
 @pytest.mark.parametrize("bounds", [{}, {"l1": 1.5}, {"l2": 1.2}])

@@ -41,6 +41,7 @@ def direction_pvalue(x, norm):
     return quantile_pvalue(others, beta(1, 1))
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("size", [1, 2, 5, 40])
 def test_draws_have_the_density_and_a_wrong_scale_is_seen(norm, size):

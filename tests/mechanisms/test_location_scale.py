@@ -30,6 +30,7 @@ def shapes():
     }
 
 
+@pytest.mark.quick(99)
 @pytest.mark.parametrize("name", shapes())
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize("shift", [0.0, -37.0, 1e4, -1e8, 1e12])

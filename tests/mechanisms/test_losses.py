@@ -17,6 +17,7 @@ GUARANTEE = PrivacyGuarantee(1.0, 1e-4)
 LOG_CONCAVE = ["laplace", "flipped_huber", "osgt", "subbotin", "truncated_laplace"]
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", [*LOG_CONCAVE, "gaussian"])
 def test_a_change_that_is_spread_costs_no_more_than_the_sum_on_one_coordinate(name):
     family = get_noise(name)

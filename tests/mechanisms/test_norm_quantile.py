@@ -37,6 +37,7 @@ def utilities_of(norms, monkeypatch, **settings):
     return seen
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("limits", [None, (1e-3, 1e3), (2.0, 5.0)])
 def test_one_record_moves_every_utility_by_at_most_one(adjacency, limits, monkeypatch):

@@ -47,6 +47,7 @@ class TestStrategies:
         assert variance[-1] < 1e-12  # the total is known
         assert strategy.mean_variance() == pytest.approx(variance[:-1].mean(), rel=1e-9)
 
+    @pytest.mark.quick(3)
     @pytest.mark.parametrize("branching", BRANCHINGS)
     @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
     def test_one_record_changes_the_answers_by_what_is_stated_and_by_no_less(

@@ -248,6 +248,7 @@ def test_one_run_costs_what_one_run_costs():
     assert repeated_loss(PureLoss(0.3), law).pure_epsilon == pytest.approx(0.3, rel=1e-6)
 
 
+@pytest.mark.quick(6)
 @EVERY
 def test_a_pure_base_stays_pure_and_the_bound_is_reached(law):
     epsilon = 0.4
@@ -293,6 +294,7 @@ def test_a_composition_as_base_agrees_with_its_exact_curve():
     assert mixed.epsilon(DELTA) > repeated_loss(GaussianLoss(0.05), law).epsilon(DELTA)
 
 
+@pytest.mark.slow
 def test_a_search_composes_with_other_losses():
     law = LAWS["eta 1"]
     search = repeated_loss(GaussianLoss(0.1), law)
@@ -305,6 +307,7 @@ def test_a_search_composes_with_other_losses():
     assert pickle.loads(pickle.dumps(search)) == search
 
 
+@pytest.mark.quick(5)
 @EVERY
 def test_the_budget_of_one_run_meets_the_guarantee_and_a_little_more_does_not(law):
     base = base_budget(TOTAL, law)

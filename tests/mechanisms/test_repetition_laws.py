@@ -64,6 +64,7 @@ def frequencies_pvalue(law, counts):
     return chi_square_pvalue(observed, expected / expected.sum())
 
 
+@pytest.mark.quick(2)
 @EVERY
 def test_counts_are_drawn_from_the_law(law):
     assert frequencies_pvalue(law, draws(law, 3000)) > FALSE_ALARM

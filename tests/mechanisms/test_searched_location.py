@@ -161,7 +161,7 @@ def test_shares_buy_what_a_search_needs_whatever_the_number_of_records():
         assert search_share(noise, loss, 10.0, 0.9) == 0.9
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
 def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):

@@ -56,6 +56,7 @@ def test_choices_have_the_stated_law_and_not_that_of_another_epsilon(make, monot
         assert chi_square_pvalue(counts, wrong) < FALSE_ALARM
 
 
+@pytest.mark.quick(3)
 @EVERY
 def test_many_candidates_have_the_stated_law(make):
     utilities = np.concatenate([np.zeros(900), np.full(90, 4.0), np.full(10, 8.0)])

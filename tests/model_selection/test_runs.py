@@ -130,6 +130,7 @@ def nothing_attached(error):
     return error.__cause__ is None and error.__context__ is None
 
 
+@pytest.mark.quick(9)
 @pytest.mark.parametrize("name", STRATEGIES)
 @pytest.mark.parametrize("kind", [FittedTwice, Greedy, Copied, Silent, Threaded, Unpaid])
 def test_a_run_that_does_not_report_what_it_charged_ends_the_search(kind, name, n_jobs=None):

@@ -60,7 +60,7 @@ SEARCHES = [
 ]
 
 
-@pytest.mark.quick(29)
+@pytest.mark.quick(12)
 @pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 @parametrize_with_checks(SEARCHES)
 def test_scikit_learn_common_checks(estimator, check):
@@ -293,6 +293,7 @@ class TestLedger:
 
 
 class TestGroups:
+    @pytest.mark.quick(1)
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_the_guarantee_is_for_groups(self, name, data):
         ledger = PrivacyLedger("people", 1.0, 1e-6, unit="group")

@@ -66,6 +66,7 @@ def test_tails_are_straight_between_jumps_and_quantiles_invert_them(noise):
     assert noise.isf([0.0, 0.5, 1.0]).tolist() == [math.inf, 0.0, -math.inf]
 
 
+@pytest.mark.quick(99)
 @every_staircase
 @pytest.mark.parametrize("shift", [0.01, 0.3, 0.99, 1.0, 1.2, 1.75, 2.0, 3.3, 7.9])
 def test_delta_is_the_sum_over_all_steps(noise, shift):

@@ -91,6 +91,7 @@ def test_a_wrong_scale_of_a_wishart_difference_is_seen():
     check_law(pairs, GammaDifference(size + 1.0, 1.0), 0.08)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
 def test_a_matrix_of_the_frobenius_ball_has_its_density_and_a_wrong_scale_is_seen(size):
     n_entries = size * (size + 1) // 2

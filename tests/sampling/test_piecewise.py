@@ -99,6 +99,7 @@ def values_pvalue(draws, weights):
     return chi_square_pvalue(np.bincount(np.clip(draws, low, high) - low), expected)
 
 
+@pytest.mark.quick(25)
 @continuous
 @pytest.mark.parametrize("bits", [0, 1, 24, 52])
 def test_rounded_draws_have_the_exact_distribution(name, bits):
@@ -148,7 +149,7 @@ def test_low_bits_are_uniform_and_independent_of_the_high_ones(name):
     assert uniform_pvalue(quarter * 64 + (draws & 63), 256) > FALSE_ALARM
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @continuous
 def test_the_envelope_changes_the_speed_and_not_the_law(name, fresh_tables):
     # A few coarse cells, after which the tail begins at once.
@@ -176,6 +177,7 @@ def all_exact(table, words, size):
     return draws
 
 
+@pytest.mark.quick(27)
 @pytest.mark.parametrize("bits", [0, 5, 24, 52])
 @continuous
 def test_the_fast_path_makes_the_draws_of_the_exact_one(name, bits, fresh_tables):
@@ -276,6 +278,7 @@ def test_a_tie_is_decided_by_further_digits():
         rounded_piecewise(Script(as_words(*on_the_border, (0, 64 * 20))), (), 24, exponent)
 
 
+@pytest.mark.quick(17)
 @every
 def test_running_out_of_words_anywhere_changes_nothing(sampler, fresh_tables):
     fresh_tables.setattr(_piecewise_kernel, "MAX_CELLS", 70)

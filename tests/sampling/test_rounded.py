@@ -46,6 +46,7 @@ class Script:
         return self.words[self.taken - n : self.taken]
 
 
+@pytest.mark.quick(22)
 @both
 @pytest.mark.parametrize("digit_bits", [1, 2, 8, 16])
 @pytest.mark.parametrize("bits", [0, 1, 5, 20, 52])

@@ -257,7 +257,7 @@ REGISTER: dict[str, tuple[Callable[[Instance], Judged], tuple[float, ...]]] = {
 }
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", REGISTER)
 def test_a_worst_case_is_never_below_a_feasible_point_and_close_to_the_best(name):
     entry, balls = REGISTER[name]
@@ -328,6 +328,7 @@ def cost_of_a_row(mechanism, row):
     return float(np.linalg.norm(upper, 1 if mechanism.noise.endswith("laplace") else 2))
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("noise", SECOND_MOMENT_NOISES)
 def test_calibrated_second_moments_claim_no_less_than_a_row_costs(noise):
     @settings(max_examples=30, deadline=None, derandomize=True)

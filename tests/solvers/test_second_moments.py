@@ -159,6 +159,7 @@ def test_layout_threads_blocks_and_order_do_not_change_one_integer(dtype, n_thre
             assert_array_equal(clipped_row_sums(rows, **options), total)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
