@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -172,6 +171,8 @@ def memory() -> tuple[int, int]:
         sizes = dict(line.split(":", 1) for line in status.read_text().splitlines())
         now, peak = (int(sizes[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
         return now, peak
+    import resource  # here, since Windows has none, and can measure all but this
+
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
     return peak, peak

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import secrets
 import shutil
 import socket
@@ -28,8 +27,10 @@ def programs() -> Path | None:
 
 def _user() -> str | None:
     """Return whom to run the server as: it refuses the superuser."""
-    if os.geteuid() != 0:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return None
+    import pwd  # here, since Windows has neither
+
     known = {entry.pw_name for entry in pwd.getpwall()}
     return next(name for name in ("postgres", "nobody") if name in known)
 
@@ -40,7 +41,7 @@ class Server:
     def __init__(self, folder: Path, binaries: Path) -> None:
         self.folder, self.binaries, self.user = folder, binaries, _user()
         if self.user is not None:
-            os.chown(folder, pwd.getpwnam(self.user).pw_uid, -1)
+            shutil.chown(folder, self.user)
         self.password = secrets.token_hex(8)
 
     def run(self, program: str, *arguments: object) -> None:
@@ -65,7 +66,7 @@ class Server:
         secret = self.folder / "password"
         secret.write_text(self.password)
         if self.user is not None:
-            os.chown(secret, pwd.getpwnam(self.user).pw_uid, -1)
+            shutil.chown(secret, self.user)
         # C needs no installed language; a password, since others may be on this machine.
         options = ("--username=tester", "--auth=scram-sha-256", f"--pwfile={secret}")
         self.run(

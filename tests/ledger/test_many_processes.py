@@ -36,6 +36,8 @@ KILLS = 100
 @contextlib.contextmanager
 def workers(count: int, work: Callable[[int], None]) -> Iterator[list]:
     """Run ``work(k)`` in forked processes; whoever is left at the end is killed."""
+    if "fork" not in multiprocessing.get_all_start_methods():
+        pytest.skip("this system cannot fork")
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=_guarded, args=(work, k)) for k in range(count)]
     for process in processes:

@@ -1,0 +1,80 @@
+"""The picture of the history of speed: one panel for each ratio, one line for each case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_MARKERS = "osD^vP*X"  # one for each machine
+_COLORS = {"squared": "#2f7fc1", "logistic": "#c1272d"}
+_SIGNS = {"<=": "at most", ">=": "at least"}
+
+
+def save_plot(
+    path: Path, points: Sequence[Mapping[str, Any]], ratios: Sequence[str], machines: Sequence[str]
+) -> None:
+    """Draw every ratio over the kept runs and save it; without matplotlib, say so and return.
+
+    Lines join points of one machine only.
+    """
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot as plt
+    except ImportError:
+        print("no picture: matplotlib is not installed (the extra 'plot' brings it)")
+        return
+    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained", sharex=True)
+    markers = dict(zip(dict.fromkeys(machines), _MARKERS * len(machines), strict=False))
+    labels = list(dict.fromkeys(label for point in points for label in point["ratios"]))
+    for axis, name in zip(axes.flat, ratios, strict=True):
+        for label in labels:
+            for machine, marker in markers.items():
+                where = [
+                    k
+                    for k, point in enumerate(points)
+                    if machines[k] == machine and label in point["ratios"]
+                ]
+                values = [points[k]["ratios"][label][name] for k in where]
+                first = machine == machines[0]
+                axis.plot(
+                    where, values, marker=marker, label=label if first else None, **_line(label)
+                )
+        sign, bar = points[-1]["bars"][name]
+        axis.axhline(bar, color="0.3", linestyle=":", linewidth=1.5)
+        axis.set_title(f"{name} ({_SIGNS[sign]} {bar:g})")
+        axis.margins(y=0.1)
+        axis.grid(alpha=0.3)
+    ticks = [f"{point['date'][:10]}\n{point['commit'][:8]}" for point in points]
+    for axis in axes[-1]:
+        axis.set_xticks(range(len(points)), ticks, rotation=45 if len(points) > 6 else 0)
+        axis.set_xlim(-0.5, len(points) - 0.5)
+    cases = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
+    hardware = {
+        machine: plt.Line2D([], [], color="0.3", linestyle="", marker=marker)
+        for machine, marker in markers.items()
+    }
+    figure.legend(
+        [*cases.values(), *hardware.values()],
+        [*cases, *hardware],
+        loc="outside lower center",
+        ncols=3,
+    )
+    figure.suptitle("Ratios within one run of `python -m benchmarks speed`; dotted: the bar")
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    print(f"saved {path}")
+
+
+def _line(label: str) -> dict[str, Any]:
+    """Colour by loss, dashes by type, a thin pale line without standardisation."""
+    loss, dtype, *standardised = label.split(", ")
+    return {
+        "color": _COLORS.get(loss, "0.5"),
+        "linestyle": "--" if dtype == "float32" else "-",
+        "linewidth": 2.0 if standardised else 1.0,
+        "alpha": 1.0 if standardised else 0.6,
+        "markersize": 5,
+    }
