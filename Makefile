@@ -5,17 +5,9 @@ WORKERS ?= 2
 
 VENV := .venv
 OLDEST := .venv-oldest
-# What depends on the versions of the dependencies; the rest is tested once.
-OLDEST_TESTS := tests/contracts tests/covariance tests/datasets tests/decomposition \
-  tests/linear_model tests/model_selection tests/preprocessing tests/solvers
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
-# Run-time dependencies, and the frames that scikit-learn reads, at the lower end of their ranges.
-PINS := import tomllib; \
-  project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
-  frames = [r for r in project["optional-dependencies"]["test"] if r[:6] == "polars"]; \
-  print(*(r.replace(">=", "==") for r in project["dependencies"] + frames))
 
-.PHONY: help demo test test-all test-oldest lint clean
+.PHONY: help demo test test-all test-oldest coverage lint clean
 .NOTPARALLEL:
 
 help:
@@ -23,6 +15,7 @@ help:
 	@echo "make test         set up and run tests, doctests, ruff and mypy"
 	@echo "make test-all     the same, and then the slow cases that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
+	@echo "make coverage     make test, with the lines that no test runs in htmlcov"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove the environments and all caches"
 
@@ -37,7 +30,11 @@ test-all: test
 
 test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
-	  -o cache_dir=$(OLDEST)/.pytest_cache -m "not slow" $(OLDEST_TESTS)
+	  -o cache_dir=$(OLDEST)/.pytest_cache -m "not slow" $$($(OLDEST)/bin/python .ci/oldest.py tests)
+
+coverage: $(VENV)/.test
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" \
+	  --cov --cov-report=term:skip-covered --cov-report=html
 
 lint: $(VENV)/.test
 	$(VENV)/bin/python -m ruff check .
@@ -46,6 +43,7 @@ lint: $(VENV)/.test
 
 clean:
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf htmlcov .coverage .coverage.* coverage.xml
 	find skdpnoise tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml
@@ -57,8 +55,8 @@ $(VENV)/.test: $(VENV)/.made pyproject.toml
 	$(VENV)/$(PIP) --editable ".[test]"
 	@touch $@ $(VENV)/.demo
 
-$(OLDEST)/.test: $(OLDEST)/.made pyproject.toml
-	$(OLDEST)/$(PIP) --editable ".[test]" $$($(OLDEST)/bin/python -c '$(PINS)')
+$(OLDEST)/.test: $(OLDEST)/.made pyproject.toml .ci/oldest.py
+	$(OLDEST)/$(PIP) --editable ".[test]" $$($(OLDEST)/bin/python .ci/oldest.py pins)
 	@touch $@
 
 %/.made:

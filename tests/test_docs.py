@@ -14,7 +14,7 @@ import pytest
 import skdpnoise
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [page for place in (".", "docs", ".github") for page in sorted((ROOT / place).glob("*.md"))]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
 
 # Of scikit-learn: their seeds divide or make the data of an example, and nobody's noise.
@@ -40,10 +40,21 @@ def missing(names, text: str) -> list[str]:
 
 
 def broken_links(page: Path) -> list[str]:
-    """Relative links of a page that lead nowhere."""
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    local = [link for link in links if "://" not in link]
-    return [link for link in local if not (page.parent / link).exists()]
+    """Relative links of a page that lead to no file, or to no heading of a page."""
+    links = re.findall(r"\]\(([^)\s]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    return [link for link in links if "://" not in link and not _leads_somewhere(page, link)]
+
+
+def _leads_somewhere(page: Path, link: str) -> bool:
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    return target.exists() and (not anchor or anchor in anchors(target.read_text("utf-8")))
+
+
+def anchors(text: str) -> set[str]:
+    """What GitHub calls the headings of a page."""
+    headings = re.findall(r"^#+ +(.+?) *$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def seeds(text: str) -> list[str]:
@@ -117,9 +128,12 @@ def test_the_index_lists_every_page_and_every_example():
 
 def test_the_checks_see_what_is_missing(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("# Title\n\n## one\n`a` [x](no.md)\n\n## two\n`b` [y](page.md#two)\n")
+    page.write_text(
+        "# Title\n\n## one\n`a` [x](no.md)\n\n"
+        "## two, and 3\n`b` [y](page.md#two-and-3) [z](#four)\n"
+    )
     assert missing(["a", "b"], section(page.read_text(), "one")) == ["b"]
-    assert broken_links(page) == ["no.md"]
+    assert broken_links(page) == ["no.md", "#four"]
     shown = ">>> a = DPPCA(\n...     random_state=0)\n>>> m.set_params(b__random_state=rng)\n"
     assert seeds(shown) == ["DPPCA(random_state=0)", "m.set_params(b__random_state=rng)"]
     assert seeds(">>> train_test_split(X, random_state=0)\n>>> A(random_state=None)\n") == []

@@ -1,0 +1,31 @@
+"""The oldest dependencies: `oldest.py pins` for pip, `oldest.py tests` for what runs with them."""
+
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+# What depends on the versions of the dependencies; the rest is tested once.
+TESTS = [
+    "tests/contracts",
+    "tests/covariance",
+    "tests/datasets",
+    "tests/decomposition",
+    "tests/linear_model",
+    "tests/model_selection",
+    "tests/preprocessing",
+    "tests/solvers",
+]
+
+
+def pins() -> list[str]:
+    """Run-time dependencies, and the frames scikit-learn reads, at the lower end of their range."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    tested = project["optional-dependencies"]["test"]
+    frames = [name for name in tested if name.startswith("polars")]
+    return [name.replace(">=", "==") for name in project["dependencies"] + frames]
+
+
+if __name__ == "__main__":
+    print(*{"pins": pins, "tests": lambda: TESTS}[sys.argv[1]]())
