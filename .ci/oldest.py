@@ -28,4 +28,5 @@ def pins() -> list[str]:
 
 
 if __name__ == "__main__":
-    print(*{"pins": pins, "tests": lambda: TESTS}[sys.argv[1]]())
+    # No newline: Windows would end the last word with a carriage return.
+    print(*{"pins": pins, "tests": lambda: TESTS}[sys.argv[1]](), end="")
