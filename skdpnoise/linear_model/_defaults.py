@@ -102,9 +102,10 @@ def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
 
     Private descent averages its noise and stops early, which suits much noise. But it needs scales
     so large that nothing within public bounds is clipped: `reach` times the spread of each column,
-    so that its curvature is the inverse square of that.
+    so that its curvature is the inverse square of that. Without features there is only a mean to
+    find, which rows shrunk into a ball would bias.
     """
-    return noise_level < 0.025 * float(np.mean(reach**2)) if reach.size else True
+    return bool(reach.size) and noise_level < 0.025 * float(np.mean(reach**2))
 
 
 def class_share(strength: float, order: float) -> float:

@@ -13,7 +13,8 @@ post-processing.
 
 *Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
 sum of the residuals, clipped to ±3 scales: it moves by at most 6 if a record is replaced, and by
-at most 3 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`).
+at most 3 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept
+moves by the part of its noisy mean that is expected to be no noise, that of a normal quantity.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from skdpnoise.sampling.observer import plus_noise
 
 __all__ = ["centred", "drawn_in"]
 
-_DOUBT = 1.5  # standard deviations of its noise below which a mean residual is taken for noise
+_OFF = 0.3  # how far intercepts of clipped gradients are from means, in scales
 
 
 def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
@@ -69,7 +70,7 @@ def centred(
     total = plus_noise(mechanism, np.array([steps.sum()]), mechanism.sample(words)[0])
     mean = float(total[0]) * quantum / plan.n_samples
     noise = float(mechanism.standard_deviation[0]) / plan.n_samples
-    keep = max(0.0, 1.0 - (_DOUBT * noise / mean) ** 2) if mean != 0.0 else 0.0
+    keep = _OFF**2 / (_OFF**2 + noise**2)
     shift = keep * np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH)
     moved = path.copy()
     moved[..., -1] += shift

@@ -34,8 +34,8 @@ _TYPICAL, _DEVIATION = 0.42, 0.2  # mean squares over squared spreads: their mea
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
 _LEAST = 0.01  # mean square over squared spread
 # Parts of an interval of the belief, for the first choice and the second: medians are found to
-# within 2**-16 of their size, spreads to within a factor of 1.5.
-_LOCATION_PARTS, _SPREAD_PARTS = (1, 1 << 16), (2,)
+# within 2**-18 of their size, spreads to within a factor of 1.5.
+_LOCATION_PARTS, _SPREAD_PARTS = (1, 1 << 18), (2,)
 _ZERO = 1e-300  # a choice of zero is at most this
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
@@ -107,8 +107,9 @@ class SearchedLocation:
 def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) -> float:
     r"""Return the part of a loss that :func:`search_location` needs: a function of public facts.
 
-    A search needs a fixed number of records in units of the noise on a count, n/σ. Under Gaussian
-    losses σ falls with the root of the part, under pure ones with the part itself.
+    A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian losses
+    σ falls with the root of the part, under pure ones with the part itself. It needs more where
+    there is more to lose: with the cube root of all records, up to twice as many.
 
     Parameters
     ----------
@@ -132,10 +133,9 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
     0.0104
     """
-    schedule = _schedule(loss)
-    return float(
-        min(most, (schedule.total / count_strength(noise, loss, n_samples)) ** schedule.order)
-    )
+    schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
+    plenty = min(_PLENTY, max(1.0, (strength / schedule.total) ** (1.0 / 3.0)))
+    return float(min(most, (plenty * schedule.total / strength) ** schedule.order))
 
 
 def search_location(
@@ -347,9 +347,10 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 
 # Where costs add in squares many small steps lose little; where they add up, much.
-_GAUSSIAN = _Schedule((26.0, 38.0, 18.0, 36.0), 40.0, 2.0, 48, _searched)
+_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), 40.0, 2.0, 48, _searched)
 _PURE = _Schedule((66.0, 80.0, 8.0, 36.0), 150.0, 1.0, 24, _chosen)
 _SPREAD_STEPS = 10
+_PLENTY = 2.0  # times its needs that a search gets at most
 
 
 def _schedule(loss: LossBudget) -> _Schedule:
