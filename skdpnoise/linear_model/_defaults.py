@@ -28,6 +28,7 @@ __all__ = [
     "choose_defaults",
     "choose_row_norm",
     "class_share",
+    "gain_share",
     "prefers_gram",
     "residual_share",
     "scaling_share",
@@ -128,6 +129,14 @@ def residual_share(strength: float, order: float) -> float:
     """
     needed = (60.0 / strength) ** order
     return 0.0 if needed > 0.12 / order else float(max(0.01, needed))
+
+
+def gain_share(strength: float, order: float) -> float:
+    """Return the share of the model's budget for what a classifier gains over the largest class.
+
+    Parameters as in :func:`residual_share`.
+    """
+    return float(min(0.12 / order, (60.0 / strength) ** order))
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -12,7 +12,12 @@ from joblib import effective_n_jobs
 from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults, residual_share
+from skdpnoise.linear_model._defaults import (
+    REFERENCE_PASSES,
+    choose_defaults,
+    gain_share,
+    residual_share,
+)
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.searched_location import count_strength
@@ -36,6 +41,7 @@ RESIDUAL_REACH = 3.0  # scales that residuals are clipped to
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
+_LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +57,8 @@ class DescentPlan:
         Those that are updated, among the features and, last, the intercept.
     n_features : int
         Of all features.
+    loss : {"squared", "logistic"}
+        What is minimised.
     n_passes : int
         T.
     clip : float
@@ -59,18 +67,20 @@ class DescentPlan:
         Step size.
     n_samples : float
         Divisor: the number of records, or the private count.
-    residuals : AdditiveMechanism or None
-        Noise of the sum of residuals; None where there is no intercept, or for labels.
+    last : AdditiveMechanism or None
+        Noise of the sum of residuals or, for labels, of what the model gains over the largest
+        class; None where neither is released.
     """
 
     mechanism: AdditiveMechanism | None
     coordinates: np.ndarray
     n_features: int
+    loss: str
     n_passes: int
     clip: float
     step: float
     n_samples: float
-    residuals: AdditiveMechanism | None = None
+    last: AdditiveMechanism | None = None
 
     @property
     def n_averaged(self) -> int:
@@ -92,11 +102,11 @@ class DescentPlan:
         return float(((self.step * slopes / (self.n_samples * self.n_averaged)) ** 2).sum())
 
     def charge(self, account: Account) -> None:
-        """Charge for the gradients of all passes, and for the sum of residuals after them."""
+        """Charge for the gradients of all passes, and for what is released after them."""
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
-        if self.residuals is not None:
-            account.charge("residuals", self.residuals)
+        if self.last is not None:
+            account.charge(_LAST[self.loss], self.last)
 
     def draw(self, words: RandomWords) -> np.ndarray:
         """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
@@ -120,16 +130,18 @@ def plan_descent(
     # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
     order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
     adjacency, left = estimator.adjacency, budget.model
-    residuals, part = None, 0.0
-    if loss == "squared" and estimator.fit_intercept:
-        strength = count_strength(budget.noise, left, n_samples)
+    last, part = None, 0.0
+    strength = count_strength(budget.noise, left, n_samples)
+    if estimator.fit_intercept and loss == "squared":
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
+        reach = RESIDUAL_REACH
+    elif estimator.fit_intercept and used.any():
+        part, reach = gain_share(strength, order), 1.0
     if part:
-        sums = clipped_sum(-RESIDUAL_REACH, RESIDUAL_REACH, adjacency)
-        residuals = calibrate(budget.noise, sums, left.share(part))
+        last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
     if n_coordinates == 0 or part == 1.0:
-        return DescentPlan(None, coordinates, used.size, 1, 1.0, 1.0, n_samples, residuals)
+        return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last)
     left = left.share(1.0 - part)
     ones = np.ones(n_coordinates)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
@@ -157,7 +169,7 @@ def plan_descent(
     )
     step = auto.relaxation / _CURVATURE[loss]
     return DescentPlan(
-        mechanism, coordinates, used.size, n_passes, clip, step, n_samples, residuals
+        mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last
     )
 
 

@@ -15,9 +15,15 @@ post-processing.
 sum of the residuals, clipped to ±3 scales: it moves by at most 6 if a record is replaced, and by
 at most 3 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept
 moves by the part of its noisy mean that is expected to be no noise, that of a normal quantity.
+
+*Kept if better.* Noise in the slopes may make a classifier worse than the largest class. How many
+records more than that the model predicts rightly is released: a record adds -1, 0 or 1. If it is
+not more than a standard deviation of its noise, the model is the constant one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -26,8 +32,9 @@ from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 
-__all__ = ["centred", "drawn_in"]
+__all__ = ["centred", "drawn_in", "kept_if_better"]
 
+_CONFIDENT = 1.0  # standard deviations of its noise that a gain must exceed
 _OFF = 0.3  # how far intercepts of clipped gradients are from means, in scales
 
 
@@ -54,24 +61,72 @@ def centred(
 ) -> np.ndarray:
     """Return the iterates with the mean residual added to the intercept; one output.
 
-    `residuals` are those of the zero model, in standard units, not clipped. Predictions are summed
-    column by column, so that what a record adds depends on no other record, to the last bit.
+    `residuals` are those of the zero model, in standard units, not clipped.
     """
-    mechanism = plan.residuals
-    if mechanism is None:
+    if plan.last is None:
         return path
-    model = path[-plan.n_averaged :, 0].mean(axis=0)
-    residuals = residuals - model[-1]
-    for j in np.flatnonzero(features.used & (model[:-1] != 0.0)):
-        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
-        residuals -= model[j] * np.clip(standard, -features.limit[j], features.limit[j])
-    quantum = float(mechanism.quantum[0])
-    steps = np.rint(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH) / quantum).astype(np.int64)
-    total = plus_noise(mechanism, np.array([steps.sum()]), mechanism.sample(words)[0])
-    mean = float(total[0]) * quantum / plan.n_samples
-    noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+    model = path[-plan.n_averaged :].mean(axis=0)
+    residuals = residuals - _scores(model, X, features)[0]
+    mean, noise = _noisy_mean(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH), plan, words)
     keep = _OFF**2 / (_OFF**2 + noise**2)
     shift = keep * np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH)
     moved = path.copy()
     moved[..., -1] += shift
     return moved
+
+
+def kept_if_better(
+    path: np.ndarray,
+    X: np.ndarray,
+    outputs: Sequence[np.ndarray],
+    features: Standardisation,
+    plan: DescentPlan,
+    constant: np.ndarray,
+    words: RandomWords,
+) -> np.ndarray:
+    """Return the iterates, or the constants if these are not worse on the records, with noise.
+
+    `outputs` are -1 and +1: one array for two classes, else one for each class against the rest.
+    """
+    if plan.last is None:
+        return path
+    anchor = np.zeros(path.shape[1:])
+    anchor[:, -1] = constant
+    found = _labels(_scores(path[-plan.n_averaged :].mean(axis=0), X, features))
+    least = _labels(constant[:, np.newaxis])
+    right = _labels(outputs)
+    gains = (found == right).astype(np.float64) - (least == right)
+    mean, noise = _noisy_mean(gains, plan, words)
+    return path if mean > _CONFIDENT * noise else np.broadcast_to(anchor, path.shape).copy()
+
+
+def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Return the number of the class with the largest score; of two classes, the second if > 0."""
+    found: np.ndarray = (
+        np.greater(scores[0], 0.0) if len(scores) == 1 else np.argmax(scores, axis=0)
+    )
+    return found
+
+
+def _scores(model: np.ndarray, X: np.ndarray, features: Standardisation) -> np.ndarray:
+    """Return the linear functions, shape (n_outputs, n_samples).
+
+    They are summed column by column, so that what a record adds depends on no other record, to the
+    last bit.
+    """
+    scores = np.repeat(model[:, -1:], len(X), axis=1)
+    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
+    return scores
+
+
+def _noisy_mean(values: np.ndarray, plan: DescentPlan, words: RandomWords) -> tuple[float, float]:
+    """Release the mean of values within the reach of the mechanism; return it and its noise."""
+    mechanism = plan.last
+    assert mechanism is not None
+    quantum = float(mechanism.quantum[0])
+    steps = np.rint(values / quantum).astype(np.int64)
+    total = plus_noise(mechanism, np.array([steps.sum()]), mechanism.sample(words)[0])
+    noise = float(mechanism.standard_deviation[0]) / plan.n_samples
+    return float(total[0]) * quantum / plan.n_samples, noise
