@@ -136,7 +136,7 @@ def gain_share(strength: float, order: float) -> float:
 
     Parameters as in :func:`residual_share`.
     """
-    return float(min(0.12 / order, (60.0 / strength) ** order))
+    return float(min(0.12, (60.0 / strength) ** order))
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -18,7 +18,7 @@ moves by the part of its noisy mean that is expected to be no noise, that of a n
 
 *Kept if better.* Noise in the slopes may make a classifier worse than the largest class. How many
 records more than that the model predicts rightly is released: a record adds -1, 0 or 1. If it is
-not more than a standard deviation of its noise, the model is the constant one.
+not more than three quarters of the standard deviation of its noise, the model is the constant one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from skdpnoise.sampling.observer import plus_noise
 
 __all__ = ["centred", "drawn_in", "kept_if_better"]
 
-_CONFIDENT = 1.0  # standard deviations of its noise that a gain must exceed
+_CONFIDENT = 0.75  # standard deviations of its noise that a gain must exceed
 _OFF = 0.3  # how far intercepts of clipped gradients are from means, in scales
 
 

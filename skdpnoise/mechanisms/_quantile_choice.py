@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._quantile_search import Belief, ordered, real
+from skdpnoise.mechanisms._quantile_search import Belief, real
 from skdpnoise.mechanisms._releases import Releases
 from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism, exact_terms
 from skdpnoise.privacy import LossBudget
