@@ -50,10 +50,10 @@ def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, d
 def test_a_shift_of_the_target_shifts_predictions_and_nothing_else():
     X, y = made()
     plain, shifted = (
-        DPCoordinateDescentRegressor(0.3, random_state=0).fit(X, values) for values in (y, y + 1e5)
+        DPCoordinateDescentRegressor(0.5, random_state=0).fit(X, values) for values in (y, y + 1e5)
     )
-    assert plain.score(X, y) > 0.0
-    assert shifted.score(X, y + 1e5) > 0.0
+    assert plain.score(X, y) > 0.4
+    assert shifted.score(X, y + 1e5) > 0.4
 
 
 @quiet

@@ -53,7 +53,9 @@ def test_labels_of_any_type_come_back_as_they_were(labels):
 def test_all_classes_share_one_guarantee():
     X, y = _problem(n_classes=5)
     report = _model(epsilon=1.0).fit(X, y).privacy_
-    assert report.releases[-1].n_coordinates == 5 * 4
+    *_, gradients, gain = report.releases
+    assert (gradients.label, gradients.n_coordinates) == ("gradients", 5 * 4)
+    assert (gain.label, gain.n_coordinates) == ("gain over the largest class", 1)
     assert report.total.delta(1.0) <= 1e-6
 
 
