@@ -27,6 +27,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from skdpnoise.linear_model._defaults import kept
 from skdpnoise.linear_model._descent import RESIDUAL_REACH, DescentPlan
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.sampling import RandomWords
@@ -35,7 +36,8 @@ from skdpnoise.sampling.observer import plus_noise
 __all__ = ["centred", "drawn_in", "kept_if_better"]
 
 _CONFIDENT = 0.75  # standard deviations of its noise that a gain must exceed
-_OFF = 0.3  # how far intercepts of clipped gradients are from means, in scales
+# How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
+_OFF, _OFF_CENTER = 0.3, 0.15
 
 
 def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
@@ -45,8 +47,7 @@ def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.nd
     slopes = path[-plan.n_averaged :, :, :-1].mean(axis=0)
     energy, noise = float((slopes**2).sum()), plan.slope_noise()
     n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
-    factor = 1.5 + 2.0 * np.sqrt(2.0 / max(n_slopes, 1))
-    keep = max(0.0, 1.0 - factor * noise / energy) if energy > 0.0 else 0.0
+    keep = kept(np.array(energy), np.array(noise), 1.5 + 2.0 * np.sqrt(2.0 / max(n_slopes, 1)))
     drawn: np.ndarray = anchor + keep * (path - anchor)
     return drawn
 
@@ -68,7 +69,8 @@ def centred(
     model = path[-plan.n_averaged :].mean(axis=0)
     residuals = residuals - _scores(model, X, features)[0]
     mean, noise = _noisy_mean(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH), plan, words)
-    keep = _OFF**2 / (_OFF**2 + noise**2)
+    off = _OFF_CENTER if plan.mechanism is None else _OFF
+    keep = off**2 / (off**2 + noise**2)
     shift = keep * np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH)
     moved = path.copy()
     moved[..., -1] += shift

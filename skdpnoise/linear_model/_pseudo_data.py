@@ -21,6 +21,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, ridge_regression
 
+from skdpnoise.linear_model._defaults import kept
+
 __all__ = ["PseudoData", "make_pseudo_data"]
 
 _SMALLEST = 0.02  # of h: eigenvalues are raised by at most h over this
@@ -42,6 +44,8 @@ class PseudoData:
         The same for the target.
     used : ndarray of bool of shape (n_all_features,)
         Which of all features these are; the others have coefficient 0.
+    noise : float
+        Standard deviation of the noise of one moment.
     """
 
     X: np.ndarray
@@ -49,6 +53,7 @@ class PseudoData:
     feature_mean: np.ndarray
     target_mean: float
     used: np.ndarray
+    noise: float = 0.0
 
     @property
     def alpha_max(self) -> float:
@@ -63,10 +68,22 @@ class PseudoData:
         """
         alphas = np.asarray(alphas, dtype=np.float64)
         models = np.zeros((len(alphas), self.used.size + 1))
-        coefs = self._coefs(alphas, l1_ratio)
+        coefs = self._drawn_in(self._coefs(alphas, l1_ratio), (1.0 - l1_ratio) * alphas)
         models[:, np.flatnonzero(self.used)] = coefs
         models[:, -1] = self.target_mean - coefs @ self.feature_mean
         return models
+
+    def _drawn_in(self, coefs: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+        """Return the coefficients drawn towards 0 by as much as they may be noise."""
+        singular = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.y)
+        explained = ((coefs @ self.X.T) ** 2).mean(axis=1)
+        # Moments with the target are noisy, and so are those that coefficients are multiplied by.
+        variance = self.noise**2 * (1.0 + (coefs**2).sum(axis=1))
+        size = singular / np.maximum(singular + ridges[:, np.newaxis], 1e-300) ** 2
+        # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
+        noise = 0.5 * variance * size.sum(axis=1)
+        doubt = 1.0 + np.sqrt(2.0 / max(self.X.shape[1], 1))
+        return coefs * kept(explained, noise, doubt)[:, np.newaxis]
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
@@ -122,7 +139,8 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
         centred = centred - np.outer(mean, matrix[-1, :-1])
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
     root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
-    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used)
+    noise = noise_level / np.sqrt(max(len(predictors), 1))
+    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise)
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:
