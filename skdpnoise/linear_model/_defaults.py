@@ -128,8 +128,9 @@ def residual_share(strength: float, order: float) -> float:
 
     Parameters as in :func:`class_share`; the strength is that of the model's budget.
     """
-    needed = (60.0 / strength) ** order
-    return 0.0 if needed > 0.12 / order else float(max(0.01, needed))
+    if (60.0 / strength) ** order > 0.12 / order:
+        return 0.0
+    return float(min(0.12 / order, max(0.01, (100.0 / strength) ** order)))
 
 
 def gain_share(strength: float, order: float) -> float:

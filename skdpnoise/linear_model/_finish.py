@@ -37,7 +37,7 @@ __all__ = ["centred", "drawn_in", "kept_if_better"]
 
 _CONFIDENT = 0.75  # standard deviations of its noise that a gain must exceed
 # How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
-_OFF, _OFF_CENTER = 0.3, 0.15
+_OFF, _OFF_CENTER = 0.2, 0.15
 
 
 def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:

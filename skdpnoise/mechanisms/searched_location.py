@@ -56,11 +56,13 @@ class _Schedule:
     """How a search is paid for.
 
     Needs are numbers of records over the standard deviation of the noise on one count. They are for
-    the median, the spread, the mean square and the mean; `least` is the sum below which only the
-    median is looked for, by so many steps. `quantiles` finds median and spread.
+    the median, the spread, the mean square and the mean: the least, and as much as is of use. With
+    less than `least` for all four only the median is looked for, by so many steps. `quantiles`
+    finds median and spread.
     """
 
     needs: tuple[float, float, float, float]
+    wants: tuple[float, float, float, float]
     least: float
     order: float
     n_steps: int
@@ -71,9 +73,16 @@ class _Schedule:
         """What all four need together."""
         return float(np.linalg.norm(self.needs, self.order))
 
-    def shares(self) -> list[float]:
-        """Return the parts of a loss that the four get."""
-        costs = np.power(self.needs, self.order)
+    @property
+    def most(self) -> float:
+        """What all four want together."""
+        return float(np.linalg.norm(self.wants, self.order))
+
+    def shares(self, strength: float) -> list[float]:
+        """Return the parts of a loss that the four get; the loss gives a count such a strength."""
+        needs, wants = np.power(self.needs, self.order), np.power(self.wants, self.order)
+        beyond = (strength**self.order - needs.sum()) / (wants.sum() - needs.sum())
+        costs = needs + min(1.0, max(0.0, beyond)) * (wants - needs)
         return list(costs / costs.sum() * (1.0 - 1e-12))
 
 
@@ -134,8 +143,8 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     0.0104
     """
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    plenty = min(_PLENTY, max(1.0, (strength / schedule.total) ** (1.0 / 3.0)))
-    return float(min(most, (plenty * schedule.total / strength) ** schedule.order))
+    plenty = max(schedule.total, schedule.total ** (2.0 / 3.0) * strength ** (1.0 / 3.0))
+    return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
 
 
 def search_location(
@@ -218,13 +227,13 @@ def search_location(
     schedule = _schedule(loss)
     releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
     common = (releases, n_samples)
-    enough = count_strength(noise, loss, n_samples) >= schedule.least
-    if not enough:
+    strength = count_strength(noise, loss, n_samples)
+    if strength < schedule.least:
         prior = believe_location(*bounds)
         belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
         unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
         return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
-    losses = [loss.share(share) for share in schedule.shares()]
+    losses = [loss.share(share) for share in schedule.shares(strength)]
     median, spread = schedule.quantiles(data, bounds, (losses[0], losses[1]), common)
     if spread <= max(_CONSTANT * abs(median), 1e-290):
         return SearchedLocation(median, spread, 1.0, False)
@@ -347,10 +356,9 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 
 # Where costs add in squares many small steps lose little; where they add up, much.
-_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), 40.0, 2.0, 48, _searched)
-_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), 150.0, 1.0, 24, _chosen)
+_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, _chosen)
 _SPREAD_STEPS = 10
-_PLENTY = 2.0  # times its needs that a search gets at most
 
 
 def _schedule(loss: LossBudget) -> _Schedule:
