@@ -20,7 +20,7 @@ from skdpnoise.linear_model._defaults import (
 )
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.mechanisms.searched_location import count_strength
+from skdpnoise.mechanisms.searched_location import count_strength, mean_reach
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder
@@ -28,7 +28,6 @@ from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
 __all__ = [
-    "RESIDUAL_REACH",
     "DescentPlan",
     "check_plan",
     "error_weights",
@@ -36,9 +35,8 @@ __all__ = [
     "run_descent",
 ]
 
-RESIDUAL_REACH = 3.0  # scales that residuals are clipped to
-
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
+_RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 _LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
@@ -70,6 +68,8 @@ class DescentPlan:
     last : AdditiveMechanism or None
         Noise of the sum of residuals or, for labels, of what the model gains over the largest
         class; None where neither is released.
+    reach : float
+        What a record adds to the last sum is within ± this.
     """
 
     mechanism: AdditiveMechanism | None
@@ -81,6 +81,7 @@ class DescentPlan:
     step: float
     n_samples: float
     last: AdditiveMechanism | None = None
+    reach: float = 1.0
 
     @property
     def n_averaged(self) -> int:
@@ -130,18 +131,18 @@ def plan_descent(
     # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
     order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
     adjacency, left = estimator.adjacency, budget.model
-    last, part = None, 0.0
+    last, part, reach = None, 0.0, 1.0
     strength = count_strength(budget.noise, left, n_samples)
     if estimator.fit_intercept and loss == "squared":
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
-        reach = RESIDUAL_REACH
+        reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
     elif estimator.fit_intercept and used.any():
-        part, reach = gain_share(strength, order), 1.0
+        part = gain_share(strength, order)
     if part:
         last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
     if n_coordinates == 0 or part == 1.0:
-        return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last)
+        return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last, reach)
     left = left.share(1.0 - part)
     ones = np.ones(n_coordinates)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
@@ -169,7 +170,7 @@ def plan_descent(
     )
     step = auto.relaxation / _CURVATURE[loss]
     return DescentPlan(
-        mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last
+        mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last, reach
     )
 
 

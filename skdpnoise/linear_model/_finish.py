@@ -12,8 +12,9 @@ noise, and noise in directions that the features hardly have adds up over passes
 post-processing.
 
 *Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±3 scales: it moves by at most 6 if a record is replaced, and by
-at most 3 if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept
+sum of the residuals, clipped to ±r scales (r = 3; from 2.5 to 5 where there is no other model): it
+moves by at most 2 r if a record is replaced, and by at most r if it is added or removed
+(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept
 moves by the part of its noisy mean that is expected to be no noise, that of a normal quantity.
 
 *Kept if better.* Noise in the slopes may make a classifier worse than the largest class. How many
@@ -28,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from skdpnoise.linear_model._defaults import kept
-from skdpnoise.linear_model._descent import RESIDUAL_REACH, DescentPlan
+from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
@@ -68,10 +69,10 @@ def centred(
         return path
     model = path[-plan.n_averaged :].mean(axis=0)
     residuals = residuals - _scores(model, X, features)[0]
-    mean, noise = _noisy_mean(np.clip(residuals, -RESIDUAL_REACH, RESIDUAL_REACH), plan, words)
+    mean, noise = _noisy_mean(np.clip(residuals, -plan.reach, plan.reach), plan, words)
     off = _OFF_CENTER if plan.mechanism is None else _OFF
     keep = off**2 / (off**2 + noise**2)
-    shift = keep * np.clip(mean, -RESIDUAL_REACH, RESIDUAL_REACH)
+    shift = keep * np.clip(mean, -plan.reach, plan.reach)
     moved = path.copy()
     moved[..., -1] += shift
     return moved

@@ -68,13 +68,13 @@ class PseudoData:
         """
         alphas = np.asarray(alphas, dtype=np.float64)
         models = np.zeros((len(alphas), self.used.size + 1))
-        coefs = self._drawn_in(self._coefs(alphas, l1_ratio), (1.0 - l1_ratio) * alphas)
+        coefs = self._coefs(alphas, l1_ratio)
         models[:, np.flatnonzero(self.used)] = coefs
         models[:, -1] = self.target_mean - coefs @ self.feature_mean
-        return models
+        return models * self._kept(coefs, (1.0 - l1_ratio) * alphas)[:, np.newaxis]
 
-    def _drawn_in(self, coefs: np.ndarray, ridges: np.ndarray) -> np.ndarray:
-        """Return the coefficients drawn towards 0 by as much as they may be noise."""
+    def _kept(self, coefs: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+        """Return the part of each model that is kept; the rest is the centre of the target."""
         singular = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.y)
         explained = ((coefs @ self.X.T) ** 2).mean(axis=1)
         # Moments with the target are noisy, and so are those that coefficients are multiplied by.
@@ -83,7 +83,7 @@ class PseudoData:
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
         noise = 0.5 * variance * size.sum(axis=1)
         doubt = 1.0 + np.sqrt(2.0 / max(self.X.shape[1], 1))
-        return coefs * kept(explained, noise, doubt)[:, np.newaxis]
+        return kept(explained, noise, doubt)
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))

@@ -25,7 +25,7 @@ from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["SearchedLocation", "count_strength", "search_location", "search_share"]
+__all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
 
 _HALF, _MOST = (1, 1), (1, 7)
 _FARTHEST = 2.0  # spreads from the median that a distance counts
@@ -312,7 +312,7 @@ def _refined(
     squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
-    reach = float(np.clip(0.06 * count_strength(releases.noise, losses[1], n_samples), *_REACHES))
+    reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
     def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.clip((block - center) / scale, -reach, reach)
@@ -327,6 +327,26 @@ def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -
     """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
     trust = deviation**2 / (deviation**2 + noise**2)
     return typical + trust * (float(estimate) - typical)
+
+
+def mean_reach(strength: float) -> float:
+    """Return how many scales a mean looks at: less where that many cost much noise.
+
+    Parameters
+    ----------
+    strength : float
+        Number of records over the standard deviation of the noise on one count.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_reach(20.0), mean_reach(200.0)
+    (2.5, 5.0)
+    """
+    return float(np.clip(0.06 * strength, *_REACHES))
 
 
 def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
