@@ -141,7 +141,7 @@ def gain_share(strength: float, order: float) -> float:
     return float(min(0.12, (60.0 / strength) ** order))
 
 
-def kept(energy: np.ndarray, noise: np.ndarray, doubt: float) -> np.ndarray:
+def kept(energy: float, noise: float, doubt: float) -> float:
     r"""Return the part of slopes that is kept: the positive-part estimator of James and Stein.
 
     .. math:: k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr)
@@ -149,8 +149,7 @@ def kept(energy: np.ndarray, noise: np.ndarray, doubt: float) -> np.ndarray:
     E is the sum of squares, N what is expected of it from noise alone, and c the doubt: more than
     1, since E varies by :math:`\sqrt{2/d}` of N around N if d slopes are nothing but noise.
     """
-    drawn: np.ndarray = np.maximum(0.0, 1.0 - doubt * noise / np.maximum(energy, 1e-300))
-    return drawn
+    return max(0.0, 1.0 - doubt * noise / energy) if energy > 0.0 else 0.0
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

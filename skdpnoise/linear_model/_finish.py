@@ -48,7 +48,7 @@ def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.nd
     slopes = path[-plan.n_averaged :, :, :-1].mean(axis=0)
     energy, noise = float((slopes**2).sum()), plan.slope_noise()
     n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
-    keep = kept(np.array(energy), np.array(noise), 1.5 + 2.0 * np.sqrt(2.0 / max(n_slopes, 1)))
+    keep = kept(energy, noise, 1.5 + 2.0 * float(np.sqrt(2.0 / max(n_slopes, 1))))
     drawn: np.ndarray = anchor + keep * (path - anchor)
     return drawn
 

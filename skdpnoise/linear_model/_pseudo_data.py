@@ -9,6 +9,9 @@ with κ the noise level, known since the law of the noise is. This regularises t
 as errors in the predictors ask for (it minimises :math:`|G w - g|^2 + h^2 |w|^2`), and changes
 eigenvalues far above the noise only in second order. The square root of the result is data of a
 few rows that have these second moments, on which any least-squares solver gives the answer.
+
+Every model is drawn towards the constant 0, the centre of the target, by as much as a ridge on the
+same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`).
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ class PseudoData:
         The same for the target.
     used : ndarray of bool of shape (n_all_features,)
         Which of all features these are; the others have coefficient 0.
-    noise : float
-        Standard deviation of the noise of one moment.
+    noise_level : float
+        κ; the noise of one moment is about that over the root of the number of predictors.
     """
 
     X: np.ndarray
@@ -53,7 +56,7 @@ class PseudoData:
     feature_mean: np.ndarray
     target_mean: float
     used: np.ndarray
-    noise: float = 0.0
+    noise_level: float = 0.0
 
     @property
     def alpha_max(self) -> float:
@@ -71,19 +74,22 @@ class PseudoData:
         coefs = self._coefs(alphas, l1_ratio)
         models[:, np.flatnonzero(self.used)] = coefs
         models[:, -1] = self.target_mean - coefs @ self.feature_mean
-        return models * self._kept(coefs, (1.0 - l1_ratio) * alphas)[:, np.newaxis]
+        return models * self._kept()
 
-    def _kept(self, coefs: np.ndarray, ridges: np.ndarray) -> np.ndarray:
-        """Return the part of each model that is kept; the rest is the centre of the target."""
-        singular = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.y)
-        explained = ((coefs @ self.X.T) ** 2).mean(axis=1)
+    def _kept(self) -> float:
+        """Return the part of every model that is kept: how much of a ridge is no noise."""
+        n_features = self.X.shape[1]
+        if not self.noise_level or not n_features:
+            return 1.0
+        ridge = 0.5 * self.noise_level
+        coefs = self._coefs(np.array([ridge]), 0.0)[0]
+        explained = ((self.X @ coefs) ** 2).mean()
+        values = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.X)
         # Moments with the target are noisy, and so are those that coefficients are multiplied by.
-        variance = self.noise**2 * (1.0 + (coefs**2).sum(axis=1))
-        size = singular / np.maximum(singular + ridges[:, np.newaxis], 1e-300) ** 2
+        variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
         # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
-        noise = 0.5 * variance * size.sum(axis=1)
-        doubt = 1.0 + np.sqrt(2.0 / max(self.X.shape[1], 1))
-        return kept(explained, noise, doubt)
+        noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
+        return float(kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
@@ -139,8 +145,7 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
         centred = centred - np.outer(mean, matrix[-1, :-1])
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
     root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
-    noise = noise_level / np.sqrt(max(len(predictors), 1))
-    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise)
+    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise_level)
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:
