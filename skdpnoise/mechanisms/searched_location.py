@@ -113,12 +113,14 @@ class SearchedLocation:
     found: bool
 
 
-def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) -> float:
+def search_share(
+    noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
+) -> float:
     r"""Return the part of a loss that :func:`search_location` needs: a function of public facts.
 
     A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian losses
-    σ falls with the root of the part, under pure ones with the part itself. It needs more where
-    there is more to lose: with the cube root of all records, up to twice as many.
+    σ falls with the root of the part, under pure ones with the part itself. Where 28 % of n/σ
+    are more than is needed, it gets that, up to about twice its needs.
 
     Parameters
     ----------
@@ -130,6 +132,8 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
         Number of records.
     most : float
         The largest part.
+    bare : bool, default=False
+        Whether it gets its needs only, however much there is.
 
     Returns
     -------
@@ -143,7 +147,7 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     0.0104
     """
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    plenty = max(schedule.total, schedule.total ** (2.0 / 3.0) * strength ** (1.0 / 3.0))
+    plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
     return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
 
 
@@ -379,6 +383,7 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 _GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
 _PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, _chosen)
 _SPREAD_STEPS = 10
+_PLENTY = 0.28  # of all that there is, where that is more than a search needs
 
 
 def _schedule(loss: LossBudget) -> _Schedule:
