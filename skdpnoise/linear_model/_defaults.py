@@ -120,15 +120,17 @@ def class_share(strength: float, order: float) -> float:
     order : float
         1 where costs add up, 2 where they add in squares.
     """
-    return float(min(0.75, max(0.01, (60.0 / strength) ** order)))
+    # A record that is replaced changes two counts: by 2 in sum, by the root of 2 in squares.
+    needed = 42.0 * 2.0 ** (1.0 / order)
+    return float(min(0.75, max(0.01, (needed / strength) ** order)))
 
 
 def residual_share(strength: float, order: float) -> float:
-    """Share of the model's budget for the mean of its residuals; 0 where that would cost much.
+    """Share of the model's budget for the mean of its residuals; 0 where that would tell nothing.
 
     Parameters as in :func:`class_share`; the strength is that of the model's budget.
     """
-    if (60.0 / strength) ** order > 0.12 / order:
+    if (60.0 / strength) ** order > 0.5:
         return 0.0
     return float(min(0.12 / order, max(0.01, (100.0 / strength) ** order)))
 

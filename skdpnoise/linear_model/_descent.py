@@ -40,6 +40,9 @@ _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 _LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
+# A classifier may be worse than the largest class if its scores have this variance from noise, or
+# if records are fewer, in standard deviations of the noise of a count: then scales may be off.
+_NOISY, _STRONG = 0.01, 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,19 +129,39 @@ def plan_descent(
     Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
     the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
     """
-    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
-    n_coordinates = coordinates.size * n_outputs
-    # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
-    order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
-    adjacency, left = estimator.adjacency, budget.model
-    last, part, reach = None, 0.0, 1.0
-    strength = count_strength(budget.noise, left, n_samples)
+    part, reach, order = 0.0, 1.0, _order(budget)
+    strength = count_strength(budget.noise, budget.model, n_samples)
     if estimator.fit_intercept and loss == "squared":
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
         reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
-    elif estimator.fit_intercept and used.any():
-        part = gain_share(strength, order)
+    plan = _planned(estimator, loss, used, n_outputs, n_samples, (budget, part, reach))
+    noisy = strength < _STRONG or plan.slope_noise() > _NOISY * n_outputs
+    if loss == "logistic" and estimator.fit_intercept and used.any() and noisy:
+        last = budget, gain_share(strength, order), reach
+        plan = _planned(estimator, loss, used, n_outputs, n_samples, last)
+    return plan
+
+
+def _order(budget: Budget) -> float:
+    """Return 1 where the costs of passes add up, as of Laplace noise, 2 where their squares do."""
+    return 1.0 if isinstance(budget.model, PureLoss) else 2.0
+
+
+def _planned(
+    estimator: Any,
+    loss: str,
+    used: np.ndarray,
+    n_outputs: int,
+    n_samples: float,
+    last_release: tuple[Budget, float, float],
+) -> DescentPlan:
+    """Return the plan if a part of the model's budget is for a last release of some reach."""
+    budget, part, reach = last_release
+    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
+    n_coordinates = coordinates.size * n_outputs
+    adjacency, left, order = estimator.adjacency, budget.model, _order(budget)
+    last = None
     if part:
         last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
     if n_coordinates == 0 or part == 1.0:

@@ -14,12 +14,13 @@ post-processing.
 *Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
 sum of the residuals, clipped to ±r scales (r = 3; from 2.5 to 5 where there is no other model): it
 moves by at most 2 r if a record is replaced, and by at most r if it is added or removed
-(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept
-moves by the part of its noisy mean that is expected to be no noise, that of a normal quantity.
+(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the part of its noisy mean that
+is expected to be no noise, that of a normal quantity.
 
-*Kept if better.* Noise in the slopes may make a classifier worse than the largest class. How many
-records more than that the model predicts rightly is released: a record adds -1, 0 or 1. If it is
-not more than three quarters of the standard deviation of its noise, the model is the constant one.
+*Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
+more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
+than three quarters of the standard deviation of its noise, the slopes are drawn in until the labels
+of few records can differ from the largest class: where that leads by a wide margin, not at all.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 
-__all__ = ["centred", "drawn_in", "kept_if_better"]
+__all__ = ["centred", "doubted", "drawn_in"]
 
 _CONFIDENT = 0.75  # standard deviations of its noise that a gain must exceed
+_FEW = 8.0  # standard deviations of a score by which the largest class leads in doubt
+_LEAST = 0.02  # part of the slopes that is kept in doubt, so that scores still put records in order
 # How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
 _OFF, _OFF_CENTER = 0.2, 0.15
 
@@ -78,7 +81,7 @@ def centred(
     return moved
 
 
-def kept_if_better(
+def doubted(
     path: np.ndarray,
     X: np.ndarray,
     outputs: Sequence[np.ndarray],
@@ -87,20 +90,26 @@ def kept_if_better(
     constant: np.ndarray,
     words: RandomWords,
 ) -> np.ndarray:
-    """Return the iterates, or the constants if these are not worse on the records, with noise.
+    """Return the iterates, drawn in if the model is not better than the largest class, with noise.
 
     `outputs` are -1 and +1: one array for two classes, else one for each class against the rest.
     """
     if plan.last is None:
         return path
+    model = path[-plan.n_averaged :].mean(axis=0)
+    found, right = _labels(_scores(model, X, features)), _labels(outputs)
+    gains = (found == right).astype(np.float64) - (_labels(constant[:, np.newaxis]) == right)
+    mean, noise = _noisy_mean(gains, plan, words)
+    if mean > _CONFIDENT * noise:
+        return path
     anchor = np.zeros(path.shape[1:])
     anchor[:, -1] = constant
-    found = _labels(_scores(path[-plan.n_averaged :].mean(axis=0), X, features))
-    least = _labels(constant[:, np.newaxis])
-    right = _labels(outputs)
-    gains = (found == right).astype(np.float64) - (least == right)
-    mean, noise = _noisy_mean(gains, plan, words)
-    return path if mean > _CONFIDENT * noise else np.broadcast_to(anchor, path.shape).copy()
+    # Scores of standardised features vary by about the norm of the slopes; two of them, by more.
+    lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
+    spread = np.linalg.norm(model[:, :-1], axis=1).max() * np.sqrt(min(len(constant), 2))
+    keep = np.clip(lead / max(_FEW * spread, 1e-300), _LEAST, 1.0)
+    drawn: np.ndarray = anchor + keep * (path - anchor)
+    return drawn
 
 
 def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:

@@ -27,10 +27,11 @@ from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
 
-_HALF, _MOST = (1, 1), (1, 7)
+_HALF, _NEARLY_ALL = (1, 1), (1, 13)
+_MOST = 8 / 9  # of the records; a choice that looks for more of them is more often far too wide
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
-_TYPICAL, _DEVIATION = 0.42, 0.2  # mean squares over squared spreads: their mean, and deviation
+_TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
 _LEAST = 0.01  # mean square over squared spread
 # Parts of an interval of the belief, for the first choice and the second: medians are found to
@@ -256,7 +257,7 @@ def _searched(
     median = _search(data, _HALF, prior, losses[0], steps, common).quantile(0.5)
     distances = np.sort(np.abs(data - median))
     prior, steps = believe_spread(median, _widest(median, bounds)), ("spread", _SPREAD_STEPS)
-    return median, _search(distances, _MOST, prior, losses[1], steps, common).quantile(0.5)
+    return median, _search(distances, _NEARLY_ALL, prior, losses[1], steps, common).quantile(0.5)
 
 
 def _chosen(
@@ -274,9 +275,8 @@ def _chosen(
     distances = ordered(np.sort(np.abs(data - median)))
     center = median if abs(median) > _ZERO else 0.0
     prior = believe_spread(center, _widest(median, bounds), sure=True)
-    level = _MOST[1] / sum(_MOST)
     parts, stage = _SPREAD_PARTS, ("spread", *common)
-    return median, choose_quantile(distances, level, prior, losses[1:], parts, stage)
+    return median, choose_quantile(distances, _MOST, prior, losses[1:], parts, stage)
 
 
 def _widest(median: float, bounds: tuple[float, float]) -> float:
