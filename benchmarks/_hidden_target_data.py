@@ -59,6 +59,7 @@ def class_sets(data_dir: str | None) -> dict[str, Callable[[], Data]]:
         "electricity": lambda: fetch_electricity(data_home=data_dir, return_X_y=True),
         "spambase": lambda: _spambase(data_dir),
         "any affair": _any_affair,
+        "Adult, numeric": lambda: _adult(data_dir),
     }
     return found | {name: _r_loader(*where) for name, where in _R_CLASSES.items()}
 
@@ -87,6 +88,13 @@ def _abalone(data_dir: str | None) -> Data:
     numbers = np.array([row[1:] for row in rows], dtype=np.float64)
     dummies = np.column_stack([sex == "I", sex == "M"])
     return np.column_stack([numbers[:, :-1], dummies]), numbers[:, -1]
+
+
+def _adult(data_dir: str | None) -> Data:
+    rows = [line.split(", ") for line in _text("adult.data", data_dir).splitlines() if line]
+    # age, fnlwgt, education-num, capital-gain, capital-loss and hours-per-week
+    numbers = [[row[j] for j in (0, 2, 4, 10, 11, 12)] for row in rows]
+    return np.array(numbers, dtype=np.float64), np.array([row[-1] for row in rows]) == ">50K"
 
 
 def _spambase(data_dir: str | None) -> Data:

@@ -18,7 +18,7 @@ from skdpnoise.ledger import PrivacyReport
 from skdpnoise.linear_model._callbacks import collect_passes
 from skdpnoise.linear_model._checks import as_bounds
 from skdpnoise.linear_model._descent import DescentPlan, run_descent
-from skdpnoise.linear_model._finish import centred, drawn_in
+from skdpnoise.linear_model._finish import centred, doubted, drawn_in
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import RandomWords
@@ -79,7 +79,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
         def finish(path: np.ndarray) -> np.ndarray:
             path = drawn_in(path, plan, constant)
-            if target is None or not target.used[0]:
+            if target is None:
+                return doubted(path, X, targets, features, plan, constant, words)
+            if not target.used[0]:
                 return path
             return centred(path, X, (y - center) / scale, features, plan, words)
 

@@ -115,7 +115,9 @@ class Budget:
     def with_search(self, n_samples: float) -> Budget:
         """Return the budget with a search for the target, paid for by all that comes after it."""
         left = self.total.share(self._left)
-        needed = search_share(self.noise, left, n_samples, MOST_SEARCHING)
+        # Where there are bounds, what comes after is worth more than a better search.
+        bare = self.first == "scaling"
+        needed = search_share(self.noise, left, n_samples, MOST_SEARCHING, bare=bare)
         return replace(self, searching=max(LEAST_SEARCHING, needed))
 
     @property

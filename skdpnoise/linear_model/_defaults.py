@@ -28,6 +28,8 @@ __all__ = [
     "choose_defaults",
     "choose_row_norm",
     "class_share",
+    "gain_share",
+    "kept",
     "prefers_gram",
     "residual_share",
     "scaling_share",
@@ -102,9 +104,10 @@ def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
 
     Private descent averages its noise and stops early, which suits much noise. But it needs scales
     so large that nothing within public bounds is clipped: `reach` times the spread of each column,
-    so that its curvature is the inverse square of that.
+    so that its curvature is the inverse square of that. Without features there is only a mean to
+    find, which rows shrunk into a ball would bias.
     """
-    return noise_level < 0.025 * float(np.mean(reach**2)) if reach.size else True
+    return bool(reach.size) and noise_level < 0.025 * float(np.mean(reach**2))
 
 
 def class_share(strength: float, order: float) -> float:
@@ -117,16 +120,38 @@ def class_share(strength: float, order: float) -> float:
     order : float
         1 where costs add up, 2 where they add in squares.
     """
-    return float(min(0.75, max(0.01, (60.0 / strength) ** order)))
+    # A record that is replaced changes two counts: by 2 in sum, by the root of 2 in squares.
+    needed = 42.0 * 2.0 ** (1.0 / order)
+    return float(min(0.75, max(0.01, (needed / strength) ** order)))
 
 
 def residual_share(strength: float, order: float) -> float:
-    """Share of the model's budget for the mean of its residuals; 0 where that would cost much.
+    """Share of the model's budget for the mean of its residuals; 0 where that would tell nothing.
 
     Parameters as in :func:`class_share`; the strength is that of the model's budget.
     """
-    needed = (60.0 / strength) ** order
-    return 0.0 if needed > 0.12 / order else float(max(0.01, needed))
+    if (60.0 / strength) ** order > 0.5:
+        return 0.0
+    return float(min(0.12 / order, max(0.01, (100.0 / strength) ** order)))
+
+
+def gain_share(strength: float, order: float) -> float:
+    """Return the share of the model's budget for what a classifier gains over the largest class.
+
+    Parameters as in :func:`residual_share`.
+    """
+    return float(min(0.12, (60.0 / strength) ** order))
+
+
+def kept(energy: float, noise: float, doubt: float) -> float:
+    r"""Return the part of slopes that is kept: the positive-part estimator of James and Stein.
+
+    .. math:: k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr)
+
+    E is the sum of squares, N what is expected of it from noise alone, and c the doubt: more than
+    1, since E varies by :math:`\sqrt{2/d}` of N around N if d slopes are nothing but noise.
+    """
+    return max(0.0, 1.0 - doubt * noise / energy) if energy > 0.0 else 0.0
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -12,10 +12,15 @@ from joblib import effective_n_jobs
 from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import REFERENCE_PASSES, choose_defaults, residual_share
+from skdpnoise.linear_model._defaults import (
+    REFERENCE_PASSES,
+    choose_defaults,
+    gain_share,
+    residual_share,
+)
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.mechanisms.searched_location import count_strength
+from skdpnoise.mechanisms.searched_location import count_strength, mean_reach
 from skdpnoise.privacy import PureLoss
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder
@@ -23,7 +28,6 @@ from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
 __all__ = [
-    "RESIDUAL_REACH",
     "DescentPlan",
     "check_plan",
     "error_weights",
@@ -31,11 +35,14 @@ __all__ = [
     "run_descent",
 ]
 
-RESIDUAL_REACH = 3.0  # scales that residuals are clipped to
-
 _LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
+_RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
+_LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
+# A classifier may be worse than the largest class if its scores have this variance from noise, or
+# if records are fewer, in standard deviations of the noise of a count: then scales may be off.
+_NOISY, _STRONG = 0.01, 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +58,8 @@ class DescentPlan:
         Those that are updated, among the features and, last, the intercept.
     n_features : int
         Of all features.
+    loss : {"squared", "logistic"}
+        What is minimised.
     n_passes : int
         T.
     clip : float
@@ -59,18 +68,23 @@ class DescentPlan:
         Step size.
     n_samples : float
         Divisor: the number of records, or the private count.
-    residuals : AdditiveMechanism or None
-        Noise of the sum of residuals; None where there is no intercept, or for labels.
+    last : AdditiveMechanism or None
+        Noise of the sum of residuals or, for labels, of what the model gains over the largest
+        class; None where neither is released.
+    reach : float
+        What a record adds to the last sum is within ± this.
     """
 
     mechanism: AdditiveMechanism | None
     coordinates: np.ndarray
     n_features: int
+    loss: str
     n_passes: int
     clip: float
     step: float
     n_samples: float
-    residuals: AdditiveMechanism | None = None
+    last: AdditiveMechanism | None = None
+    reach: float = 1.0
 
     @property
     def n_averaged(self) -> int:
@@ -92,11 +106,11 @@ class DescentPlan:
         return float(((self.step * slopes / (self.n_samples * self.n_averaged)) ** 2).sum())
 
     def charge(self, account: Account) -> None:
-        """Charge for the gradients of all passes, and for the sum of residuals after them."""
+        """Charge for the gradients of all passes, and for what is released after them."""
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
-        if self.residuals is not None:
-            account.charge("residuals", self.residuals)
+        if self.last is not None:
+            account.charge(_LAST[self.loss], self.last)
 
     def draw(self, words: RandomWords) -> np.ndarray:
         """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
@@ -115,21 +129,43 @@ def plan_descent(
     Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
     the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
     """
-    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
-    n_coordinates = coordinates.size * n_outputs
-    # Costs of several passes add like those of Laplace noise in pure budgets, else in squares.
-    order = 1.0 if isinstance(budget.model, PureLoss) else 2.0
-    adjacency, left = estimator.adjacency, budget.model
-    residuals, part = None, 0.0
-    if loss == "squared" and estimator.fit_intercept:
-        strength = count_strength(budget.noise, left, n_samples)
+    part, reach, order = 0.0, 1.0, _order(budget)
+    strength = count_strength(budget.noise, budget.model, n_samples)
+    if estimator.fit_intercept and loss == "squared":
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
+        reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
+    plan = _planned(estimator, loss, used, n_outputs, n_samples, (budget, part, reach))
+    noisy = strength < _STRONG or plan.slope_noise() > _NOISY * n_outputs
+    if loss == "logistic" and estimator.fit_intercept and used.any() and noisy:
+        last = budget, gain_share(strength, order), reach
+        plan = _planned(estimator, loss, used, n_outputs, n_samples, last)
+    return plan
+
+
+def _order(budget: Budget) -> float:
+    """Return 1 where the costs of passes add up, as of Laplace noise, 2 where their squares do."""
+    return 1.0 if isinstance(budget.model, PureLoss) else 2.0
+
+
+def _planned(
+    estimator: Any,
+    loss: str,
+    used: np.ndarray,
+    n_outputs: int,
+    n_samples: float,
+    last_release: tuple[Budget, float, float],
+) -> DescentPlan:
+    """Return the plan if a part of the model's budget is for a last release of some reach."""
+    budget, part, reach = last_release
+    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
+    n_coordinates = coordinates.size * n_outputs
+    adjacency, left, order = estimator.adjacency, budget.model, _order(budget)
+    last = None
     if part:
-        sums = clipped_sum(-RESIDUAL_REACH, RESIDUAL_REACH, adjacency)
-        residuals = calibrate(budget.noise, sums, left.share(part))
+        last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
     if n_coordinates == 0 or part == 1.0:
-        return DescentPlan(None, coordinates, used.size, 1, 1.0, 1.0, n_samples, residuals)
+        return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last, reach)
     left = left.share(1.0 - part)
     ones = np.ones(n_coordinates)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
@@ -157,7 +193,7 @@ def plan_descent(
     )
     step = auto.relaxation / _CURVATURE[loss]
     return DescentPlan(
-        mechanism, coordinates, used.size, n_passes, clip, step, n_samples, residuals
+        mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last, reach
     )
 
 

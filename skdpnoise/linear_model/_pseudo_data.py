@@ -9,6 +9,9 @@ with κ the noise level, known since the law of the noise is. This regularises t
 as errors in the predictors ask for (it minimises :math:`|G w - g|^2 + h^2 |w|^2`), and changes
 eigenvalues far above the noise only in second order. The square root of the result is data of a
 few rows that have these second moments, on which any least-squares solver gives the answer.
+
+Every model is drawn towards the constant 0, the centre of the target, by as much as a ridge on the
+same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`).
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, ridge_regression
+
+from skdpnoise.linear_model._defaults import kept
 
 __all__ = ["PseudoData", "make_pseudo_data"]
 
@@ -42,6 +47,8 @@ class PseudoData:
         The same for the target.
     used : ndarray of bool of shape (n_all_features,)
         Which of all features these are; the others have coefficient 0.
+    noise_level : float
+        κ; the noise of one moment is about that over the root of the number of predictors.
     """
 
     X: np.ndarray
@@ -49,6 +56,7 @@ class PseudoData:
     feature_mean: np.ndarray
     target_mean: float
     used: np.ndarray
+    noise_level: float = 0.0
 
     @property
     def alpha_max(self) -> float:
@@ -66,7 +74,22 @@ class PseudoData:
         coefs = self._coefs(alphas, l1_ratio)
         models[:, np.flatnonzero(self.used)] = coefs
         models[:, -1] = self.target_mean - coefs @ self.feature_mean
-        return models
+        return models * self._kept()
+
+    def _kept(self) -> float:
+        """Return the part of every model that is kept: how much of a ridge is no noise."""
+        n_features = self.X.shape[1]
+        if not self.noise_level or not n_features:
+            return 1.0
+        ridge = 0.5 * self.noise_level
+        coefs = self._coefs(np.array([ridge]), 0.0)[0]
+        explained = ((self.X @ coefs) ** 2).mean()
+        values = np.linalg.svd(self.X, compute_uv=False) ** 2 / len(self.X)
+        # Moments with the target are noisy, and so are those that coefficients are multiplied by.
+        variance = self.noise_level**2 / (n_features + 1.0) * (1.0 + coefs @ coefs)
+        # Half of it: where eigenvalues were raised, coefficients are nearer to 0 already.
+        noise = 0.5 * variance * (values / (values + ridge) ** 2).sum()
+        return float(kept(explained, noise, 1.0 + np.sqrt(2.0 / n_features)))
 
     def _coefs(self, alphas: np.ndarray, l1_ratio: float) -> np.ndarray:
         coefs = np.zeros((len(alphas), self.X.shape[1]))
@@ -122,7 +145,7 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
         centred = centred - np.outer(mean, matrix[-1, :-1])
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
     root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
-    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used)
+    return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise_level)
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:

@@ -21,7 +21,15 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["Belief", "believe_location", "believe_spread", "plan_search", "search_quantile"]
+__all__ = [
+    "Belief",
+    "believe_location",
+    "believe_spread",
+    "ordered",
+    "plan_search",
+    "real",
+    "search_quantile",
+]
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
@@ -39,7 +47,7 @@ class Belief:
     Parameters
     ----------
     edges : ndarray of int64, shape (n + 1,)
-        Increasing, as `_ordered` integers.
+        Increasing, as `ordered` integers.
     log_mass : ndarray of shape (n,)
         Logarithm of the probability of each interval, up to a constant.
     """
@@ -49,11 +57,11 @@ class Belief:
 
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
-        return _real(self._locate(probability)[1])
+        return real(self._locate(probability)[1])
 
     def cut(self, threshold: float) -> tuple[Belief, int]:
         """Return the same belief with an edge at the threshold, and the number of that edge."""
-        key = int(_ordered(np.array([threshold]))[0])
+        key = int(ordered(np.array([threshold]))[0])
         place = int(np.searchsorted(self.edges, key))
         if place == self.edges.size or place == 0 or int(self.edges[place]) == key:
             return self, min(place, self.edges.size - 1)
@@ -105,19 +113,22 @@ def believe_location(low: float, high: float) -> Belief:
     return _belief(cells, share)
 
 
-def believe_spread(center: float, widest: float) -> Belief:
+def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belief:
     """Return what is believed of a spread around a centre before more data.
 
     One half of the probability is near the magnitude of the centre, if that is not 0, one half as
-    for locations; nothing is wider than the public bounds.
+    for locations; nothing is wider than the public bounds. A centre that is far from all units may
+    be a zero that was found approximately, unless it is known that zeros are found.
     """
     edges = np.concatenate([[0.0], np.ldexp(1.0, _EXPONENTS)])
     weights = _octave_weights(0.0)
     if center != 0.0:
         exponent = math.frexp(abs(center))[1]
-        # A centre that is far from all units is more likely a zero that was found approximately.
-        near = 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
+        near = 0.5 if sure else 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
         weights = (1.0 - near) * weights + near * _octave_weights(exponent - 2.0, 3.0)
+        if sure:
+            # A median of values that are 2**k times as large is rarely this near to zero.
+            weights *= np.exp2(-np.maximum(_EXPONENTS[:-1] - exponent, 0.0))
     mass = np.concatenate([weights[:1], weights])
     end = min(widest, float(edges[-1]))
     inside = edges[(edges > 0.0) & (edges < end)]
@@ -159,7 +170,7 @@ def search_quantile(
     scales = np.broadcast_to(mechanism.scale, draws.shape)
     for step, draw in enumerate(draws):
         belief, edge = belief.cut(belief.quantile(0.5))
-        threshold = _real(int(belief.edges[edge]))
+        threshold = real(int(belief.edges[edge]))
         quantum = float(quanta[step, 0])
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
         steps_below, steps_above = round(below / quantum), round(above / quantum)
@@ -204,7 +215,7 @@ def _mass_between(
     edges: NDArray[np.float64], mass: NDArray[np.float64], cells: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the probability between neighbouring cells, each of which lies in one interval."""
-    keys, places = _ordered(edges), _ordered(cells)
+    keys, places = ordered(edges), ordered(cells)
     interval = np.searchsorted(keys, places[:-1], side="right") - 1
     interval = np.clip(interval, 0, mass.size - 1)
     width = (keys[interval + 1] - keys[interval]).astype(np.float64)
@@ -214,16 +225,16 @@ def _mass_between(
 
 def _belief(cells: NDArray[np.float64], mass: NDArray[np.float64]) -> Belief:
     floor = np.finfo(np.float64).tiny
-    return Belief(_ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
+    return Belief(ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
 
 
-def _ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
     bits = np.asarray(values, dtype=np.float64).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
-def _real(key: int) -> float:
+def real(key: int) -> float:
     """Return the double of an ordered integer."""
     bits = key if key >= 0 else -(2**63) - key
     return float(np.array([bits], dtype=np.int64).view(np.float64)[0])

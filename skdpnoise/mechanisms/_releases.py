@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.sampling import RandomWords
@@ -17,7 +17,7 @@ from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogra
 
 __all__ = ["Charge", "Releases", "blocks", "uncharged"]
 
-Charge = Callable[[str, AdditiveMechanism], None]
+Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
 
 _ROWS = 1 << 16  # of one block: temporaries stay small beside the data
 _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
@@ -96,5 +96,5 @@ def blocks(values: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
         yield values[start : start + _ROWS].astype(np.float64)
 
 
-def uncharged(label: str, mechanism: AdditiveMechanism) -> None:
+def uncharged(label: str, mechanism: Any) -> None:
     """Charge nothing: whoever calls a public function without an account keeps it."""

@@ -26,7 +26,7 @@ from skdpnoise.privacy import (
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["NormQuantileMechanism", "private_norm_quantile"]
+__all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
 
 _PER_OCTAVE = 4  # candidates per factor of two
 _LOWEST, _HIGHEST = -1200, 1360  # exponents of candidates, in quarters of an octave
@@ -291,17 +291,17 @@ def _rank_utilities(
     counts: NDArray[np.int_], rank: float, price: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return -|N - rank| - price, exactly for the public numbers as rounded."""
-    return -np.abs(counts - _exact(np.asarray(rank))) - _exact(price)
+    return -np.abs(counts - exact_terms(np.asarray(rank))) - exact_terms(price)
 
 
 def _window_utilities(
     counts: NDArray[np.int_], preference: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return N + preference, exactly for the preference as rounded."""
-    return counts + _exact(preference)
+    return counts + exact_terms(preference)
 
 
-def _exact(public: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return public numbers as multiples of a unit whose sums with counts are exact."""
     rounded: NDArray[np.float64] = np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT
     return rounded

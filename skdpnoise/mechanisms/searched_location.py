@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.mechanisms._quantile_choice import choose_quantile
 from skdpnoise.mechanisms._quantile_search import (
     Belief,
     believe_location,
     believe_spread,
+    ordered,
     plan_search,
     search_quantile,
 )
@@ -22,16 +25,31 @@ from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["SearchedLocation", "count_strength", "search_location", "search_share"]
+__all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
 
-_HALF, _NINE_TENTHS = (1, 1), (1, 9)
+_HALF, _NEARLY_ALL = (1, 1), (1, 13)
+_MOST = 8 / 9  # of the records; a choice that looks for more of them is more often far too wide
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
-_TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
-_TYPICAL, _DEVIATION = 0.5, 0.25  # mean absolute deviations over spreads: their mean, and theirs
+_TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
-_LEAST = 0.1  # standard deviation over spread
+_LEAST = 0.01  # mean square over squared spread
+# Parts of an interval of the belief, for the first choice and the second: medians are found to
+# within 2**-18 of their size, spreads to within a factor of 1.5.
+_LOCATION_PARTS, _SPREAD_PARTS = (1, 1 << 18), (2,)
+_ZERO = 1e-300  # a choice of zero is at most this
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
+
+
+_Quantiles = Callable[
+    [
+        NDArray[np.float64],
+        tuple[float, float],
+        tuple[LossBudget, LossBudget],
+        tuple[Releases, float],
+    ],
+    tuple[float, float],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +57,34 @@ class _Schedule:
     """How a search is paid for.
 
     Needs are numbers of records over the standard deviation of the noise on one count. They are for
-    the median, the spread, the deviation and the mean; `least` is the sum below which
-    only the median is looked for.
+    the median, the spread, the mean square and the mean: the least, and as much as is of use. With
+    less than `least` for all four only the median is looked for, by so many steps. `quantiles`
+    finds median and spread.
     """
 
     needs: tuple[float, float, float, float]
+    wants: tuple[float, float, float, float]
     least: float
     order: float
-    n_steps: tuple[int, int]
+    n_steps: int
+    quantiles: _Quantiles
 
     @property
     def total(self) -> float:
         """What all four need together."""
         return float(np.linalg.norm(self.needs, self.order))
 
-    def shares(self) -> list[float]:
-        """Return the parts of a loss that the four get."""
-        costs = np.power(self.needs, self.order)
+    @property
+    def most(self) -> float:
+        """What all four want together."""
+        return float(np.linalg.norm(self.wants, self.order))
+
+    def shares(self, strength: float) -> list[float]:
+        """Return the parts of a loss that the four get; the loss gives a count such a strength."""
+        needs, wants = np.power(self.needs, self.order), np.power(self.wants, self.order)
+        beyond = (strength**self.order - needs.sum()) / (wants.sum() - needs.sum())
+        costs = needs + min(1.0, max(0.0, beyond)) * (wants - needs)
         return list(costs / costs.sum() * (1.0 - 1e-12))
-
-
-# Many small steps lose little where costs add in squares, and much where they add up.
-_GAUSSIAN = _Schedule((26.0, 38.0, 18.0, 36.0), 40.0, 2.0, (48, 10))
-_PURE = _Schedule((125.0, 60.0, 30.0, 60.0), 200.0, 1.0, (24, 8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +114,14 @@ class SearchedLocation:
     found: bool
 
 
-def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) -> float:
+def search_share(
+    noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
+) -> float:
     r"""Return the part of a loss that :func:`search_location` needs: a function of public facts.
 
-    A search needs a fixed number of records in units of the noise on a count, n/σ. Under Gaussian
-    losses σ falls with the root of the part, under pure ones with the part itself.
+    A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian losses
+    σ falls with the root of the part, under pure ones with the part itself. Where 28 % of n/σ
+    are more than is needed, it gets that, up to about twice its needs.
 
     Parameters
     ----------
@@ -107,6 +133,8 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
         Number of records.
     most : float
         The largest part.
+    bare : bool, default=False
+        Whether it gets its needs only, however much there is.
 
     Returns
     -------
@@ -119,10 +147,9 @@ def search_share(noise: str, loss: LossBudget, n_samples: float, most: float) ->
     >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
     0.0104
     """
-    schedule = _schedule(loss)
-    return float(
-        min(most, (schedule.total / count_strength(noise, loss, n_samples)) ** schedule.order)
-    )
+    schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
+    plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
+    return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
 
 
 def search_location(
@@ -204,35 +231,56 @@ def search_location(
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
     schedule = _schedule(loss)
     releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
-    enough = count_strength(noise, loss, n_samples) >= schedule.least
-    shares = schedule.shares() if enough else [1.0]
-    belief = _search(
-        data,
-        _HALF,
-        believe_location(*bounds),
-        loss.share(shares[0]),
-        ("median", schedule.n_steps[0]),
-        (releases, n_samples),
-    )
-    median = belief.quantile(0.5)
-    unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
-    if not enough:
-        return SearchedLocation(median, unsure, 1.0, False)
-    distances = np.sort(np.abs(data - median))
-    widest = max(bounds[1] - median, median - bounds[0])
-    spread = _search(
-        distances,
-        _NINE_TENTHS,
-        believe_spread(median, widest),
-        loss.share(shares[1]),
-        ("spread", schedule.n_steps[1]),
-        (releases, n_samples),
-    ).quantile(0.5)
+    common = (releases, n_samples)
+    strength = count_strength(noise, loss, n_samples)
+    if strength < schedule.least:
+        prior = believe_location(*bounds)
+        belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
+        unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
+        return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
+    losses = [loss.share(share) for share in schedule.shares(strength)]
+    median, spread = schedule.quantiles(data, bounds, (losses[0], losses[1]), common)
     if spread <= max(_CONSTANT * abs(median), 1e-290):
-        return SearchedLocation(median, unsure, 1.0, False)
-    losses = loss.share(shares[2]), loss.share(shares[3])
-    mean, error, scale = _refined(data, median, spread, losses, releases, n_samples)
+        return SearchedLocation(median, spread, 1.0, False)
+    mean, error, scale = _refined(data, median, spread, (losses[2], losses[3]), *common)
     return SearchedLocation(median + mean, error, scale, True)
+
+
+def _searched(
+    data: NDArray[np.float64],
+    bounds: tuple[float, float],
+    losses: tuple[LossBudget, LossBudget],
+    common: tuple[Releases, float],
+) -> tuple[float, float]:
+    """Return median and spread by bisection."""
+    prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
+    median = _search(data, _HALF, prior, losses[0], steps, common).quantile(0.5)
+    distances = np.sort(np.abs(data - median))
+    prior, steps = believe_spread(median, _widest(median, bounds)), ("spread", _SPREAD_STEPS)
+    return median, _search(distances, _NEARLY_ALL, prior, losses[1], steps, common).quantile(0.5)
+
+
+def _chosen(
+    data: NDArray[np.float64],
+    bounds: tuple[float, float],
+    losses: tuple[LossBudget, LossBudget],
+    common: tuple[Releases, float],
+) -> tuple[float, float]:
+    """Return median and spread by choices."""
+    halves = (losses[0].share(0.5), losses[0].share(0.5))
+    prior = believe_location(*bounds)
+    median = choose_quantile(
+        ordered(data), 0.5, prior, halves, _LOCATION_PARTS, ("median", *common)
+    )
+    distances = ordered(np.sort(np.abs(data - median)))
+    center = median if abs(median) > _ZERO else 0.0
+    prior = believe_spread(center, _widest(median, bounds), sure=True)
+    parts, stage = _SPREAD_PARTS, ("spread", *common)
+    return median, choose_quantile(distances, _MOST, prior, losses[1:], parts, stage)
+
+
+def _widest(median: float, bounds: tuple[float, float]) -> float:
+    return max(bounds[1] - median, median - bounds[0])
 
 
 def _search(
@@ -260,15 +308,15 @@ def _refined(
 ) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
 
-    def distance(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.minimum(np.abs(block - center) / spread, _FARTHEST)
+    def square(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.minimum(np.abs(block - center) / spread, _FARTHEST) ** 2
 
-    label = "mean absolute deviation"
-    sums, noise = releases.sums([data], distance, (0.0, _FARTHEST), losses[0], label)
-    deviation = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
-    # The floor keeps a deviation that the noise made tiny, or negative, from blowing values up.
-    scale = max(_TO_SIGMA * deviation, _LEAST) * spread
-    reach = float(np.clip(0.06 * count_strength(releases.noise, losses[1], n_samples), *_REACHES))
+    label, most = "mean square", _FARTHEST**2
+    sums, noise = releases.sums([data], square, (0.0, most), losses[0], label)
+    squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
+    # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
+    scale = math.sqrt(max(squares, _LEAST)) * spread
+    reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
     def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.clip((block - center) / scale, -reach, reach)
@@ -283,6 +331,26 @@ def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -
     """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
     trust = deviation**2 / (deviation**2 + noise**2)
     return typical + trust * (float(estimate) - typical)
+
+
+def mean_reach(strength: float) -> float:
+    """Return how many scales a mean looks at: less where that many cost much noise.
+
+    Parameters
+    ----------
+    strength : float
+        Number of records over the standard deviation of the noise on one count.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_reach(20.0), mean_reach(200.0)
+    (2.5, 5.0)
+    """
+    return float(np.clip(0.06 * strength, *_REACHES))
 
 
 def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
@@ -309,6 +377,13 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
     """
     one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)
     return n_samples / float(one_count.standard_deviation[0])
+
+
+# Where costs add in squares many small steps lose little; where they add up, much.
+_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, _chosen)
+_SPREAD_STEPS = 10
+_PLENTY = 0.28  # of all that there is, where that is more than a search needs
 
 
 def _schedule(loss: LossBudget) -> _Schedule:

@@ -93,7 +93,7 @@ def test_public_bounds_save_the_releases_that_would_find_them():
     bounds["solver"] = "gradient"
     private, bounded = _model().fit(X, y), _model(**bounds).fit(X, y)
     labels = [[r.label for r in m.privacy_.releases] for m in (private, bounded)]
-    search = ["median", "spread", "mean absolute deviation", "mean"]
+    search = ["median", "spread", "mean square", "mean"]
     assert labels[0][:4] == [f"target: {step}" for step in search]
     assert labels[0][4:6] == ["magnitudes", "locations, coarse"]
     steps = ["means", "mean absolute deviations"]
@@ -120,10 +120,13 @@ def test_add_remove_buys_the_number_of_records():
     assert model.score(X, y) > 0.9
 
 
-def test_pure_privacy_uses_laplace_noise_only():
+def test_pure_privacy_uses_laplace_noise_and_chooses_where_the_target_is():
     X, y = _problem()
     report = _model(delta=0.0, solver="gradient").fit(X, y).privacy_
-    assert {release.noise for release in report.releases} == {"inid_laplace"}
+    found = [(release.label, release.noise) for release in report.releases]
+    choices = [("target: median", "permute_and_flip"), ("target: spread", "permute_and_flip")]
+    assert found[:2] == choices
+    assert {noise for _, noise in found[2:]} == {"inid_laplace"}
     assert report.total.pure_epsilon <= 50.0
 
 
@@ -131,7 +134,9 @@ def test_pure_privacy_uses_laplace_noise_only():
 def test_every_noise_fits(noise):
     X, y = _problem()
     model = _model(noise=noise).fit(X, y)
-    assert {release.noise for release in model.privacy_.releases} == {noise}
+    used = {release.noise for release in model.privacy_.releases}
+    assert used - {"permute_and_flip"} == {noise}
+    assert ("permute_and_flip" in used) == noise.endswith("laplace")
     assert model.score(X, y) > 0.9
 
 

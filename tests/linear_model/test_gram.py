@@ -163,7 +163,8 @@ def test_every_noise_and_adjacency_fits_and_keeps_the_guarantee(estimator, adjac
     settings = {"epsilon": 20.0, "delta": delta, "noise": noise, "adjacency": adjacency}
     model = type(estimator)(**{**estimator.get_params(), **settings, "random_state": 0}).fit(X, y)
     assert model.score(X, y) > 0.9
-    assert {release.noise for release in model.privacy_.releases} == {noise}
+    used = {release.noise for release in model.privacy_.releases}
+    assert used - {"permute_and_flip"} == {noise}
     assert model.privacy_.releases[-1].label == "second moments"
     assert model.privacy_.total.delta(20.0) <= delta
     assert (model.privacy_.releases[0].label == "number of records") == (adjacency == "add_remove")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
 from skdpnoise import DPLogisticCD
 
@@ -53,8 +54,28 @@ def test_labels_of_any_type_come_back_as_they_were(labels):
 def test_all_classes_share_one_guarantee():
     X, y = _problem(n_classes=5)
     report = _model(epsilon=1.0).fit(X, y).privacy_
-    assert report.releases[-1].n_coordinates == 5 * 4
+    gradients = report.releases[-1]
+    assert (gradients.label, gradients.n_coordinates) == ("gradients", 5 * 4)
     assert report.total.delta(1.0) <= 1e-6
+
+
+def test_a_classifier_is_doubted_where_noise_may_have_made_it():
+    X, y = _problem()
+    few = _model(epsilon=0.1).fit(X, y).privacy_
+    assert few.releases[-1].label == "gain over the largest class"
+    assert few.releases[-1].n_coordinates == 1
+    assert few.total.delta(0.1) <= 1e-6
+    assert _model(epsilon=8.0).fit(X, y).privacy_.releases[-1].label == "gradients"
+
+
+def test_a_classifier_in_doubt_keeps_the_order_of_records_where_one_class_is_rare():
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.normal(size=(8000, 3)), -3.0, 3.0)
+    y = rng.random(8000) < 1.0 / (1.0 + np.exp(5.0 - 1.5 * X[:, 0]))  # about two in a hundred
+    model = _model(epsilon=0.4, feature_bounds=(-3.0, 3.0)).fit(X, y)
+    assert model.privacy_.releases[-1].label == "gain over the largest class"
+    assert roc_auc_score(y, model.decision_function(X)) > 0.7
+    assert model.coef_[0, 0] > 0.3
 
 
 def test_public_classes_may_include_one_without_a_record():

@@ -151,13 +151,17 @@ def test_beliefs_are_probabilities_and_are_cut_without_loss():
         assert (np.diff(quantiles) > 0).all()
 
 
-def test_shares_buy_what_a_search_needs_whatever_the_number_of_records():
+def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
     for loss, noise in ((GaussianLoss(0.03), "inid_gaussian"), (PureLoss(0.1), "inid_laplace")):
-        strengths = []
-        for n in (2e4, 1e5, 1e7):
-            share = search_share(noise, loss, n, 0.9)
-            strengths.append(count_strength(noise, loss.share(share), n))
-        assert np.ptp(strengths) < 1e-6 * strengths[0]
+        shares = [search_share(noise, loss, n, 0.9) for n in (5e3, 1e4, 2e4, 1e5, 1e7)]
+        assert (np.diff(shares) < 0.0).all()
+        strengths = [
+            count_strength(noise, loss.share(share), n)
+            for share, n in zip(shares, (5e3, 1e4, 2e4, 1e5, 1e7), strict=True)
+        ]
+        assert (np.diff(strengths[:3]) > 0.0).all()
+        assert strengths[4] == pytest.approx(strengths[3])
+        assert strengths[4] < 2.1 * strengths[0]
         assert search_share(noise, loss, 10.0, 0.9) == 0.9
 
 
@@ -182,7 +186,9 @@ def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):
                 adjacency=adjacency,
                 n_samples=60.0,
                 random_state=seed,
-                charge=lambda label, mechanism: labels.update({mechanism: label}),
+                charge=lambda label, mechanism: labels.update(
+                    {getattr(mechanism, "selection", mechanism): label}
+                ),
             )
 
         neighbour = other if adjacency == "replace_one" else other[:-1]
