@@ -13,22 +13,27 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_consistent_length
+from sklearn.utils.validation import _num_samples
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
-from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._caps import Cap, UnsettledError
 from skdpnoise.compose._charged import after_charge, is_charged
 from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose._fitting import fit_steps, rehearse, settled
+from skdpnoise.compose._lists import without_lists
 from skdpnoise.compose._numbers import check_numbers
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
 from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
 from skdpnoise.compose._silence import silence
 from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
-from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.compose._surroundings import (
+    PrivacyWarning,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
+)
+from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.mechanisms.groups import group_codes
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
@@ -220,9 +225,8 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X, y = _read_once(X), _read_once(y)
-        _check_data(X, y)
-        n_rows = _num_samples(X)
+        X, y = without_lists("DPPipeline", _read_once(X)), _read_once(y)
+        n_rows = _check_data(X, y)
         codes = None if groups is None else _codes(groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
@@ -233,21 +237,28 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
             return self._for_groups(model, rows)
 
-        if not is_charged():  # else it was rehearsed by what is around it
-            rehearse(priced(Cap(None, self.adjacency)), X, y, codes, parts)
+        releases = True
+        if not is_charged(self):  # else it was rehearsed by what is around it
+            closed = Cap(None, self.adjacency)
+            rehearse(priced(closed), X, y, codes, parts)
+            releases = closed.asked
         # charge
-        charge_whole(self, budget, parts, rows)
+        if releases:
+            charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            with after_charge(part.estimator for part in parts if part.kind == "private"):
+            private = [part.estimator for part in parts if part.kind == "private"]
+            with after_charge(private), silence(PrivacyWarning, LedgerWarning):
                 model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
             fitted = private_parts(model, fitted=True)
             cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
+            if report.releases and not releases:
+                raise UnsettledError("The steps released what was not charged. No guarantee holds.")
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
-            if self.ledger is not None:
+            if releases and self.ledger is not None:
                 error.add_note(f"The ledger was charged {budget}, which stays spent.")
             raise
         # store
@@ -380,7 +391,8 @@ def _read_once(data: Any) -> Any:
     return values
 
 
-def _check_data(X: Any, y: Any) -> None:
+def _check_data(X: Any, y: Any) -> int:
+    """Return the number of rows of data that steps can be fitted to."""
     if any(np.ma.isMaskedArray(data) for data in (X, y)):
         raise TypeError(
             "DPPipeline does not support masked arrays: data would be read without their mask. "
@@ -391,8 +403,25 @@ def _check_data(X: Any, y: Any) -> None:
             "Sparse data were passed to DPPipeline, but dense data are required: private steps "
             "read every value. Convert X with X.toarray()."
         )
-    if y is not None:
-        check_consistent_length(X, y)
+    n_rows = _n_rows("X", X)
+    if y is not None and _n_rows("y", y) != n_rows:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[n_rows, _n_rows('y', y)]}"
+        )
+    return n_rows
+
+
+def _n_rows(name: str, data: Any) -> int:
+    try:
+        with silence():
+            return int(_num_samples(data))
+    except Exception:
+        kind = type(data).__name__
+    raise TypeError(  # outside the handler, so that the quoting error is not attached to it
+        f"DPPipeline needs {name} as an array, a frame or a list with an entry for each record. "
+        f"Got an object of type {kind}, which has no length."
+    )
 
 
 def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:

@@ -104,6 +104,11 @@ def _ordinal(encoder: OrdinalEncoder) -> str | None:
 def _imputer(imputer: SimpleImputer) -> str | None:
     return _first(
         _need(
+            not isinstance(imputer.missing_values, str),
+            "set missing_values to NaN, None or a number: where a text is replaced, the next error "
+            "tells whether it was the only one",
+        ),
+        _need(
             type(imputer.strategy) is str and imputer.strategy == "constant",
             "set strategy='constant' with a public fill_value: any other statistic is read from "
             "the data",
@@ -136,6 +141,10 @@ def _spline(transformer: SplineTransformer) -> str | None:
         _need(
             transformer.extrapolation != "error",
             "set extrapolation='constant': the error tells of values beyond the knots",
+        ),
+        _need(
+            not transformer.sparse_output or transformer.extrapolation in ("constant", "linear"),
+            "set sparse_output=False: with this extrapolation the error tells of infinite values",
         ),
     )
 
