@@ -100,7 +100,7 @@ def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -
     for one in list(readers(pipeline, passed)):
         if type(one.step) is TransformedTargetRegressor:
             if "y" in one.passed and y is not None:
-                assert_all_finite(np.asarray(y), input_name="y")
+                _look_at("y", y)
         elif is_private(one.step):
             found[one.label] = StandIn(one.step, one.label, grouped, DATA - one.passed, checks)
         elif "X" not in one.passed or one.step is None:
@@ -213,7 +213,7 @@ class Passing(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Passing:
         """Refuse values that are missing or not finite."""
         with _looking(_NOTHING, self.assume_finite):
-            assert_all_finite(np.asarray(X), input_name="X")
+            _look_at("X", X)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -232,6 +232,14 @@ class Passing(TransformerMixin, BaseEstimator):
 def _looking(computed: Collection[str], assume_finite: bool) -> Iterator[None]:
     with reading(computed), config_context(assume_finite=assume_finite):
         yield
+
+
+def _look_at(name: str, data: Any) -> None:
+    """Refuse values that are missing or not finite, if scikit-learn is to look at all."""
+    missing = data.isna() if hasattr(data, "isna") else False  # also where numpy cannot compare
+    if np.any(missing) and not get_config()["assume_finite"]:
+        raise ValueError(f"Input {name} contains NaN.")
+    assert_all_finite(np.asarray(data), input_name=name)
 
 
 def _side_by_side(step: Any) -> list[tuple[str, Any]]:

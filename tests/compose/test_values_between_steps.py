@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
@@ -128,6 +129,22 @@ def test_a_value_of_the_table_that_is_not_finite_is_refused_where_it_is_read_fir
     table[3, 0] = value
     named = [(f"step{place}", step) for place, step in enumerate(steps)]
     assert outcome([*named, MODEL], table) == ("refused", 0)
+
+
+@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+def test_columns_that_pass_by_are_looked_at_in_every_kind_of_table(output):
+    columns = ColumnTransformer([("same", "passthrough", ["a"]), ("s", SCALE, ["b"])])
+    steps = [("columns", columns.set_output(transform=output)), ("scale", DPStandardScaler())]
+    complete = pd.DataFrame(TABLE, columns=["a", "b"])
+    missing = complete.copy()
+    missing.loc[3, "a"] = np.nan
+    for kind in ("float64", "Float64"):
+        assert outcome([*steps, MODEL], complete.astype(kind)) == ("fitted", 1)
+        assert outcome([*steps, MODEL], missing.astype(kind)) == ("refused", 0)
+    target = TransformedTargetRegressor(
+        DPCoordinateDescentRegressor(), func=np.exp, inverse_func=np.log, check_inverse=False
+    )
+    assert outcome([("model", target)], TABLE, missing["a"].astype("Float64")) == ("refused", 0)
 
 
 @pytest.mark.parametrize("steps", HANDLED.values(), ids=HANDLED)
