@@ -36,17 +36,18 @@ MODEL = DPLogisticCD(classes=[0, 1])
 NOTHING_RELEASED = DPMinMaxScaler(feature_bounds=(-3.0, 3.0))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("first", [DPRobustScaler(), DPPCA(n_components=1)], ids=str)
 def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):
     pipeline = DPPipeline([("first", first), ("model", MODEL)])
-    found = audit(pipeline, TABLE[:60], Y[:60], method="replay", random_state=0)
+    found = audit(pipeline, TABLE[:24], Y[:24], method="replay", random_state=0)
     assert found.passed
 
 
 def test_a_replay_still_refutes_a_pipeline_with_a_step_that_does_not_pay():
     pipeline = DPPipeline([("first", StandardScaler()), ("model", MODEL)], public=["first"])
-    data = np.append(TABLE[:59], [[1e3, -1e3]], axis=0)
-    found = audit(pipeline, data, Y[:60], method="replay", random_state=0)
+    data = np.append(TABLE[:23], [[1e3, -1e3]], axis=0)
+    found = audit(pipeline, data, Y[:24], method="replay", random_state=0)
     assert not found.passed
 
 
@@ -144,6 +145,7 @@ IMPUTER = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=T
 NUMBERS = [[k % 3] for k in range(60)]
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("as_row", [list, tuple])
 @pytest.mark.parametrize("search", [False, True])
 def test_no_value_of_a_list_decides_names_or_types(search, as_row):
