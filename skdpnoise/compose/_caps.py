@@ -8,9 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from skdpnoise.compose._charged import Allowance
 from skdpnoise.compose._total import allowed_loss
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss, gdp_mu
 
 __all__ = ["Cap", "PartCap", "Rehearsed", "UnsettledError"]
 
@@ -25,7 +26,7 @@ class UnsettledError(RuntimeError):
     """Raised where the parts of a run do not report what they charged: no guarantee holds."""
 
 
-class _OneObject:
+class _OneObject(Allowance):
     """Something that cannot be copied, so that it is spent once; clones of estimators share it."""
 
     def __sklearn_clone__(self) -> Any:
@@ -65,6 +66,11 @@ class Cap(_OneObject):
         self._fits: dict[str, list[tuple[float, float]]] = {}
         self._lock = Lock()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a limit: what this stands for was charged."""
+        return self.limit is not None
+
     def part(self, label: str) -> PartCap:
         """Return what one part charges, so that it is known which part it was."""
         return PartCap(self, label)
@@ -94,7 +100,8 @@ class Cap(_OneObject):
                 raise UnsettledError(
                     f"The step {label!r} was fitted, but has no privacy report. No guarantee holds."
                 )
-            if report.releases:
+            # A DPPipeline charges as a whole, also where none of its steps releases anything.
+            if report.releases or label in self._spent:
                 told.setdefault(label, []).append(report)
         for label in sorted(self._spent.keys() | told.keys()):
             self._settle_part(label, told.get(label, []))
@@ -110,7 +117,7 @@ class Cap(_OneObject):
             )
         spent = self._spent.get(label, 0.0)
         released = sum(self._amount(report.total) for report in reports)
-        allowed = sum(self._amount(allowed_loss(report)) for report in reports)
+        allowed = sum(map(self._allowed, reports))
         if released > spent * (1.0 + _ROUNDING) or spent > allowed * (1.0 + _ROUNDING):
             raise UnsettledError(
                 f"The step {label!r} charged another amount than it reports to have released, or "
@@ -135,6 +142,13 @@ class Cap(_OneObject):
             if stated is not None:  # the first charge of a fit states the guarantee of all of it
                 self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
 
+    def _allowed(self, report: PrivacyReport) -> float:
+        """Return what a fit may charge; a whole that releases nothing charges all the same."""
+        if report.releases:
+            return self._amount(allowed_loss(report))
+        epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
+        return float(epsilon) if type(self.limit) is PureLoss else gdp_mu(epsilon, delta) ** 2
+
     def _amount(self, cost: Any) -> float:
         """Return a cost in the currency of the limit, ε or μ²; infinite where it has none."""
         if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
@@ -151,6 +165,11 @@ class PartCap(_OneObject):
 
     def __init__(self, cap: Cap, label: str) -> None:
         self.cap, self.label = cap, label
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the cap of the run has a limit."""
+        return self.cap.is_open
 
     def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
         """Allow a charge, or refuse it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -97,6 +98,8 @@ def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
     )
     end = "_" if fitted and "regressor_" in vars(regressor) else ""
     children = [("regressor", getattr(regressor, f"regressor{end}"))]
+    if hasattr(regressor.regressor, "get_params") and is_classifier(regressor.regressor):
+        complaint = complaint or "must have a regressor: labels that were computed may not be some"
     if regressor.regressor is None:
         complaint = complaint or "must have a private regressor=: None is LinearRegression"
     if regressor.transformer is not None:

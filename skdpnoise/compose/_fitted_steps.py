@@ -12,6 +12,8 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose._lists import without_lists
+
 __all__ = ["FittedSteps", "offers"]
 
 
@@ -27,7 +29,11 @@ def _handed_on(name: str) -> Any:
     @wraps(method)
     def run(self: FittedSteps, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
-        return getattr(self._ordinary(), name)(*args, **kwargs)
+        owner = type(self).__name__
+        read = [without_lists(owner, X) for X in args[:1]]  # as fit reads them
+        if "X" in kwargs:
+            kwargs["X"] = without_lists(owner, kwargs["X"])
+        return getattr(self._ordinary(), name)(*read, *args[1:], **kwargs)
 
     return available_if(offers(name))(run)
 

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from joblib import parallel_config
-from numpy.typing import NDArray
 from sklearn import config_context
-from sklearn.base import BaseEstimator, clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._caps import Rehearsed
+from skdpnoise.compose._charged import DATA, all_ours, passed, reading
 from skdpnoise.compose._parts import Part, private_parts
 from skdpnoise.compose._register import is_private
 from skdpnoise.compose._silence import silence
+from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, stand_ins
 from skdpnoise.compose._surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
+from skdpnoise.sampling.observer import unobserved
 
 __all__ = ["fit_steps", "rehearse", "settled"]
 
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
-_ENOUGH = 1000  # rows of a table that stands for the data
 
 
 def fit_steps(
@@ -55,7 +54,7 @@ def fit_steps(
                 if part.kind == "private":
                     steps[part.label].set_fit_request(groups=True)
             return pipeline.fit(X, y, groups=groups)
-    except _NoFurther:
+    except NoFurther:
         raise
     except Exception as error:
         blamed = _quoting(error, parts)
@@ -82,16 +81,18 @@ def rehearse(
 
     The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
     is then fitted to noise of the same shape, which costs nothing, so that what comes after it gets
-    a table of the right form.
+    a table of the right form. As after the charge, no value is refused that a step computed.
+    Whatever is done in place is done to copies, and who observes a fit does not see the draws.
     """
-    steps = {part.label: part.estimator for part in private_parts(pipeline)}
-    pipeline.set_params(
-        **{label: _StandIn(step, label, groups is not None) for label, step in steps.items()}
-    )
-    with silence():
+    _have_copies_made(pipeline)
+    if any(not _is_known(part.estimator) for part in parts):
+        X = deepcopy(X)
+    ours = all_ours(part.estimator for part in private_parts(pipeline))
+    pipeline.set_params(**stand_ins(pipeline, passed(), y, grouped=groups is not None))
+    with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
         try:
-            fit_steps(pipeline, X, y, groups, parts, owner=owner)
-        except _NoFurther:
+            unobserved(fit_steps, pipeline, X, y, groups, parts, owner=owner)
+        except NoFurther:
             return
 
 
@@ -112,70 +113,18 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
     return model
 
 
-class _NoFurther(Exception):
-    """Raised where a rehearsal cannot go on without a draw."""
+def _have_copies_made(pipeline: Any) -> None:
+    """Set `copy` in all steps: what they did in place would be done a second time in the fit."""
+    given = pipeline.get_params(deep=True)
+    names = [name for name in given if name.rpartition("__")[2] == "copy"]
+    pipeline.set_params(
+        **{name: True for name in names if isinstance(given[name], bool | np.bool_)}
+    )
 
 
-class _StandIn(BaseEstimator):
-    """Stands in a rehearsal where a private step will be."""
-
-    def __init__(self, step: Any, label: str, grouped: bool) -> None:
-        self.step = step
-        self.label = label
-        self.grouped = grouped
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> _StandIn:
-        """Have the step check the data, up to its first charge."""
-        if self.grouped and groups is None:
-            raise ValueError(
-                f"The 'groups' of DPPipeline.fit do not reach its step {self.label!r}, which would "
-                "protect records only. Put it where scikit-learn's metadata routing leads."
-            )
-        grouped = {} if groups is None else {"groups": groups}
-        self.fitted_: Any = None
-        with suppress(Rehearsed):  # which a step does not raise that has nothing to release
-            self.fitted_ = self.step.fit(X, y, **grouped)
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
-        """Fit, and transform the same data."""
-        return self.fit(X, y, groups).transform(X)
-
-    @available_if(lambda self: hasattr(self.step, "transform"))
-    def transform(self, X: Any) -> Any:
-        """Transform as the step would, had it seen noise."""
-        if self.fitted_ is None:
-            try:
-                copy = clone(self.step).set_params(ledger=None)
-                if hasattr(copy, "rows_per_group"):
-                    copy.set_params(rows_per_group=1)  # noise has no groups
-                self.fitted_ = copy.fit(_noise_like(X))
-            except Exception:
-                raise _NoFurther from None
-        return self.fitted_.transform(X)
-
-    @available_if(lambda self: hasattr(self.step, "predict"))
-    def predict(self, X: Any) -> Any:
-        """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
-        raise _NoFurther
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Return the names of what `transform` gives."""
-        return self.fitted_.get_feature_names_out(input_features)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "fitted_")
-
-
-def _noise_like(X: Any) -> Any:
-    """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
-    n_rows, n_columns = np.shape(X)
-    size = min(n_rows, max(_ENOUGH, 2 * n_columns))
-    noise = np.random.default_rng().normal(size=(size, n_columns))
-    with suppress(Exception):  # a table that is made in another way stays without names
-        named = type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
-        return named if np.shape(named) == noise.shape else noise
-    return noise
+def _is_known(step: Any) -> bool:
+    """Return whether a step alters its input only where its `copy` is False."""
+    return type(step).__module__.partition(".")[0] in ("builtins", "sklearn", "skdpnoise")
 
 
 def _quoting(error: Exception, parts: Collection[Part]) -> str | None:
@@ -193,7 +142,7 @@ def _quoting(error: Exception, parts: Collection[Part]) -> str | None:
     while trace is not None:
         code = trace.tb_frame.f_code
         subject = trace.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
-        if is_private(subject) or type(subject) is _StandIn:
+        if is_private(subject) or is_stand_in(subject):
             innermost = None
         elif type(subject) in strange and type(subject) not in (str, type(None)):
             innermost = type(subject).__name__

@@ -9,8 +9,12 @@ import numpy as np
 
 __all__ = ["NUMBERS", "check_numbers", "plain"]
 
-# Doubles, and what becomes one without a change worth a word; no fractions, no longer floats.
-NUMBERS = (int, float, np.integer, np.float16, np.float32)
+# Doubles, and what becomes one without a change worth a word; no fractions, no longer floats. Exact
+# classes: the number that a subclass is may be another one each time it is asked.
+NUMBERS = frozenset(
+    {int, float, np.float16, np.float32, np.float64}
+    | {np.dtype(code).type for code in np.typecodes["AllInteger"]}
+)
 
 
 def check_numbers(estimator: Any) -> None:
@@ -29,7 +33,7 @@ def _check_number(estimator: Any, name: str, value: Any) -> None:
                 f"{value!r} instead."
             )
         return
-    if not isinstance(value, NUMBERS):
+    if type(value) not in NUMBERS:
         raise TypeError(
             f"The {name!r} parameter of {owner} must be an int or a float. Got {value!r} of type "
             f"{type(value).__name__} instead: pass float(...) of it."

@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_consistent_length
 
 from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
-from skdpnoise.compose._caps import Cap
+from skdpnoise.compose._caps import Cap, UnsettledError
 from skdpnoise.compose._charged import after_charge, is_charged
 from skdpnoise.compose._compositions import register_inner, watched
+from skdpnoise.compose._data import check_data, read_groups, read_once
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose._fitting import fit_steps, rehearse, settled
+from skdpnoise.compose._lists import without_lists
 from skdpnoise.compose._numbers import check_numbers
 from skdpnoise.compose._parts import private_parts, taken_apart
 from skdpnoise.compose._register import register_private
 from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
 from skdpnoise.compose._silence import silence
 from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
-from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
-from skdpnoise.ledger import PrivacyReport
-from skdpnoise.mechanisms.groups import group_codes
+from skdpnoise.compose._surroundings import (
+    PrivacyWarning,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
+)
+from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
 
@@ -220,10 +223,9 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X, y = _read_once(X), _read_once(y)
-        _check_data(X, y)
-        n_rows = _num_samples(X)
-        codes = None if groups is None else _codes(groups, n_rows)
+        X, y = without_lists("DPPipeline", read_once(X)), read_once(y)
+        n_rows = check_data(X, y)
+        codes = None if groups is None else read_groups(groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
@@ -233,21 +235,28 @@ class DPPipeline(FittedSteps):
             model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
             return self._for_groups(model, rows)
 
-        if not is_charged():  # else it was rehearsed by what is around it
-            rehearse(priced(Cap(None, self.adjacency)), X, y, codes, parts)
+        releases = True
+        if not is_charged(self):  # else it was rehearsed by what is around it
+            closed = Cap(None, self.adjacency)
+            rehearse(priced(closed), X, y, codes, parts)
+            releases = closed.asked
         # charge
-        charge_whole(self, budget, parts, rows)
+        if releases:
+            charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
         try:
-            with after_charge(part.estimator for part in parts if part.kind == "private"):
+            private = [part.estimator for part in parts if part.kind == "private"]
+            with after_charge(private), silence(PrivacyWarning, LedgerWarning):
                 model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
             fitted = private_parts(model, fitted=True)
             cap.settle((part.label, part.estimator.privacy_) for part in fitted)
             report = whole_report(self, budget, fitted, parts, rows)
+            if report.releases and not releases:
+                raise UnsettledError("The steps released what was not charged. No guarantee holds.")
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         except BaseException as error:
-            if self.ledger is not None:
+            if releases and self.ledger is not None:
                 error.add_note(f"The ledger was charged {budget}, which stays spent.")
             raise
         # store
@@ -268,7 +277,9 @@ class DPPipeline(FittedSteps):
         ndarray or frame of shape (n_samples, n_transformed_features)
             Of private records: not private by itself.
         """
-        return self.fit(X, y, groups, **unpaid).transform(X)
+        model = self.fit(X, y, groups, **unpaid)
+        with model._for_the_same_data():
+            return model.transform(X)
 
     @available_if(offers("fit_predict"))
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
@@ -282,7 +293,9 @@ class DPPipeline(FittedSteps):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.fit(X, y, groups, **unpaid).predict(X)
+        model = self.fit(X, y, groups, **unpaid)
+        with model._for_the_same_data():
+            return model.predict(X)
 
     def __getitem__(self, ind: Any) -> Any:
         """Return a step, or a part of the pipeline, which shares its fitted steps and report."""
@@ -330,6 +343,10 @@ class DPPipeline(FittedSteps):
             model.set_callbacks(*self._skl_callbacks)
         return model
 
+    def _for_the_same_data(self) -> AbstractContextManager[None]:
+        """Let no step refuse a value of what was fitted to."""
+        return after_charge(part.estimator for part in private_parts(self._ordinary()))
+
     def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
         """Hand the number of rows to the private steps, unless they ask for another."""
         for part in private_parts(model):
@@ -359,52 +376,6 @@ def _inside(
 
 
 register_inner(DPPipeline, _inside)
-
-
-def _read_once(data: Any) -> Any:
-    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
-    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
-    if known or issparse(data) or not hasattr(data, "__array__"):
-        return data
-    values, failed = None, False
-    try:
-        with silence():
-            values = data.__array__()
-    except Exception:
-        failed = True
-    if failed or not isinstance(values, np.ndarray):
-        raise ValueError(
-            f"DPPipeline needs arrays or frames. Got an object of type {type(data).__name__} that "
-            "cannot be read as one: convert it first, as in numpy.asarray(...)."
-        )
-    return values
-
-
-def _check_data(X: Any, y: Any) -> None:
-    if any(np.ma.isMaskedArray(data) for data in (X, y)):
-        raise TypeError(
-            "DPPipeline does not support masked arrays: data would be read without their mask. "
-            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
-        )
-    if issparse(X):
-        raise TypeError(
-            "Sparse data were passed to DPPipeline, but dense data are required: private steps "
-            "read every value. Convert X with X.toarray()."
-        )
-    if y is not None:
-        check_consistent_length(X, y)
-
-
-def _codes(groups: Any, n_rows: int) -> NDArray[np.intp]:
-    try:
-        with silence():
-            return group_codes("DPPipeline.fit", groups, n_rows)
-    except (ValueError, TypeError) as error:
-        kind = type(error)
-    raise kind(  # outside the handler, so that an error that quotes a label is not attached to it
-        f"The 'groups' parameter of DPPipeline.fit must be an array-like of shape ({n_rows},) of "
-        "labels that can be hashed, one for each row of X."
-    )
 
 
 def _leads(name: str, labels: Mapping[str, Any]) -> bool:

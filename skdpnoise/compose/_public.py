@@ -98,11 +98,25 @@ def _ordinal(encoder: OrdinalEncoder) -> str | None:
             "set handle_unknown='use_encoded_value' and unknown_value=-1: the error quotes the "
             "unknown category",
         ),
+        _need(
+            np.dtype(encoder.dtype).kind in "fiu",
+            "set dtype to a type of numbers: errors tell of objects that are not finite",
+        ),
     )
 
 
 def _imputer(imputer: SimpleImputer) -> str | None:
     return _first(
+        _need(
+            not isinstance(imputer.missing_values, str),
+            "set missing_values to NaN, None or a number: where a text is replaced, the next error "
+            "tells whether it was the only one",
+        ),
+        _need(
+            not _is_finite(imputer.missing_values) or _is_finite(imputer.fill_value),
+            "set fill_value to a finite number, as missing_values is one: else the next error "
+            "tells whether it occurs",
+        ),
         _need(
             type(imputer.strategy) is str and imputer.strategy == "constant",
             "set strategy='constant' with a public fill_value: any other statistic is read from "
@@ -118,6 +132,10 @@ def _imputer(imputer: SimpleImputer) -> str | None:
             "only where something is missing",
         ),
     )
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, Real) and bool(np.isfinite(float(value)))
 
 
 def _indicator(indicator: MissingIndicator) -> str | None:
@@ -136,6 +154,10 @@ def _spline(transformer: SplineTransformer) -> str | None:
         _need(
             transformer.extrapolation != "error",
             "set extrapolation='constant': the error tells of values beyond the knots",
+        ),
+        _need(
+            not transformer.sparse_output or transformer.extrapolation in ("constant", "linear"),
+            "set sparse_output=False: with this extrapolation the error tells of infinite values",
         ),
     )
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import reduce
-from numbers import Real
 from operator import add
 from typing import Any
 
 import numpy as np
 
+from skdpnoise.compose._numbers import NUMBERS
 from skdpnoise.compose._parts import Part
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
@@ -112,8 +112,7 @@ def shares_by_name(given: Mapping[str, Any] | None, parts: Collection[Part]) -> 
     }
     covered = [label for found in below.values() for label in found]
     shares_valid = all(
-        isinstance(share, Real) and not isinstance(share, bool) and 0.0 < float(share) < np.inf
-        for share in given.values()
+        type(share) in NUMBERS and 0.0 < float(share) < np.inf for share in given.values()
     )
     if not shares_valid or sorted(covered) != sorted(labels) or not all(below.values()):
         raise ValueError(

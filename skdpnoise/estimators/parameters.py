@@ -64,7 +64,7 @@ def _check_threads(estimator: Any) -> None:
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:
     """Refuse a number beyond what double precision bears; other kinds of values pass."""
     value = getattr(estimator, name)
-    if isinstance(value, NUMBERS) and not low <= plain(value) <= high:
+    if type(value) in NUMBERS and not low <= plain(value) <= high:
         raise ValueError(
             f"The {name!r} parameter of {_name(estimator)} must be between {low:g} and {high:g}. "
             f"Got {value!r} instead. Choose other units."
@@ -113,10 +113,7 @@ def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]
     value = getattr(estimator, name)
     good = isinstance(value, tuple | list) and len(value) == 2
     if good:
-        good = all(
-            isinstance(end, NUMBERS) and not isinstance(end, bool) and abs(plain(end)) <= _LARGEST
-            for end in value
-        )
+        good = all(type(end) in NUMBERS and abs(plain(end)) <= _LARGEST for end in value)
     if not good:
         raise ValueError(
             f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} "

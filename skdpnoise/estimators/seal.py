@@ -46,6 +46,7 @@ _HARMLESS = re.compile(
     | setting\ an\ array\ element\ with\ a\ sequence\.\ The\ requested\ array\ has\ an
         \ inhomogeneous\ shape\ after\ \d+\ dimensions\.\ The\ detected\ shape\ was\ \([\d,\ ]*\)
         \ \+\ inhomogeneous\ part\.
+    | A\ column-vector\ y\ was\ passed\ when\ a\ 1d\ array\ was\ expected\..*
     | Input\ [\w]*\ ?contains\ NaN\..*
     | Input\ [\w]*\ ?contains\ infinity\ or\ a\ value\ too\ large\ for\ dtype\('\w+'\)\.
     | The\ 'groups'\ parameter\ of\ .*

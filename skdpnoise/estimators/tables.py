@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from skdpnoise.compose._charged import is_charged
+from skdpnoise.compose._charged import is_computed
 from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = [
@@ -64,7 +64,7 @@ def read_table(
         table = without_values(convert, _unreadable(owner, "X", X))
     if not reset:
         largest, keeps_subnormal = np.inf, True
-    if is_charged():
+    if is_computed("X", estimator):
         return survivable(table.copy("K"), largest=largest, keeps_subnormal=keeps_subnormal)
     check_values(owner, "X", table, largest=largest, keeps_subnormal=keeps_subnormal)
     return table

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import column_or_1d
 
-from skdpnoise.compose._charged import is_charged
+from skdpnoise.compose._charged import is_computed
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.estimators.tables import (
@@ -46,7 +46,7 @@ def read_numbers(estimator: Any, y: Any, n_rows: int) -> NDArray[np.float64]:
             vector = without_values(lambda: source.astype(np.float64), text)
     with silence():  # of values beyond double precision, which are refused below
         numbers: NDArray[np.float64] = vector.astype(np.float64, copy=False)
-    if is_charged():
+    if is_computed("y", estimator):
         return survivable(numbers.copy())
     check_values(owner, "y", numbers)
     return numbers
@@ -213,6 +213,13 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
         )
     if kinds <= {str}:
         return labels
+    if len(kinds) > 1 and any(
+        isinstance(one, Integral) and abs(int(one)) > _EXACT for one in labels
+    ):
+        raise ValueError(
+            f"Unknown label type: whole numbers in {name} beyond 2**53 beside floats, which would "
+            "make equal numbers of unlike labels. Convert all of them to int, or to text."
+        )
     wanted = np.bool_ if kinds == {bool} else np.int64 if kinds == {Integral} else np.float64
     converted: NDArray[Any] = without_values(
         lambda: labels.astype(wanted),
@@ -222,6 +229,7 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
 
 
 _MISSING = type(None)
+_EXACT = 2**53  # up to which doubles hold every whole number
 
 
 def _kind(one: type) -> Any:

@@ -14,6 +14,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from skdpnoise.compose._lists import without_lists
 from skdpnoise.estimators.seal import silence
 
 __all__ = ["checked_data"]
@@ -56,7 +57,7 @@ def checked_data(
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     for name, data in (("X", X), ("y", y)):
         _check_container(owner, name, data)
-    X, y = indexable(X, y)
+    X, y = indexable(without_lists(owner, X), y)
     y = _as_vector(owner, y)
     if len(y) < _FEWEST:
         raise ValueError(

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -27,6 +28,7 @@ from sklearn.utils import all_estimators
 
 from skdpnoise import BoundsClipper
 from skdpnoise.compose import UnpaidStepError, register_private, register_public, taken_apart
+from skdpnoise.compose._charged import DATA, reading
 from skdpnoise.compose._register import _public, rule_of
 
 N = 40
@@ -106,7 +108,8 @@ CASES = [
     (MissingIndicator(features="all", sparse=True), MISSING),
     (SplineTransformer(knots=KNOTS), FINITE),
     (SplineTransformer(knots=KNOTS, extrapolation="continue"), FINITE),
-    (SplineTransformer(knots=KNOTS, extrapolation="periodic", sparse_output=True), FINITE),
+    (SplineTransformer(knots=KNOTS, extrapolation="periodic"), FINITE),
+    (SplineTransformer(knots=KNOTS, extrapolation="linear", sparse_output=True), FINITE),
     (FunctionTransformer(), MISSING),
     (FunctionTransformer(np.log1p, np.expm1, check_inverse=False, validate=True), POSITIVE),
     (HashingVectorizer(n_features=16, decode_error="replace"), DOCUMENTS),
@@ -192,6 +195,22 @@ def test_what_is_refused_for_a_value_that_is_not_finite_quotes_nothing(step, bad
     assert len(told) == 1
 
 
+NUMBERS = [
+    (step, tables)
+    for step, tables in CASES
+    if any(tables is one for one in (FINITE, MISSING, POSITIVE))
+]
+
+
+@pytest.mark.parametrize(("step", "tables"), NUMBERS, ids=_name)
+def test_behind_another_step_no_value_is_refused_or_changes_the_form_of_the_output(step, tables):
+    usual = _run(step, tables[0])[2]
+    for value in (np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324, 2.0**63):
+        for table in (_with_one(tables[0], value), np.full((N, 2), value)):
+            with reading(DATA), config_context(assume_finite=True), np.errstate(all="ignore"):
+                assert _run(step, table)[2] == usual
+
+
 REFUSED = [
     (OneHotEncoder(handle_unknown="ignore"), "categories="),
     (OneHotEncoder(categories=[["a"]]), "handle_unknown='ignore'"),
@@ -214,6 +233,25 @@ REFUSED = [
     (SplineTransformer(), "knots="),
     (SplineTransformer(knots="quantile"), "knots="),
     (SplineTransformer(knots=KNOTS, extrapolation="error"), "extrapolation"),
+    (SplineTransformer(knots=KNOTS, extrapolation="continue", sparse_output=True), "sparse_output"),
+    (SplineTransformer(knots=KNOTS, extrapolation="periodic", sparse_output=True), "sparse_output"),
+    (
+        OrdinalEncoder(
+            categories=AGES,
+            handle_unknown="use_encoded_value",
+            unknown_value=np.nan,
+            dtype=object,
+        ),
+        "dtype",
+    ),
+    (
+        SimpleImputer(strategy="constant", keep_empty_features=True, missing_values="London"),
+        "missing_values",
+    ),
+    (
+        SimpleImputer(strategy="constant", keep_empty_features=True, missing_values=-999),
+        "fill_value",
+    ),
     (FunctionTransformer(lambda X: X - X.mean()), "func may be"),
     (FunctionTransformer(np.frompyfunc(lambda x: x, 1, 1)), "func may be"),
     (FunctionTransformer(np.cumsum), "func may be"),

@@ -70,6 +70,19 @@ def test_public_classes_are_sorted_and_keep_their_kind(given, found):
     assert classes.dtype.kind in "iufbU"
 
 
+@pytest.mark.parametrize("large", [2**53 + 1, -(2**53) - 1, 2**60, np.int64(2**60), 10**400])
+@pytest.mark.parametrize("beside", [0.0, np.float32(1.0)])
+def test_whole_numbers_that_doubles_cannot_tell_apart_are_refused_beside_floats(large, beside):
+    labels = [large, large + 1, beside]
+    for y in (labels, np.array(labels, dtype=object)):
+        with pytest.raises(ValueError, match="beyond 2\\*\\*53 beside floats") as caught:
+            read_labels("Test", y, 3)
+        assert str(large) not in str(caught.value)
+    with pytest.raises(ValueError, match="'classes'"):
+        public_classes("Test", labels)
+    assert len(np.unique(read_labels("Test", [2**53, 2**53 - 1, beside], 3))) == 3
+
+
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
     classes, signs = one_against_rest(DPLogisticCD(classes=[0, 1, 2]), labels)

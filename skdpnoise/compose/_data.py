@@ -1,0 +1,81 @@
+"""The data of a pipeline: read once, of a form that steps can be fitted to, and never quoted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.validation import _num_samples
+
+from skdpnoise.compose._silence import silence
+from skdpnoise.mechanisms.groups import group_codes
+
+__all__ = ["check_data", "read_groups", "read_once"]
+
+
+def read_once(data: Any) -> Any:
+    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
+    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
+    if known or issparse(data) or not hasattr(data, "__array__"):
+        return data
+    values, failed = None, False
+    try:
+        with silence():
+            values = data.__array__()
+    except Exception:
+        failed = True
+    if failed or not isinstance(values, np.ndarray):
+        raise ValueError(
+            f"DPPipeline needs arrays or frames. Got an object of type {type(data).__name__} that "
+            "cannot be read as one: convert it first, as in numpy.asarray(...)."
+        )
+    return values
+
+
+def check_data(X: Any, y: Any) -> int:
+    """Return the number of rows of data that steps can be fitted to."""
+    if any(np.ma.isMaskedArray(data) for data in (X, y)):
+        raise TypeError(
+            "DPPipeline does not support masked arrays: data would be read without their mask. "
+            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+        )
+    if issparse(X):
+        raise TypeError(
+            "Sparse data were passed to DPPipeline, but dense data are required: private steps "
+            "read every value. Convert X with X.toarray()."
+        )
+    n_rows = _n_rows("X", X)
+    if y is not None and _n_rows("y", y) != n_rows:
+        raise ValueError(
+            "Found input variables with inconsistent numbers of samples: "
+            f"{[n_rows, _n_rows('y', y)]}"
+        )
+    return n_rows
+
+
+def _n_rows(name: str, data: Any) -> int:
+    """Return the number of entries, or say of which data there is none."""
+    try:
+        with silence():
+            return int(_num_samples(data))
+    except Exception:
+        kind = type(data).__name__
+    raise TypeError(  # outside the handler, so that the quoting error is not attached to it
+        f"DPPipeline needs {name} as an array, a frame or a list with an entry for each record. "
+        f"Got an object of type {kind}, which has no length."
+    )
+
+
+def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp]:
+    """Return the groups of the rows as numbers from 0."""
+    try:
+        with silence():
+            return group_codes("DPPipeline.fit", groups, n_rows)
+    except (ValueError, TypeError) as error:
+        kind = type(error)
+    raise kind(  # outside the handler, so that an error that quotes a label is not attached to it
+        f"The 'groups' parameter of DPPipeline.fit must be an array-like of shape ({n_rows},) of "
+        "labels that can be hashed, one for each row of X."
+    )

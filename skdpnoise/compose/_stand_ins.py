@@ -1,0 +1,274 @@
+"""What stands in a rehearsal where steps will be: private ones, and what reads the user's data.
+
+Only the data that the user passes may be refused for their values. Which steps read them, rather
+than what another step computed, is a fact of the composition alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import config_context, get_config
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import assert_all_finite, get_tags
+from sklearn.utils.metaestimators import available_if
+
+from skdpnoise.compose._caps import Rehearsed
+from skdpnoise.compose._charged import DATA, reading
+from skdpnoise.compose._compositions import below
+from skdpnoise.compose._register import is_private
+
+__all__ = ["NoFurther", "StandIn", "is_stand_in", "readers", "stand_ins"]
+
+_ENOUGH = 1000  # rows of a table that stands for the data
+_NOTHING: frozenset[str] = frozenset()
+
+
+class NoFurther(Exception):
+    """Raised where a rehearsal cannot go on without a draw."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """A step that is fitted, or a target that is transformed.
+
+    Parameters
+    ----------
+    label : str
+        The prefix of its parameters in the whole.
+    step : estimator or str
+        A part, or a TransformedTargetRegressor.
+    passed : frozenset of str
+        Which of X and y it gets as the user passed them.
+    fills : bool
+        Whether a step behind it may do something about missing values.
+    output : str
+        In what form "passthrough" hands on columns.
+    """
+
+    label: str
+    step: Any
+    passed: frozenset[str]
+    fills: bool = False
+    output: str = "default"
+
+
+def readers(
+    step: Any, passed: frozenset[str], label: str = "", *, fills: bool = False
+) -> Iterator[Reader]:
+    """Yield what reads data in a composition whose X and y are as the user passed them, or not."""
+    if type(step) is Pipeline:
+        for place, (name, child) in enumerate(step.steps):
+            if child is None or (type(child) is str and child == "passthrough"):
+                continue  # what comes next reads the same
+            behind = fills or any(_fills(later) for _, later in step.steps[place + 1 :])
+            yield from readers(child, passed, below(label, name), fills=behind)
+            passed -= {"X"}
+    elif type(step) in (ColumnTransformer, FeatureUnion):
+        for name, child in _side_by_side(step):
+            if type(child) is str and child == "passthrough":
+                yield Reader(below(label, name), child, passed, fills, _output(step))
+            else:
+                yield from readers(child, passed, below(label, name), fills=fills)
+    elif type(step) is TransformedTargetRegressor:
+        yield Reader(label, step, passed)
+        target = frozenset({"X"}) if "y" in passed else _NOTHING
+        if step.transformer is not None:
+            yield from readers(step.transformer, target, below(label, "transformer"))
+        same = step.transformer is None and step.func is None
+        kept = passed if same else passed - {"y"}
+        yield from readers(step.regressor, kept, below(label, "regressor"), fills=fills)
+    else:
+        yield Reader(label, step, passed, fills)
+
+
+def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -> dict[str, Any]:
+    """Return what takes the places of steps in a rehearsal, by label.
+
+    Values of what the user passed are looked at as in scikit-learn: by the steps that read it
+    first. No other step refuses a value.
+    """
+    checks = bool(get_config()["assume_finite"])
+    found: dict[str, Any] = {}
+    for one in list(readers(pipeline, passed)):
+        if type(one.step) is TransformedTargetRegressor:
+            if "y" in one.passed and y is not None:
+                _look_at("y", y)
+        elif is_private(one.step):
+            found[one.label] = StandIn(one.step, one.label, grouped, DATA - one.passed, checks)
+        elif "X" not in one.passed or one.step is None:
+            continue
+        elif type(one.step) is not str:
+            found[one.label] = Looking(one.step, checks)
+        elif one.step == "passthrough" and not one.fills:
+            found[one.label] = Passing(checks).set_output(transform=one.output)
+    return found
+
+
+def is_stand_in(subject: Any) -> bool:
+    """Return whether errors from within an object hold no value."""
+    return type(subject) in (StandIn, Passing)
+
+
+class StandIn(BaseEstimator):
+    """Stands in a rehearsal where a private step will be."""
+
+    def __init__(
+        self, step: Any, label: str, grouped: bool, computed: Collection[str], assume_finite: bool
+    ) -> None:
+        self.step = step
+        self.label = label
+        self.grouped = grouped
+        self.computed = computed
+        self.assume_finite = assume_finite
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> StandIn:
+        """Have the step check the data, up to its first charge."""
+        if self.grouped and groups is None:
+            raise ValueError(
+                f"The 'groups' of DPPipeline.fit do not reach its step {self.label!r}, which would "
+                "protect records only. Put it where scikit-learn's metadata routing leads."
+            )
+        grouped = {} if groups is None else {"groups": groups}
+        self.fitted_: Any = None
+        # A step does not raise that has nothing to release.
+        with suppress(Rehearsed), _looking(self.computed, self.assume_finite):
+            self.fitted_ = self.step.fit(X, y, **grouped)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        return self.fit(X, y, groups).transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "transform"))
+    def transform(self, X: Any) -> Any:
+        """Transform as the step would, had it seen noise."""
+        if self.fitted_ is None:
+            try:
+                copy = clone(self.step).set_params(ledger=None)
+                if hasattr(copy, "rows_per_group"):
+                    copy.set_params(rows_per_group=1)  # noise has no groups
+                self.fitted_ = copy.fit(_noise_like(X))
+            except Exception:
+                raise NoFurther from None
+        return self.fitted_.transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "predict"))
+    def predict(self, X: Any) -> Any:
+        """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
+        raise NoFurther
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of what `transform` gives."""
+        return self.fitted_.get_feature_names_out(input_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fitted_")
+
+
+class Looking(BaseEstimator):
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
+
+    def __init__(self, step: Any, assume_finite: bool) -> None:
+        self.step = step
+        self.assume_finite = assume_finite
+
+    def fit(self, X: Any, y: Any = None) -> Looking:
+        """Fit the step."""
+        with _looking(_NOTHING, self.assume_finite):
+            self.step.fit(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and transform the same data."""
+        with _looking(_NOTHING, self.assume_finite):
+            return self.step.fit_transform(X, y)
+
+    def transform(self, X: Any) -> Any:
+        """Transform what may be other data."""
+        return self.step.transform(X)
+
+    @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names that the step gives."""
+        return self.step.get_feature_names_out(input_features)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+class Passing(TransformerMixin, BaseEstimator):
+    """Looks at columns of the user's table that pass by other steps to one that may not refuse."""
+
+    def __init__(self, assume_finite: bool) -> None:
+        self.assume_finite = assume_finite
+
+    def fit(self, X: Any, y: Any = None) -> Passing:
+        """Refuse values that are missing or not finite."""
+        with _looking(_NOTHING, self.assume_finite):
+            _look_at("X", X)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the same."""
+        return X
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the same names."""
+        return input_features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+@contextmanager
+def _looking(computed: Collection[str], assume_finite: bool) -> Iterator[None]:
+    with reading(computed), config_context(assume_finite=assume_finite):
+        yield
+
+
+def _look_at(name: str, data: Any) -> None:
+    """Refuse values that are missing or not finite, if scikit-learn is to look at all."""
+    missing = data.isna() if hasattr(data, "isna") else False  # also where numpy cannot compare
+    if np.any(missing) and not get_config()["assume_finite"]:
+        raise ValueError(f"Input {name} contains NaN.")
+    assert_all_finite(np.asarray(data), input_name=name)
+
+
+def _side_by_side(step: Any) -> list[tuple[str, Any]]:
+    if type(step) is FeatureUnion:
+        return list(step.transformer_list)
+    return [(name, child) for name, child, _ in step.transformers] + [("remainder", step.remainder)]
+
+
+def _output(step: Any) -> str:
+    """Return what a composition has its "passthrough" return, as scikit-learn finds it out."""
+    own = getattr(step, "_sklearn_output_config", {})
+    return str(own.get("transform", get_config()["transform_output"]))
+
+
+def _fills(step: Any) -> bool:
+    """Return whether a step holds one that learns nothing and takes missing values."""
+    steps = [one.step for one in readers(step, _NOTHING) if hasattr(one.step, "fit")]
+    learn_nothing = [
+        one for one in steps if not (is_private(one) or type(one) is TransformedTargetRegressor)
+    ]
+    return any(get_tags(one).input_tags.allow_nan for one in learn_nothing)
+
+
+def _noise_like(X: Any) -> Any:
+    """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
+    n_rows, n_columns = np.shape(X)
+    size = min(n_rows, max(_ENOUGH, 2 * n_columns))
+    noise = np.random.default_rng().normal(size=(size, n_columns))
+    with suppress(Exception):  # a table that is made in another way stays without names
+        named = type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
+        return named if np.shape(named) == noise.shape else noise
+    return noise

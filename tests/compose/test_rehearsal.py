@@ -1,0 +1,233 @@
+"""A rehearsal hears what the fit would, changes nothing, and leaves nothing to fail for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import DataConversionWarning
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import Binarizer, Normalizer, OneHotEncoder, StandardScaler
+
+from skdpnoise import (
+    DPPCA,
+    BoundsClipper,
+    DPCoordinateDescentRegressor,
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPMinMaxScaler,
+    DPPipeline,
+    DPRobustScaler,
+    DPStandardScaler,
+)
+from skdpnoise.compose._lists import without_lists
+from skdpnoise.inspection import audit
+from tests.compose._pipelines import Notebook
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+rng = np.random.default_rng(0)
+TABLE = rng.normal(size=(200, 2))
+Y = (TABLE[:, 0] > 0.0).astype(int)
+MODEL = DPLogisticCD(classes=[0, 1])
+NOTHING_RELEASED = DPMinMaxScaler(feature_bounds=(-3.0, 3.0))
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("first", [DPRobustScaler(), DPPCA(n_components=1)], ids=str)
+def test_a_replay_sees_the_fit_and_not_its_rehearsal(first):
+    pipeline = DPPipeline([("first", first), ("model", MODEL)])
+    found = audit(pipeline, TABLE[:24], Y[:24], method="replay", random_state=0)
+    assert found.passed
+
+
+def test_a_replay_still_refutes_a_pipeline_with_a_step_that_does_not_pay():
+    pipeline = DPPipeline([("first", StandardScaler()), ("model", MODEL)], public=["first"])
+    data = np.append(TABLE[:23], [[1e3, -1e3]], axis=0)
+    found = audit(pipeline, data, Y[:24], method="replay", random_state=0)
+    assert not found.passed
+
+
+IN_PLACE = {
+    "public": [Binarizer(threshold=0.5, copy=False)],
+    "two": [Normalizer(copy=False), BoundsClipper((-1.0, 1.0), copy=False)],
+    "private": [DPStandardScaler(feature_bounds=(-4.0, 4.0), copy=False)],
+    "columns": [
+        ColumnTransformer([("n", Normalizer(copy=False), [0, 1])], sparse_threshold=0),
+        BoundsClipper((-1.0, 1.0), copy=False),
+    ],
+    "union": [FeatureUnion([("n", Normalizer(copy=False)), ("same", "passthrough")])],
+    "nested": [DPPipeline([("s", DPStandardScaler(copy=False)), ("n", Normalizer(copy=False))])],
+}
+
+
+@pytest.mark.parametrize("steps", IN_PLACE.values(), ids=IN_PLACE)
+def test_what_steps_do_in_place_is_done_once(steps):
+    """A refusal by the ledger ends the fit behind the rehearsal: until then nothing is changed."""
+
+    class Refusing(Notebook):
+        def charge(self, label, cost, **facts):
+            raise ValueError("spent")
+
+    table = np.asfortranarray(TABLE)
+    kept = table.copy()
+    named = [(f"step{place}", step) for place, step in enumerate(steps)]
+    with pytest.raises(ValueError, match="spent"):
+        DPPipeline([*named, ("model", MODEL)], ledger=Refusing()).fit(table, Y)
+    np.testing.assert_array_equal(table, kept)
+
+
+def test_a_step_that_is_vouched_for_is_rehearsed_on_a_copy():
+    class Doubling(Normalizer):
+        def transform(self, X):
+            X *= 2.0
+            return X
+
+    table = TABLE.copy()
+    steps = [("double", Doubling()), ("model", MODEL)]
+    DPPipeline(steps, public=["double"]).fit(table, Y)
+    np.testing.assert_array_equal(table, 2.0 * TABLE)
+
+
+@pytest.mark.parametrize("front", [[], [("scale", DPStandardScaler())]])
+@pytest.mark.parametrize("model", [MODEL, DPCoordinateDescentRegressor()], ids=str)
+def test_a_warning_of_a_column_of_targets_comes_once_and_before_the_charge(front, model):
+    ledger = Notebook()
+    pipeline = DPPipeline([*front, ("model", model)], ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataConversionWarning)
+        with pytest.raises(DataConversionWarning, match="column-vector"):
+            pipeline.fit(TABLE, Y[:, None])
+    assert ledger.charges == []
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always", DataConversionWarning)
+        pipeline.fit(TABLE, Y[:, None])
+    assert [one.category for one in heard].count(DataConversionWarning) == 1
+
+
+# What releases nothing
+
+INNER = DPPipeline([("bounded", NOTHING_RELEASED)])
+
+
+@pytest.mark.parametrize(
+    ("steps", "n_charges"),
+    [
+        ([("s", NOTHING_RELEASED)], 0),
+        ([("s", INNER)], 0),
+        ([("s", NOTHING_RELEASED), ("m", MODEL)], 1),
+        ([("s", INNER), ("m", MODEL)], 1),
+        ([("s", DPPipeline([("inner", INNER)])), ("m", MODEL)], 1),
+        ([("s", FeatureUnion([("a", INNER), ("b", DPStandardScaler())])), ("m", MODEL)], 1),
+    ],
+)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_part_that_releases_nothing_is_fitted_and_charged_for_nothing(steps, n_charges, delta):
+    ledger = Notebook()
+    model = DPPipeline(steps, epsilon=3.0, delta=delta, ledger=ledger).fit(TABLE, Y)
+    assert len(ledger.charges) == n_charges
+    assert bool(model.privacy_.releases) == bool(n_charges)
+
+
+def test_a_search_takes_a_pipeline_that_releases_nothing_before_its_model():
+    pipeline = Pipeline([("s", INNER), ("m", MODEL)])
+    search = DPGridSearchCV(pipeline, {"m__alpha": [0.0, 0.1]}, epsilon=3.0).fit(TABLE, Y)
+    assert search.privacy_.releases
+
+
+# Lists
+
+ENCODER = OneHotEncoder(categories=[[0, 1, 2]], handle_unknown="ignore", sparse_output=False)
+IMPUTER = SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True)
+NUMBERS = [[k % 3] for k in range(60)]
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("as_row", [list, tuple])
+@pytest.mark.parametrize("search", [False, True])
+def test_no_value_of_a_list_decides_names_or_types(search, as_row):
+    found = set()
+    for last in (1, 2.0, 1.5, True, np.float32(1.0), None, 2**70):
+        rows = as_row([as_row(row) for row in [*NUMBERS, [last]]])
+        steps = [("fill", IMPUTER), ("kinds", ENCODER), ("model", MODEL)]
+        if search:
+            fitted = DPGridSearchCV(Pipeline(steps), {"model__alpha": [0.0, 0.1]}, epsilon=5.0)
+            model = fitted.fit(rows, np.arange(61) % 2).best_estimator_
+        else:
+            model = DPPipeline(steps).fit(rows, np.arange(61) % 2)
+            assert model.predict(rows).shape == (61,)
+            assert model.predict([[1]]).shape == (1,)
+        names = tuple(model.named_steps["kinds"].get_feature_names_out())
+        dtypes = model.named_steps["fill"].statistics_.dtype, model.named_steps["kinds"].categories_
+        found.add((names, dtypes[0], dtypes[1][0].dtype))
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("rows", [[[1.0, "secret"]] * 30, [*[[1.0]] * 29, ["secret"]]])
+def test_lists_of_numbers_and_text_are_refused_with_the_remedy(rows):
+    steps = [("kinds", ENCODER), ("model", MODEL)]
+    search = DPGridSearchCV(Pipeline(steps), {"model__alpha": [0.0, 0.1]})
+    for estimator in (DPPipeline(steps, ledger=Notebook()), search):
+        with pytest.raises(ValueError, match="Pass an array") as caught:
+            estimator.fit(rows, np.arange(30) % 2)
+        assert "secret" not in str(caught.value)
+        assert caught.value.__context__ is None
+
+
+def test_lists_of_text_are_tables_of_objects():
+    categories = [["a", "b"]] * 2
+    encoder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+    for last in ("b", "a longer text", None):
+        rows = [*[["a", "b"]] * 29, ["b", last]]
+        model = DPPipeline([("kinds", encoder), ("model", MODEL)]).fit(rows, np.arange(30) % 2)
+        assert [one.dtype for one in model.named_steps["kinds"].categories_] == [object, object]
+
+
+@pytest.mark.parametrize(
+    "data", [[{"a": 1}, {"b": 2.5}], ["a text", "another"], [["a", "b"], ["c"]], [[("a", 1.5)]]]
+)
+def test_lists_that_no_array_can_hold_are_handed_on_as_they_are(data):
+    assert without_lists("Test", data) is data
+
+
+# Messages and parameters
+
+
+@pytest.mark.parametrize("secret", [np.array(3.75), 3.75, np.float64(3.75)])
+@pytest.mark.parametrize("place", ["X", "y"])
+def test_a_single_number_in_the_place_of_data_is_refused_and_not_quoted(place, secret):
+    given = {"X": TABLE, "y": Y} | {place: secret}
+    ledger = Notebook()
+    with pytest.raises(TypeError, match=f"needs {place} as an array") as caught:
+        DPPipeline([("s", DPStandardScaler()), ("m", MODEL)], ledger=ledger).fit(**given)
+    assert "3.75" not in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+class Changing(float):
+    """A number that is another one each time it is asked."""
+
+    asked = 0
+
+    def __float__(self):
+        Changing.asked += 1
+        return 0.01 if Changing.asked % 2 else 50.0
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "weights", "bounds"])
+def test_a_number_that_changes_when_it_is_asked_is_refused(name):
+    ledger, number = Notebook(), Changing(0.5)
+    steps = [("s", DPStandardScaler()), ("m", MODEL)]
+    for estimator in {
+        "epsilon": [DPPipeline(steps, epsilon=number), DPStandardScaler(epsilon=number)],
+        "delta": [DPPipeline(steps, delta=number), DPStandardScaler(delta=number)],
+        "weights": [DPPipeline(steps, weights={"s": number, "m": 1.0})],
+        "bounds": [DPLogisticCD(feature_bounds=(-number, number), clip=number)],
+    }[name]:
+        estimator.set_params(ledger=ledger)
+        with pytest.raises((TypeError, ValueError), match=r"must be|must give"):
+            estimator.fit(TABLE, Y)
+    assert ledger.charges == []
