@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from skdpnoise.ledger._audited import not_in_audits
 from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.ledger._history import ledger_card, spent_after_each
 from skdpnoise.ledger._known import Known
@@ -183,6 +184,7 @@ class PrivacyLedger:
         """URL of the storage, with absolute paths and without its password; None in memory."""
         return getattr(self._storage, "shown", None)
 
+    @not_in_audits
     def charge(
         self,
         label: str,
