@@ -29,7 +29,7 @@ from skdpnoise.compose import register_private
 from skdpnoise.inspection import audit
 from skdpnoise.inspection._neighbours import Neighbours
 from skdpnoise.inspection._replay import replay
-from skdpnoise.mechanisms import calibrate
+from skdpnoise.mechanisms import TruncatedNegativeBinomial, calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile
@@ -265,13 +265,15 @@ class LeakingSearch(DPGridSearchCV):
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
 def test_replays_see_what_is_released_without_a_charge_within_a_search(strategy):
     grid = {"alpha": [0.0, 0.1]}
-    sound = DPGridSearchCV(clone(MODEL), grid, strategy=strategy)
+    short = TruncatedNegativeBinomial(eta=1.0, gamma=0.3)
+    how = {"strategy": strategy, "repetitions": short}
+    sound = DPGridSearchCV(clone(MODEL), grid, **how)
     settings = {"neighbours": FAR, "method": "replay", "n_replays": 3, "random_state": 0}
     assert audit(sound, X, Y, **settings).passed
     leaking = Leaking(classes=[0, 1], n_passes=1)
     for search in (
-        DPGridSearchCV(leaking, grid, strategy=strategy),
-        LeakingSearch(clone(MODEL), grid, strategy=strategy),
+        DPGridSearchCV(leaking, grid, **how),
+        LeakingSearch(clone(MODEL), grid, **how),
     ):
         report = audit(search, X, Y, **settings)
         assert "an uncharged AdditiveMechanism released something" in str(report)
