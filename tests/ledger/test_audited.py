@@ -15,7 +15,7 @@ from skdpnoise.privacy import GaussianLoss, PureLoss
 def test_a_charge_within_an_audit_is_written_nowhere_and_refused_by_nothing(cost):
     ledger = PrivacyLedger("wages", 1.0, 1e-6, "memory")
     with uncharged():
-        charge = ledger.charge("counts", cost, mechanism="some noise", estimator="Some")
+        charge = ledger.charge("counts", cost)
     assert charge.number == 0
     assert charge.label == "counts"
     assert charge.loss == cost
