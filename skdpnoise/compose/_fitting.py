@@ -22,6 +22,7 @@ from skdpnoise.compose._register import is_private
 from skdpnoise.compose._silence import silence
 from skdpnoise.compose._surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
+from skdpnoise.sampling.observer import unobserved
 
 __all__ = ["fit_steps", "rehearse", "settled"]
 
@@ -90,7 +91,7 @@ def rehearse(
     )
     with silence():
         try:
-            fit_steps(pipeline, X, y, groups, parts, owner=owner)
+            unobserved(fit_steps, pipeline, X, y, groups, parts, owner=owner)
         except _NoFurther:
             return
 

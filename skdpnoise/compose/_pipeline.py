@@ -32,7 +32,6 @@ from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms.groups import group_codes
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
-from skdpnoise.sampling.observer import unobserved
 
 __all__ = ["DPPipeline"]
 
@@ -235,7 +234,7 @@ class DPPipeline(FittedSteps):
             return self._for_groups(model, rows)
 
         if not is_charged():  # else it was rehearsed by what is around it
-            unobserved(rehearse, priced(Cap(None, self.adjacency)), X, y, codes, parts)
+            rehearse(priced(Cap(None, self.adjacency)), X, y, codes, parts)
         # charge
         charge_whole(self, budget, parts, rows)
         # draw
