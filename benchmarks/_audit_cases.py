@@ -22,6 +22,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPipeline,
     DPRandomizedSearchCV,
     DPRobustScaler,
     DPStandardScaler,
@@ -79,6 +80,15 @@ def _search(kind: Any, **fixed: Any) -> Callable[..., Any]:
     return make
 
 
+def _pipeline(*, of_scaler: Any, of_model: Any) -> Callable[..., Any]:
+    def make(epsilon: float, adjacency: str) -> Any:
+        scaler = DPStandardScaler(adjacency=adjacency, **of_scaler)
+        model = DPLogisticCD(adjacency=adjacency, **of_model)
+        return DPPipeline([("scaler", scaler), ("model", model)], **_settings()(epsilon, adjacency))
+
+    return make
+
+
 SOUND = (
     Case(
         "regressor, descent", _made(DPCoordinateDescentRegressor, solver="gradient", **_PASS, **_Y)
@@ -92,6 +102,7 @@ SOUND = (
     # With public bounds it releases nothing.
     Case("min-max scaler", _made(DPMinMaxScaler), "column"),
     Case("robust scaler", _made(DPRobustScaler, **_X)),
+    Case("pipeline", _pipeline(of_scaler=_X, of_model=_PASS)),
     Case("grid search", _search(DPGridSearchCV, strategy="noisy_max"), n_replays=_OF_SEARCHES),
     Case(
         "randomised search",
@@ -112,6 +123,7 @@ DEFAULTS = tuple(
         ("standard scaler", _made(DPStandardScaler), "cloud"),
         ("min-max scaler", _made(DPMinMaxScaler), "cloud"),
         ("robust scaler", _made(DPRobustScaler), "cloud"),
+        ("pipeline", _pipeline(of_scaler={}, of_model={}), "labels"),
     )
 )
 

@@ -69,8 +69,9 @@ def audit(
     most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
     less than a black box.
 
-    That nothing is found proves nothing. Clones without a ledger are fitted; **the report is not
-    private** unless the data are public.
+    That nothing is found proves nothing. Clones without a ledger are fitted to copies of the data,
+    each in one thread, and charge nothing; **the report is not private** unless the data are
+    public.
 
     Parameters
     ----------

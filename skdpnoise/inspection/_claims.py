@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
+from skdpnoise.compose._register import is_private
+from skdpnoise.ledger._audited import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = [
@@ -49,34 +55,79 @@ def claimed(
     return PrivacyGuarantee(epsilon, delta, relation)
 
 
-def clone_for_audit(estimator: Any) -> Any:
-    """Return a clone that charges no ledger and runs on one core."""
+def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
+    """Return a clone that charges no ledger and runs on one core.
+
+    With a seed, everything public in it that takes a random state has one of its own: clones of the
+    same seed take the same public coins. What is private keeps its own, which an observer sets.
+    """
     copy = clone(estimator)
-    changes = {
-        name: None
-        for name, value in copy.get_params(deep=True).items()
-        if name.rpartition("__")[2] in ("ledger", "n_jobs") and value is not None
-    }
-    return copy.set_params(**changes)
+    for part in _estimators(copy, set()):
+        given = part.get_params(deep=False)
+        unset = {n: None for n in ("ledger", "n_jobs") if given.get(n) is not None}
+        if unset:
+            part.set_params(**unset)
+    if seed is not None:
+        _seed([part for part in _estimators(copy, set()) if not _is_private(part)], seed)
+    return copy
 
 
 def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
     """Yield clones in which everything that takes a random state has one of its own."""
     ready = clone_for_audit(estimator)
-    params = ready.get_params(deep=True)
-    names = [name for name in params if name.rpartition("__")[2] == "random_state"]
     for seed in seeds:
-        states = np.random.SeedSequence(seed).generate_state(len(names)).tolist()
         copy = clone(ready)
-        copy.set_params(**dict(zip(names, states, strict=True)))
+        _seed(list(_estimators(copy, set())), seed)
         yield copy
 
 
+def _seed(parts: Sequence[Any], seed: int) -> None:
+    """Give each of the estimators that take a random state one of its own."""
+    parts = [part for part in parts if "random_state" in part.get_params(deep=False)]
+    states = np.random.SeedSequence(seed).generate_state(len(parts)).tolist()
+    for part, state in zip(parts, states, strict=True):
+        part.set_params(random_state=state)
+
+
+def _estimators(value: Any, seen: set[int]) -> Iterator[Any]:
+    """Yield an estimator and all that its parameters hold, such as those of a search's grid."""
+    # A frozen estimator is its own clone: what it holds belongs to somebody else.
+    if isinstance(value, type | FrozenEstimator) or id(value) in seen:
+        return
+    inner: Any = ()
+    if isinstance(value, Mapping):
+        inner = value.values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        inner = value
+    elif isinstance(value, np.ndarray) and value.dtype == object:
+        inner = value.ravel().tolist()
+    elif hasattr(value, "get_params") and hasattr(value, "set_params"):
+        seen.add(id(value))
+        yield value
+        inner = value.get_params(deep=False).values()
+    for part in inner:
+        yield from _estimators(part, seen)
+
+
+def _is_private(estimator: Any) -> bool:
+    """Return whether random numbers of an estimator make noise: those of our own, for example."""
+    ours = any(kind.__module__.startswith("skdpnoise.") for kind in type(estimator).__mro__)
+    return ours or is_private(estimator)
+
+
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:
-    """Fit; return the estimator, what was warned of, and what was raised, if anything."""
+    """Fit to a copy of the data; return the estimator, its warnings, and what was raised, if so.
+
+    No ledger is charged, wherever one is held. Everything runs in this thread: another one would
+    have no observer, and might charge.
+    """
     raised = None
-    with warnings.catch_warnings(record=True) as caught:
+    with ExitStack() as stack:
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
+        stack.enter_context(parallel_config(backend="sequential"))
+        stack.enter_context(uncharged())
         warnings.simplefilter("always")
+        X, y = deepcopy(X), deepcopy(y)  # a step with copy=False changes them
         try:
             estimator.fit(X) if y is None else estimator.fit(X, y)
         except Exception as error:

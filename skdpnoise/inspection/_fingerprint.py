@@ -2,63 +2,264 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+import logging
+import sys
+import types
+import warnings
+import weakref
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
-import joblib
 import numpy as np
-import scipy.sparse as sp
+
+from skdpnoise.ledger import PrivacyLedger
 
 __all__ = ["differences", "fingerprint"]
 
-_PLAIN = (str, bytes, int, float, complex, bool, type(None), np.generic)
+_PLAIN = (int, float, complex, str, bytes, bytearray)
+_LISTS = (list, tuple)
+_SETS = (set, frozenset)
+_BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
+_OPAQUE = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
+_OF_LEDGERS = ("_storage", "_known", "_facts")  # what has been charged, perhaps by others meanwhile
+_PROTOCOL = 4  # of pickles
+_OWN_PLACE = 1 << 60  # deeper than everything
 
 
-def fingerprint(value: Any, _above: tuple[int, ...] = ()) -> Any:
-    """Return something that is equal for values that are the same bit for bit."""
-    kind = f"{type(value).__module__}.{type(value).__qualname__}"
-    if isinstance(value, _PLAIN):
-        return kind, repr(value)
-    if id(value) in _above:  # a value that holds itself
-        return kind, "above", len(_above) - _above.index(id(value))
-    above = (*_above, id(value))
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return kind, value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, np.ndarray):
-        return kind, value.shape, [fingerprint(item, above) for item in value.ravel().tolist()]
-    if sp.issparse(value):
-        return kind, fingerprint(value.tocoo().coords, above), value.shape, value.data.tobytes()
-    if isinstance(value, Mapping):
-        items = [(fingerprint(k, above), fingerprint(v, above)) for k, v in value.items()]
-        return kind, items
-    if isinstance(value, list | tuple):
-        return kind, [fingerprint(item, above) for item in value]
-    if isinstance(value, set | frozenset):
-        return kind, sorted(repr(fingerprint(item, above)) for item in value)
-    if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        return kind, getattr(value, "__module__", None), value.__qualname__
-    if is_dataclass(value):
-        return kind, [fingerprint(getattr(value, f.name), above) for f in fields(value)]
-    if hasattr(value, "__dict__") and not hasattr(value, "__array__"):
-        return kind, fingerprint(vars(value), above)
-    return kind, joblib.hash(value)
+def fingerprint(value: Any) -> bytes:
+    """Return something that is equal for values that are the same bit for bit.
+
+    What an object keeps of what it computed before (:class:`functools.cached_property`) is left
+    out: it says when somebody asked.
+    """
+    return _Walk(caches=False).digest(value)
 
 
-def differences(first: Any, second: Any, path: str = "") -> list[str]:
+def differences(first: Any, second: Any) -> list[str]:
     """Return where two states differ, as the paths that lead there."""
-    if fingerprint(first) == fingerprint(second):
+    return _differences(_Walk(), first, second, "", set())
+
+
+def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int]) -> list[str]:
+    if walk.digest(first) == walk.digest(second):
         return []
-    inner: list[tuple[str, Any, Any]] = []
-    if type(first) is type(second):
-        if isinstance(first, list | tuple) and len(first) == len(second):
-            pairs = zip(first, second, strict=True)
-            inner = [(f"[{k}]", a, b) for k, (a, b) in enumerate(pairs)]
-        elif isinstance(first, Mapping) and first.keys() == second.keys():
-            inner = [(f"[{key!r}]", first[key], second[key]) for key in first]
-        elif hasattr(first, "__dict__") and not hasattr(first, "__array__"):
-            here, there = vars(first), vars(second)
-            names = [*here, *(name for name in there if name not in here)]
-            inner = [(f".{name}", here.get(name), there.get(name)) for name in names]
-    found = [where for name, a, b in inner for where in differences(a, b, path + name)]
+    here, there = (dict(walk.contents(value)[1]) for value in (first, second))
+    found: list[str] = []
+    if type(first) is type(second) and id(first) not in above:
+        for name in [*here, *(name for name in there if name not in here)]:
+            if name.startswith(("[", ".")):  # what a path of Python's can lead to
+                inner = here.get(name), there.get(name)
+                found += _differences(walk, *inner, path + name, above | {id(first)})
     return found or [path.removeprefix(".") or "the whole state"]
+
+
+class _Walk:
+    """Digests of objects by all that they hold: contents, attributes, slots, closures, states.
+
+    Modules and classes stand for themselves by their names, and so do functions, beside their code,
+    defaults and closures. Locks, weak references and loggers hold no state that is published.
+    """
+
+    def __init__(self, *, caches: bool = True) -> None:
+        self._caches = caches
+        self._depth: dict[int, int] = {}  # of what the walk is within
+        self._known: dict[int, bytes] = {}
+        self._within: dict[int, bytes] = {}  # parts of a cycle that is not walked to its end
+        self._kept: list[Any] = []  # alive, or ids would recur
+
+    def digest(self, value: Any) -> bytes:
+        """Return the digest of one object."""
+        return self._visit(value)[0]
+
+    def _visit(self, value: Any) -> tuple[bytes, int]:
+        """Return a digest, and how far up the walk it refers to."""
+        key = id(value)
+        if key in self._known:
+            return self._known[key], _OWN_PLACE
+        depth = len(self._depth)
+        if key in self._depth:  # a value that holds itself
+            return b"%d above" % (depth - self._depth[key]), self._depth[key]
+        if key in self._within:
+            return self._within[key], 0
+        head, parts = self.contents(value)
+        self._kept.append(value)
+        self._depth[key] = depth
+        digests, highest = [], _OWN_PLACE
+        for name, part in parts:
+            digest, reached = self._visit(part)
+            highest = min(highest, reached)
+            digests.append(repr(name).encode() + digest)
+        del self._depth[key]
+        if isinstance(value, _SETS):
+            digests.sort()
+        found = _hashed([head, *digests])
+        if highest < depth:
+            self._within[key] = b"%d within" % len(self._within)
+            return found, highest
+        self._known[key] = found
+        if depth == 0 or highest == depth:
+            self._within.clear()
+        return found, _OWN_PLACE
+
+    def contents(self, value: Any) -> tuple[bytes, list[tuple[str, Any]]]:
+        """Return what an object is by itself, and its parts by name."""
+        kind = type(value)
+        head = [kind.__module__, kind.__qualname__]
+        parts: list[tuple[str, Any]] = []
+        data = b""
+        if value is None or kind in (bool, type(Ellipsis), type(NotImplemented)):
+            return _text(*head, repr(value)), []
+        if issubclass(kind, type | types.ModuleType | logging.Logger):
+            return _text(*head, *_name(value)), [*_body(value)]
+        if issubclass(kind, _OPAQUE):
+            return _text(*head), []
+        if issubclass(kind, types.FunctionType):
+            code = value.__code__
+            head += _name(value)
+            parts = [*_function(value), ("code", code)]
+        elif kind is types.CodeType:
+            return _text(*head, value.co_name, *value.co_names) + value.co_code, [
+                (f"constant {k}", constant) for k, constant in enumerate(value.co_consts)
+            ]
+        elif kind is types.CellType:
+            return _text(*head), list(_cell(value))
+        elif issubclass(kind, np.generic):
+            data = _text(str(value.dtype)) + value.tobytes()
+        elif issubclass(kind, _PLAIN):
+            (plain,) = (base for base in _PLAIN if issubclass(kind, base))
+            data = plain.__repr__(value).encode("utf-8", "surrogatepass")
+        elif issubclass(kind, np.ndarray):
+            array = np.asarray(value)
+            head += [str(array.dtype), str(array.shape)]
+            data = b"" if array.dtype.hasobject else array.tobytes()
+            parts = [("metadata", array.dtype.metadata)]
+            if array.dtype.hasobject:
+                parts += [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
+        elif issubclass(kind, dict):
+            pairs = list(dict.items(value))
+            parts = [(f"key {k}", key) for k, (key, _) in enumerate(pairs)]
+            parts += [(f"[{_shown(key)}]", part) for key, part in pairs]
+        elif issubclass(kind, _LISTS):
+            parts = [(f"[{k}]", part) for k, part in enumerate(_plain_items(value))]
+        elif issubclass(kind, _SETS):
+            parts = [("item", part) for part in _plain_items(value)]
+        elif kind is types.GeneratorType:
+            head += [value.__qualname__]
+            parts = [("frame", getattr(value.gi_frame, "f_locals", None))]
+        elif issubclass(kind, _BOUND):
+            head += [value.__name__]
+            parts = [(".__self__", value.__self__)]
+            parts += [(".__func__", getattr(value, "__func__", None))]
+        if kind not in _EXACT:
+            parts += self._attributes(value)
+        return _text(*head) + data, parts
+
+    def _attributes(self, value: Any) -> Iterator[tuple[str, Any]]:
+        """Yield attributes, slots and, of what is made outside of Python, the state of a pickle."""
+        kind = type(value)
+        left_out = set(_OF_LEDGERS) if isinstance(value, PrivacyLedger) else set()
+        held = getattr(value, "__dict__", None)
+        if isinstance(held, dict | types.MappingProxyType):
+            for name, part in list(held.items()):
+                cached = isinstance(getattr(kind, str(name), None), cached_property)
+                if name not in left_out and (self._caches or not cached):
+                    yield f".{name}", part
+        yield from _slots(value)
+        handled = (types.FunctionType, PrivacyLedger, *_BOUND, *_PLAIN, *_SETS, np.ndarray)
+        if not issubclass(kind, handled):
+            # Attributes are in the state again, and what was computed before with them.
+            yield from _state(value, 3 if self._caches or held is None else 2)
+
+
+_EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
+
+
+def _plain_items(value: Any) -> list[Any]:
+    """Return the items as the base class holds them, whatever a subclass says."""
+    (base,) = (base for base in (*_LISTS, *_SETS) if isinstance(value, base))
+    return list(base.__iter__(value))
+
+
+def _shown(key: Any) -> str:
+    """Return a key as a path shows it; the name of its class where it might show an address."""
+    return repr(key) if type(key) in _PLAIN else f"a {type(key).__qualname__}"
+
+
+def _name(value: Any) -> list[str]:
+    if isinstance(value, types.ModuleType | logging.Logger):
+        return [str(getattr(value, "__name__", getattr(value, "name", "")))]
+    return [str(value.__module__), value.__qualname__]
+
+
+def _body(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what a class holds that no module does: it may have been made in a fit."""
+    if not isinstance(value, type):
+        return
+    found: Any = sys.modules.get(value.__module__)
+    for name in value.__qualname__.split("."):
+        found = getattr(found, name, None)
+    if found is value:
+        return
+    yield "bases", value.__bases__
+    for name, part in vars(value).items():
+        if name not in ("__dict__", "__weakref__", "__doc__", "__module__"):
+            yield f".{name}", part
+
+
+def _function(value: Any) -> Iterator[tuple[str, Any]]:
+    for name in ("__defaults__", "__kwdefaults__", "__closure__"):
+        yield f".{name}", getattr(value, name)
+
+
+def _cell(value: Any) -> Iterator[tuple[str, Any]]:
+    try:
+        yield ".cell_contents", value.cell_contents
+    except ValueError:  # empty
+        return
+
+
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what slots hold; functions and methods are taken apart already."""
+    if isinstance(value, (types.FunctionType, *_BOUND)):
+        return
+    for base in type(value).__mro__:
+        for name, member in vars(base).items():
+            if isinstance(member, types.MemberDescriptorType):
+                try:
+                    yield f".{name}", member.__get__(value)
+                except AttributeError:  # never set
+                    continue
+
+
+def _state(value: Any, size: int) -> Iterator[tuple[str, Any]]:
+    """Yield what a pickle would hold, or items; nothing of what has neither, such as a lock."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reduced = value.__reduce_ex__(_PROTOCOL)
+            if isinstance(reduced, str):
+                yield "global", reduced
+                return
+            kept = [*reduced[:size], *(list(items or ()) for items in reduced[3:5])]
+    except Exception:
+        if isinstance(value, Mapping):
+            yield "items", list(value.items())
+        elif isinstance(value, Collection):
+            yield "items", list(value)
+        return
+    yield "state", kept
+
+
+def _text(*words: str) -> bytes:
+    return repr(words).encode("utf-8", "surrogatepass")
+
+
+def _hashed(parts: list[bytes]) -> bytes:
+    """Return one digest of many, each with its length, so that none runs into the next."""
+    hasher = blake2b(digest_size=20)
+    for part in parts:
+        hasher.update(b"%d:" % len(part))
+        hasher.update(part)
+    return hasher.digest()

@@ -182,8 +182,7 @@ class _Records:
         row = _safe_indexing(self._X, [0])
         values = self.places[place]
         if not hasattr(row, "iloc"):
-            kept = values.astype(self._X.dtype) if self._X.dtype.kind == "f" else values
-            return kept[np.newaxis], target
+            return _as_dtype(values, self._X.dtype)[np.newaxis], target
         row = row.copy()
         for k, name in enumerate(self._numeric):
             row[name] = values[k]
@@ -234,6 +233,18 @@ def bounds_of(
         low = np.where(np.isfinite(public[0]), public[0], low)
         high = np.where(np.isfinite(public[1]), public[1], high)
     return low, high
+
+
+def _as_dtype(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return values as a table holds them, as far as its numbers reach."""
+    if dtype.kind == "f":
+        limit = float(np.finfo(dtype).max)
+        return np.clip(values, -limit, limit).astype(dtype)
+    if dtype.kind in "iu":
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        whole = [min(max(int(value), low), high) for value in np.rint(values)]
+        return np.array(whole, dtype=dtype)
+    return values
 
 
 def _numeric_columns(X: Any) -> list[Any]:

@@ -97,7 +97,9 @@ def ranked(
 def _two_runs(estimator: Any, pair: Neighbours, seed: int) -> tuple[_Run, _Run]:
     def run(data: Data, earlier: Transcript | None) -> _Run:
         transcript = Transcript(seed, earlier)
-        model, warned, raised = transcript.watch(fit_quietly, clone_for_audit(estimator), *data)
+        # The same public coins for both, such as a random projection in front of the model.
+        copy = clone_for_audit(estimator, seed)
+        model, warned, raised = transcript.watch(fit_quietly, copy, *data)
         return _Run(model, transcript, warned, raised)
 
     first = run(pair.first, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -32,7 +33,7 @@ def view(model: Any, points: Any, warned: Sequence[str], raised: str | None) -> 
     _walk("", model, found, (), 0)
     for name in _ASKED:
         with suppress(AttributeError, TypeError, ValueError, NotFittedError):
-            _walk(f"{name}()", getattr(model, name)(points), found, (), _DEEPEST - 1)
+            _walk(f"{name}()", getattr(model, name)(deepcopy(points)), found, (), _DEEPEST - 1)
             if name in _ENOUGH:
                 break
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -11,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords, SeededWords, permutation
 from skdpnoise.sampling.observer import observed
 
 __all__ = ["Meeting", "Transcript", "coupled_order"]
 
 R = TypeVar("R")
+_SEARCHES = "skdpnoise.model_selection."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,6 +99,7 @@ class Transcript:
         self._earlier = earlier
         self._orders: list[NDArray[np.int64]] = []
         self._known: dict[int, tuple[Any, Any]] = {}  # mechanisms are kept, or ids would recur
+        self._of_searches: dict[int, bool] = {}  # of mechanisms that are kept by meetings
         self._asked = (0, 0)  # epoch, and how often words were asked for in it
 
     def watch(self, function: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -124,7 +128,7 @@ class Transcript:
         noisy = private + np.asarray(draws)
         there = self._counterpart("sum", mechanism, private.shape)
         released = noisy if there is None else there.released
-        self.meetings.append(Meeting("sum", mechanism, private, released))
+        self._met(Meeting("sum", mechanism, private, released))
         return released
 
     def choice(
@@ -135,7 +139,7 @@ class Transcript:
         there = self._counterpart("choice", mechanism, private.shape)
         # Of its own words: how many a choice takes depends on the utilities.
         index = draw(self.words()) if there is None else int(there.released)
-        self.meetings.append(Meeting("choice", mechanism, private, index))
+        self._met(Meeting("choice", mechanism, private, index))
         return index
 
     def order(self, n: int) -> NDArray[np.int64]:
@@ -168,9 +172,10 @@ class Transcript:
         for label, charged in self.charges:
             if charged is mechanism or any(part is mechanism for part in _parts(charged)):
                 return label, charged
-        # A search is charged as a whole, by its report, for what its parts have no account of.
+        # A search is charged as a whole, by its report, for what it asks by itself: which candidate
+        # is best, and how good. What its candidates release has accounts of its own.
         whole = [one for one in self.charges if isinstance(one[1], PrivacyReport)]
-        return whole[0] if whole else None
+        return whole[0] if whole and self._of_searches.get(id(mechanism)) else None
 
     def n_charges(self, mechanism: Any) -> int:
         """Return how often a mechanism was charged for; a search may use it in every run."""
@@ -179,6 +184,11 @@ class Transcript:
             for _, charged in self.charges
         )
         return count or len(self.meetings)
+
+    def _met(self, meeting: Meeting) -> None:
+        self.meetings.append(meeting)
+        if id(meeting.mechanism) not in self._of_searches:
+            self._of_searches[id(meeting.mechanism)] = _asked_by_a_search()
 
     def _counterpart(self, kind: str, mechanism: Any, shape: tuple[int, ...]) -> Meeting | None:
         """Return the meeting of the earlier fit at this place, if there is the same one."""
@@ -257,6 +267,22 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]
     partner = place + half if place < half else place - half
     paired = [record for i, record in enumerate(left) if i not in (place, partner)]
     return np.array([*paired, left[partner]], dtype=np.int64)
+
+
+def _asked_by_a_search() -> bool:
+    """Return whether the innermost estimator that runs is a search, in a method of its own.
+
+    Not one of its candidates, then, nor a method that a subclass adds.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        code = frame.f_code
+        subject = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        if hasattr(type(subject), "fit") and hasattr(type(subject), "get_params"):
+            module = str(frame.f_globals.get("__name__"))
+            return isinstance(subject, PrivateSearchCV) and module.startswith(_SEARCHES)
+        frame = frame.f_back
+    return False
 
 
 def _parts(charged: Any) -> list[Any]:

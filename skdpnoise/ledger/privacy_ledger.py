@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
+from skdpnoise.ledger._audited import is_uncharged, unwritten
 from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.ledger._history import ledger_card, spent_after_each
 from skdpnoise.ledger._known import Known
@@ -223,6 +224,8 @@ class PrivacyLedger:
         BudgetExceededError
             If the budget does not cover it; nothing is charged then.
         """
+        if is_uncharged():
+            return unwritten(label, cost, guarantee)
         check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = loss_of(cost)
         row = Row(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from skdpnoise.inspection import Transcript
 from skdpnoise.inspection._costs import moved, total_moved
-from skdpnoise.inspection._fingerprint import differences, fingerprint
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import (
     AdditiveMechanism,
@@ -193,50 +191,3 @@ def test_orders_of_fewer_records_are_coupled_and_of_as_many_the_same():
     same, fewer = (Transcript(3, earlier=first).watch(secret_order, None, n) for n in (8, 6))
     assert (same == order).all()
     assert sorted(fewer.tolist()) == list(range(6))
-
-
-# States
-
-
-class Thing:
-    def __init__(self, **attributes):
-        vars(self).update(attributes)
-
-
-PAIRS = [
-    (1.0, 1.0 + 2**-52),
-    (0.0, -0.0),
-    (1, 1.0),
-    ("a", "b"),
-    (np.arange(3), np.arange(3.0)),
-    (np.zeros(2), np.array([0.0, -0.0])),
-    (np.array(["a", None], dtype=object), np.array(["a", 1], dtype=object)),
-    ([1, 2], (1, 2)),
-    ({"a": 1}, {"a": 2}),
-    ({1, 2}, {1, 3}),
-    (sp.csr_array([[1.0, 0.0]]), sp.csr_array([[0.0, 1.0]])),
-    (int, float),
-    (Thing(a=1), Thing(a=2)),
-    (PureLoss(1.0), PureLoss(2.0)),
-    (np.random.default_rng(0), np.random.default_rng(1)),
-]
-
-
-@pytest.mark.parametrize(("first", "second"), PAIRS, ids=range(len(PAIRS)))
-def test_states_that_differ_in_a_bit_are_told_apart_and_equal_ones_are_not(first, second):
-    assert fingerprint(first) == fingerprint(first)
-    assert fingerprint(first) != fingerprint(second)
-
-
-def test_a_state_that_holds_itself_has_an_end():
-    one, other = Thing(a=1), Thing(a=1)
-    one.me, other.me = one, other
-    assert fingerprint(one) == fingerprint(other)
-
-
-def test_differences_are_named_by_the_path_that_leads_there():
-    first = Thing(steps=[("a", Thing(x_=np.zeros(2), y_=1))], z_={"k": 1}, same_=3)
-    second = Thing(steps=[("a", Thing(x_=np.ones(2), y_=1))], z_={"k": 2}, same_=3, new_=0)
-    assert differences(first, second) == ["steps[0][1].x_", "z_['k']", "new_"]
-    assert differences(first, first) == []
-    assert differences(1, 2) == ["the whole state"]
