@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from skdpnoise.compose._fitting import rehearse
 from skdpnoise.compose._parts import private_parts
 from skdpnoise.compose._register import is_private
 from skdpnoise.compose._shares import with_budget
+from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate, private_count
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
@@ -36,12 +36,11 @@ __all__ = [
     "SearchStopped",
     "Target",
     "give_ledger",
-    "in_this_process",
+    "in_this_thread",
     "no_ledger",
     "noisy_count",
     "noisy_mean",
     "score_noise",
-    "silent",
 ]
 
 
@@ -104,11 +103,12 @@ class Target:
 
 
 class Outcome(NamedTuple):
-    """What leaves the search: the winner and its noisy score."""
+    """What leaves the search: the winner, its noisy score, and whether the units are hidden."""
 
     candidate: int
     model: Any
     score: float
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +142,8 @@ class Problem:
         The private records.
     parts : Parts
         How they are divided.
+    buys : bool
+        Whether the units of the target are bought from the reference part; public.
     adjacency : str
     delta : float
         δ at which parts of a candidate state a Gaussian budget.
@@ -155,6 +157,7 @@ class Problem:
     X: Any
     y: NDArray[Any]
     parts: Parts
+    buys: bool
     adjacency: str
     delta: float
     classes: NDArray[Any] | None
@@ -162,11 +165,11 @@ class Problem:
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        copy = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
-        for _, one in private_estimators(copy):
+        asking = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
                 one.set_params(classes=self.classes)
-        return Priced(copy, budget, tuple(part.label for part in private_parts(copy)))
+        return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
@@ -179,7 +182,7 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         try:
-            with silent(), in_this_process(), charged(model):
+            with silence(), in_this_thread(), charged(model):
                 model.fit(_safe_indexing(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
@@ -193,18 +196,23 @@ class Problem:
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        with silent(), in_this_process(), suppress(Rehearsed):
+        with silence(), in_this_thread(), suppress(Rehearsed):
+            # Of their own memory: a step may write into what it is given.
+            whole = np.arange(len(self.y))
+            ordered = isinstance(self.X, np.ndarray)
+            X = self.X.copy(order="K") if ordered else _safe_indexing(self.X, whole)
+            y = self.y.copy()
             if is_private(model):
-                model.fit(self.X, self.y)
+                model.fit(X, y)
             else:
-                rehearse(model, self.X, self.y, None, candidate.parts, owner=owner)
+                rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
         X = _safe_indexing(self.X, rows)
-        with silent(), in_this_process(), charged(model):
+        with silence(), in_this_thread(), charged(model):
             return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
@@ -214,17 +222,12 @@ class Problem:
 
 
 @contextmanager
-def silent() -> Iterator[None]:
-    """Let nothing be seen of a run that may not win: no warning, no trap of floating-point."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
+def in_this_thread() -> Iterator[None]:
+    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told.
 
-
-@contextmanager
-def in_this_process() -> Iterator[None]:
-    """Let compositions fit their parts in threads, if not one by one, whatever joblib is told."""
-    with parallel_config(backend="threading", n_jobs=1):
+    In another thread nobody would know that the search is charged, and nothing would be silent.
+    """
+    with parallel_config(backend="sequential"):
         yield
 
 
@@ -290,7 +293,7 @@ def noisy_mean(
     one = float(1 << BITS)
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), words)
-    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(losses.size)
+    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
