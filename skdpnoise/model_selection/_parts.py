@@ -10,6 +10,7 @@ from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count,
 from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling.observer import note_charge
 
 __all__ = ["HIDDEN", "REFERENCE", "divide", "public_units", "release_units"]
 
@@ -104,6 +105,7 @@ def release_units(
             adjacency=adjacency,
             n_samples=n_samples,
             random_state=words,
+            charge=lambda label, one: note_charge(f"units of the target: {label}", one),
         )
         hidden = not found.found[0]
         units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
@@ -111,5 +113,6 @@ def release_units(
     squares = ((np.asarray(y, dtype=np.float64) - known.location) / known.scale) ** 2
     share = np.minimum(squares / problem.scoring.limit, 1.0)
     losses = np.floor(np.ldexp(share, BITS)).astype(np.int64)
-    variance = noisy_mean(losses, rest, adjacency, words) * problem.scoring.limit
+    label = "variance of the target"
+    variance = noisy_mean(losses, rest, adjacency, words, label) * problem.scoring.limit
     return Target(known.location, known.scale, max(variance, _FLOOR)), hidden

@@ -25,6 +25,7 @@ from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = [
@@ -282,7 +283,11 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
 
 
 def noisy_mean(
-    losses: NDArray[np.int64], budget: LossBudget, adjacency: str, words: RandomWords
+    losses: NDArray[np.int64],
+    budget: LossBudget,
+    adjacency: str,
+    words: RandomWords,
+    label: str = "score",
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget.
 
@@ -290,6 +295,7 @@ def noisy_mean(
     public under replace-one; under add/remove it is a second coordinate of the release.
     """
     mechanism = score_noise(budget, adjacency)
+    note_charge(label, mechanism)
     one = float(1 << BITS)
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), words)
@@ -302,4 +308,5 @@ def noisy_count(n: int, budget: LossBudget, adjacency: str, words: RandomWords) 
     if adjacency == "replace_one":
         return float(max(n, 2))
     found = private_count(n, budget, adjacency="add_remove", random_state=words)
+    note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

@@ -15,7 +15,7 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise._validation import as_bounds, check_unpaid_arguments
+from skdpnoise._validation import PrivacyWarning, as_bounds, check_unpaid_arguments
 from skdpnoise.compose._advice import (
     advise,
     advise_on_bought_number,
@@ -162,10 +162,13 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         outcome = self._chosen(problem, strategy, known, report)
         bought = bought_number(outcome.model)
         self._store(outcome, problem, strategy, report, ledger)
-        # Last: where warnings are errors, what was paid for is there.
-        if outcome.hidden:
-            warn_once(HIDDEN)
-        advise_on_bought_number(self, bought, grouped=codes is not None)
+        try:  # last: where warnings are errors, what was paid for is there
+            if outcome.hidden:
+                warn_once(HIDDEN)
+            advise_on_bought_number(self, bought, grouped=codes is not None)
+        except PrivacyWarning as warning:
+            self._note(warning, report)
+            raise
         return self
 
     def _chosen(
