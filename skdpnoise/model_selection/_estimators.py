@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose._compositions import below, register_inner
+from skdpnoise.compose._compositions import register_inner
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords
 
@@ -295,8 +295,7 @@ def _winner(
     if not fitted or not hasattr(search, "best_estimator_"):
         return (), ()
     winner = search.best_estimator_
-    vouched = set(search.privacy_.declared) & set(winner.get_params())
-    return (("best_estimator_", winner),), [below("best_estimator_", name) for name in vouched]
+    return (("", winner),), set(search.privacy_.declared) & set(winner.get_params())
 
 
 for _search in (DPGridSearchCV, DPRandomizedSearchCV):

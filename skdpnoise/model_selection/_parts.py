@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from skdpnoise.mechanisms import private_location_scale
 from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count, noisy_mean
 from skdpnoise.model_selection._scoring import BITS
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_adjacency
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
 
@@ -102,7 +102,7 @@ def release_units(
             [y],
             budget.share(_UNITS - _COUNT),
             noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
-            adjacency=adjacency,
+            adjacency=check_adjacency("release_units", adjacency),
             n_samples=n_samples,
             random_state=words,
             charge=lambda label, one: note_charge(f"units of the target: {label}", one),

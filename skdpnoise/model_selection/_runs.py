@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -184,7 +185,7 @@ class Problem:
         check_all_pay(model, priced.labels)
         try:
             with silence(), in_this_thread(), charged(model):
-                model.fit(_safe_indexing(self.X, rows), self.y[rows])
+                model.fit(_taken(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
                 raise
@@ -198,11 +199,7 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         with silence(), in_this_thread(), suppress(Rehearsed):
-            # Of their own memory: a step may write into what it is given.
-            whole = np.arange(len(self.y))
-            ordered = isinstance(self.X, np.ndarray)
-            X = self.X.copy(order="K") if ordered else _safe_indexing(self.X, whole)
-            y = self.y.copy()
+            X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
             if is_private(model):
                 model.fit(X, y)
             else:
@@ -212,7 +209,7 @@ class Problem:
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
-        X = _safe_indexing(self.X, rows)
+        X = _taken(self.X, rows)
         with silence(), in_this_thread(), charged(model):
             return self.scoring.losses(model, X, self.y[rows], target.units)
 
@@ -220,6 +217,12 @@ class Problem:
         """Return the score of a model with noise."""
         mean = noisy_mean(losses, budget, self.adjacency, self.words) * self.scoring.limit
         return self.scoring.score(mean, target.units, target.variance)
+
+
+def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Return rows of a table in memory of their own: a step may write into what it is given."""
+    found = _safe_indexing(X, rows)
+    return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
 
 
 @contextmanager

@@ -193,15 +193,14 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
     def _run(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
-        with progress(self, n_tasks) as tell:
-            with silence():
-                target, hidden = Target() if known is None else known, False
-                if problem.buys:
-                    # Also from an empty part: how many records are in it may be private.
-                    y, budget = problem.y[problem.parts.reference], strategy.part_budget
-                    target, hidden = release_units(problem, y, known, budget)
-                outcome = strategy.run(problem, target, self.n_jobs, tell)
-                return outcome._replace(hidden=hidden)
+        with progress(self, n_tasks) as tell, silence():
+            target, hidden = Target() if known is None else known, False
+            if problem.buys:
+                # Also from an empty part: how many records are in it may be private.
+                y, budget = problem.y[problem.parts.reference], strategy.part_budget
+                target, hidden = release_units(problem, y, known, budget)
+            outcome = strategy.run(problem, target, self.n_jobs, tell)
+            return outcome._replace(hidden=hidden)
 
     def _note(self, error: BaseException, report: PrivacyReport) -> None:
         if self.ledger is not None:

@@ -294,8 +294,8 @@ def _best(
         monotonic=monotonic,
         random_state=problem.words,
     )
-    ranged = isinstance(mechanism, ExponentialMechanism)
-    note_charge("choice", _Ranged(mechanism) if ranged else mechanism)
+    by_range = isinstance(mechanism, ExponentialMechanism)
+    note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
     score = problem.noisy_score(losses[best], budget.share(1.0 - _CHOICE), target)
     return best, score
 
@@ -304,10 +304,12 @@ def _best(
 class _Ranged:
     """A choice that is charged for the range of its loss, for an observer."""
 
-    mechanism: ExponentialMechanism
+    mechanism: Any
 
     def privacy_loss(self) -> GaussianLoss:
-        return self.mechanism.gaussian_loss()
+        """Return the loss of an exponential mechanism in μ."""
+        loss: GaussianLoss = self.mechanism.gaussian_loss()
+        return loss
 
 
 def _utilities(
