@@ -20,7 +20,7 @@ _COUNT = 0.05  # and of that, for the number of its records where that is privat
 _FLOOR = 0.05  # a variance below it would be noise
 HIDDEN = (
     "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
-    "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon would help."
+    "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon help."
 )
 
 
