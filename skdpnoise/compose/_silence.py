@@ -18,6 +18,7 @@ __all__ = ["silence"]
 _heard: ContextVar[tuple[type[Warning], ...] | None] = ContextVar("heard", default=None)
 _counting = Lock()
 _n_blocks = 0  # in which threads are now
+_lists: list[list[Any]] = []  # of filters with this one; somebody may have kept one, to restore it
 
 
 class _Asked(type):
@@ -38,7 +39,10 @@ def silence(*heard: type[Warning]) -> Iterator[None]:
 
     ``warnings.catch_warnings`` changes what the whole process hears, and threads that leave it in
     another order than they entered it undo one another. Here one filter stands as long as any
-    thread is in a block like this, and it matches only within such a block.
+    thread is in a block like this, and it matches only within such a block. It is taken out of
+    every list that it was put into, since another thread may have kept one to restore it. (A list
+    kept from before the block, and restored within it, lets Python's warnings be heard for the rest
+    of the block; floating-point errors are suppressed in any case.)
     """
     global _n_blocks
     outer = _heard.get()  # a block within another lets no more be heard than that
@@ -46,6 +50,9 @@ def silence(*heard: type[Warning]) -> Iterator[None]:
     with _counting:
         _n_blocks += 1
         warnings.simplefilter("ignore", _Unheard)
+        filters: Any = warnings.filters
+        if not any(one is filters for one in _lists):
+            _lists.append(filters)
     try:
         with np.errstate(all="ignore"), special.errstate(all="ignore"):
             yield
@@ -54,5 +61,6 @@ def silence(*heard: type[Warning]) -> Iterator[None]:
         with _counting:
             _n_blocks -= 1
             if not _n_blocks:
-                filters: Any = warnings.filters
-                filters[:] = [one for one in filters if one[2] is not _Unheard]
+                for filters in (*_lists, warnings.filters):
+                    filters[:] = [one for one in filters if one[2] is not _Unheard]
+                _lists.clear()

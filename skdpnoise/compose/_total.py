@@ -296,7 +296,8 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
         for part in private_parts(step, fitted=True):
             own = getattr(part.estimator, "privacy_", report)
             if own != report:
-                found.append((below(below(whole.label, name), part.label), own))
+                label = below(below(whole.label, name), part.label)
+                found.append((label or type(part.estimator).__name__, own))
     return found
 
 

@@ -16,14 +16,13 @@ same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import enet_path, ridge_regression
 
+from skdpnoise.estimators.seal import silence
 from skdpnoise.linear_model._defaults import kept
 
 __all__ = ["PseudoData", "make_pseudo_data"]
@@ -100,9 +99,7 @@ class PseudoData:
             strength = len(self.y) * alphas[k]
             coefs[k] = ridge_regression(self.X, self.y, strength, solver="svd")
         if lasso.any():
-            with warnings.catch_warnings():
-                # What is left after so many iterations is far below the noise.
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with silence():  # what is left after so many iterations is far below the noise
                 order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]
                 _, path, _ = enet_path(
                     np.asfortranarray(self.X),

@@ -113,6 +113,7 @@ class RepetitionBound:
     all_runs: Profile | None
 
     @classmethod
+    @np.errstate(under="ignore")
     def of(
         cls, profile: Profile, law: RepetitionLaw, all_runs: Profile | None = None
     ) -> RepetitionBound:
@@ -150,6 +151,7 @@ class RepetitionBound:
         """Return a bound of δ(ε)."""
         return self.search(epsilon, start)[0]
 
+    @np.errstate(under="ignore")
     def search(self, epsilon: float, start: int | None = None) -> tuple[float, int]:
         """Return a bound of δ(ε), and the cell with which the best interval of positions begins."""
         free = float(self.without_prices(np.array([epsilon]))[0])
@@ -175,6 +177,7 @@ class RepetitionBound:
             bound = min(bound, float(self.all_runs(np.array([epsilon]))[0]))
         return bound, best
 
+    @np.errstate(under="ignore")
     def without_prices(self, epsilons: Vector) -> Vector:
         r"""Return the bound with no prices, E_Q sup_u (a - b l)_+, at each ε.
 

@@ -165,6 +165,7 @@ def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBou
     return RepetitionBound.of(profile, law, _all_runs(law, shift) if base == NORMAL else None)
 
 
+@np.errstate(under="ignore")
 def _all_runs(law: RepetitionLaw, shift: float) -> Profile:
     r"""Return the curve of K and all K runs, sum_k Pr[K = k] H(ε, μ √k), rounded up.
 
@@ -178,6 +179,7 @@ def _all_runs(law: RepetitionLaw, shift: float) -> Profile:
     rest = max(0.0, 1.0 - none - float(masses.sum())) + 1e-12
     shifts = shift * np.sqrt(ends[1:] - 1.0)
 
+    @np.errstate(under="ignore")
     def curve(losses: Vector) -> Vector:
         return NORMAL.hockey_stick(losses[:, None], shifts) @ masses + rest
 

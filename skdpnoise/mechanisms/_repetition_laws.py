@@ -150,6 +150,7 @@ class TruncatedNegativeBinomial:
         odds = (1.0 - self.gamma) / self.gamma
         return odds / (-log_gamma * float(exprel(self.eta * log_gamma)))
 
+    @np.errstate(under="ignore")
     def pmf(self, k: ArrayLike) -> Vector:
         """Return Pr[K = k].
 

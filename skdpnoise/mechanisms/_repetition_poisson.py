@@ -71,6 +71,7 @@ class PoissonRepetitions:
         coverage = check_real(cls.__name__, "coverage", coverage, high=1.0)
         return cls(-math.log1p(-coverage) / share)
 
+    @np.errstate(under="ignore")
     def pmf(self, k: ArrayLike) -> Vector:
         """Return Pr[K = k].
 

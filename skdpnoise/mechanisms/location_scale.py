@@ -23,6 +23,10 @@ _MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
+_NO_COLUMNS = (
+    "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
+    "(n_samples, n_columns), or a sequence of arrays of one length."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +96,8 @@ def private_location_scale(
     Parameters
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
-        The private values; finite.
+        The private values; finite. There may be none under "add_remove", where their number is
+        private.
     guarantee : PrivacyGuarantee or LossBudget
         What all releases together may cost.
     noise : str, default="auto"
@@ -148,6 +153,8 @@ def private_location_scale(
     relation: Adjacency = (
         stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
     )
+    if relation == "replace_one" and not table[0].size:
+        raise ValueError(_NO_COLUMNS)
     if n_samples is None:
         if relation == "add_remove":
             raise ValueError(
@@ -256,11 +263,8 @@ def _as_columns(
         )
     # Floats stay as they are: a copy of large data would be as large again.
     table = [c if c.dtype.kind == "f" else c.astype(np.float64) for c in table]
-    if not table or not table[0].size or len({column.size for column in table}) > 1:
-        raise ValueError(
-            "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
-            "(n_samples, n_columns), or a sequence of arrays of one length."
-        )
+    if not table or len({column.size for column in table}) > 1:
+        raise ValueError(_NO_COLUMNS)
     if not all(np.isfinite(column).all() for column in table):
         raise ValueError(
             "The 'columns' parameter of private_location_scale must be finite in every entry: "

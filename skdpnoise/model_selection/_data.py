@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextlib import suppress
 from numbers import Real
 from typing import Any
@@ -15,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from skdpnoise.compose._lists import without_lists
-from skdpnoise.estimators.seal import silence
+from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = ["checked_data"]
 
@@ -57,7 +56,12 @@ def checked_data(
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     for name, data in (("X", X), ("y", y)):
         _check_container(owner, name, data)
-    X, y = indexable(without_lists(owner, X), y)
+    rows = without_lists(owner, X)
+    X, y = without_values(
+        lambda: indexable(rows, y),
+        f"{owner}.fit needs X of shape (n_samples, n_features) and y of shape (n_samples,), got an "
+        "object that has no rows.",
+    )
     y = _as_vector(owner, y)
     if len(y) < _FEWEST:
         raise ValueError(
@@ -169,7 +173,6 @@ def _labels(owner: str, y: NDArray[Any]) -> NDArray[Any]:
             f"Unknown label type: continuous. {owner} searches for a classifier, which needs "
             "labels. Use a regressor for a target of numbers."
         )
-    with warnings.catch_warnings():  # labels that are nearly all different
-        warnings.simplefilter("ignore")
+    with silence():  # of labels that are nearly all different
         check_classification_targets(y)
     return np.unique(y)

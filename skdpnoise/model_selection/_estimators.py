@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose._compositions import register_inner
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords
 
@@ -285,3 +286,17 @@ class DPRandomizedSearchCV(PrivateSearchCV):
         # Seeds of candidates are public: they are not those of the noise.
         seed = None if words.secure else int(words.take(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+
+
+def _winner(
+    search: PrivateSearchCV, fitted: bool
+) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+    """Return the winner, once there is one, and the names of its steps that are vouched for."""
+    if not fitted or not hasattr(search, "best_estimator_"):
+        return (), ()
+    winner = search.best_estimator_
+    return (("", winner),), set(search.privacy_.declared) & set(winner.get_params())
+
+
+for _search in (DPGridSearchCV, DPRandomizedSearchCV):
+    register_inner(_search, _winner)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise._validation import PrivacyWarning
 from skdpnoise.mechanisms import private_location_scale
-from skdpnoise.model_selection._runs import Parts, Target, noisy_count, noisy_mean
-from skdpnoise.model_selection._scoring import BITS, Scoring
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count, noisy_mean
+from skdpnoise.model_selection._scoring import BITS
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_adjacency
 from skdpnoise.sampling import RandomWords, permutation
+from skdpnoise.sampling.observer import note_charge
 
-__all__ = ["REFERENCE", "divide", "public_units", "release_units"]
+__all__ = ["HIDDEN", "REFERENCE", "divide", "public_units", "release_units"]
 
 REFERENCE = 0.1  # of the records, where the units of a target must be bought
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
 _COUNT = 0.05  # and of that, for the number of its records where that is private
 _FLOOR = 0.05  # a variance below it would be noise
+HIDDEN = (
+    "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
+    "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon help."
+)
 
 
 def divide(
@@ -69,18 +71,30 @@ def public_units(bounds: NDArray[np.float64]) -> Target | None:
 
 
 def release_units(
-    y: NDArray[np.float64],
-    known: Target | None,
-    scoring: Scoring,
-    budget: LossBudget,
-    adjacency: Adjacency,
-    words: RandomWords,
-) -> Target:
+    problem: Problem, y: NDArray[np.float64], known: Target | None, budget: LossBudget
+) -> tuple[Target, bool]:
     """Buy location and scale of the target, unless they are public, and its variance, for R².
 
-    The records are those of the reference part, which has the whole budget to itself.
+    The records are those of the reference part, which has the whole budget to itself. Whether there
+    are any does not count: how many they are may be private.
+
+    Parameters
+    ----------
+    problem : Problem
+    y : ndarray of shape (n_samples,)
+        The target of the reference part.
+    known : Target or None
+        Public units.
+    budget : PureLoss or GaussianLoss
+
+    Returns
+    -------
+    target : Target
+    hidden : bool
+        Whether the noise hid the units, so that they are those of the data; released.
     """
-    rest = budget
+    adjacency, words = problem.adjacency, problem.words
+    rest, hidden = budget, False
     if known is None:
         rest = budget.share(1.0 - _UNITS)
         n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, words)
@@ -88,23 +102,17 @@ def release_units(
             [y],
             budget.share(_UNITS - _COUNT),
             noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
-            adjacency=adjacency,
+            adjacency=check_adjacency("release_units", adjacency),
             n_samples=n_samples,
             random_state=words,
+            charge=lambda label, one: note_charge(f"units of the target: {label}", one),
         )
-        if not found.found[0]:
-            warnings.warn(
-                "The noise hides the scale of the target, so that candidates are compared in units "
-                "of 1, which may tell them apart badly. Public 'target_bounds', more records or a "
-                "larger epsilon would help.",
-                PrivacyWarning,
-                stacklevel=5,
-            )
-        used = bool(found.found[0])
-        units = (float(found.location[0]), float(found.scale[0])) if used else (0.0, 1.0)
+        hidden = not found.found[0]
+        units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
         known = Target(*units)
     squares = ((np.asarray(y, dtype=np.float64) - known.location) / known.scale) ** 2
-    share = np.minimum(squares / scoring.limit, 1.0)
+    share = np.minimum(squares / problem.scoring.limit, 1.0)
     losses = np.floor(np.ldexp(share, BITS)).astype(np.int64)
-    variance = noisy_mean(losses, rest, adjacency, words) * scoring.limit
-    return Target(known.location, known.scale, max(variance, _FLOOR))
+    label = "variance of the target"
+    variance = noisy_mean(losses, rest, adjacency, words, label) * problem.scoring.limit
+    return Target(known.location, known.scale, max(variance, _FLOOR)), hidden

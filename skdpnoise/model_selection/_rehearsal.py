@@ -12,15 +12,15 @@ is made by made-up losses, with the budgets and the sizes of the search.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.estimators.seal import silence
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
-from skdpnoise.model_selection._runs import Priced, Problem, Target, silent
+from skdpnoise.model_selection._runs import Priced, Problem, Target
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
 from skdpnoise.sampling import SeededWords
 
@@ -59,7 +59,7 @@ def rehearse(
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
         candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
-    with silent():
+    with silence():
         _try_choice(problem, strategy, known)
         priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
         pairs = zip(candidates, priced, strict=True)
@@ -72,10 +72,9 @@ def rehearse(
 
 def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> None:
     """Buy the units of a made-up target, and choose by made-up losses."""
-    size = problem.parts.reference.size
-    if size:
-        options: Any = (strategy.part_budget, problem.adjacency, problem.words)
-        release_units(np.linspace(-1.0, 1.0, size), known, problem.scoring, *options)
+    if problem.buys:
+        made_up = np.linspace(-1.0, 1.0, problem.parts.reference.size)
+        release_units(problem, made_up, known, strategy.part_budget)
     shape = (len(problem.candidates), problem.parts.validation.size)
     strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
 

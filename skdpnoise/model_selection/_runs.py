@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,11 +20,13 @@ from skdpnoise.compose._fitting import rehearse
 from skdpnoise.compose._parts import private_parts
 from skdpnoise.compose._register import is_private
 from skdpnoise.compose._shares import with_budget
+from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate, private_count
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = [
@@ -36,12 +38,11 @@ __all__ = [
     "SearchStopped",
     "Target",
     "give_ledger",
-    "in_this_process",
+    "in_this_thread",
     "no_ledger",
     "noisy_count",
     "noisy_mean",
     "score_noise",
-    "silent",
 ]
 
 
@@ -104,11 +105,12 @@ class Target:
 
 
 class Outcome(NamedTuple):
-    """What leaves the search: the winner and its noisy score."""
+    """What leaves the search: the winner, its noisy score, and whether the units are hidden."""
 
     candidate: int
     model: Any
     score: float
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,6 +144,8 @@ class Problem:
         The private records.
     parts : Parts
         How they are divided.
+    buys : bool
+        Whether the units of the target are bought from the reference part; public.
     adjacency : str
     delta : float
         δ at which parts of a candidate state a Gaussian budget.
@@ -155,6 +159,7 @@ class Problem:
     X: Any
     y: NDArray[Any]
     parts: Parts
+    buys: bool
     adjacency: str
     delta: float
     classes: NDArray[Any] | None
@@ -162,11 +167,11 @@ class Problem:
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        copy = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
-        for _, one in private_estimators(copy):
+        asking = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
                 one.set_params(classes=self.classes)
-        return Priced(copy, budget, tuple(part.label for part in private_parts(copy)))
+        return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given.
@@ -179,8 +184,8 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         try:
-            with silent(), in_this_process(), charged(model):
-                model.fit(_safe_indexing(self.X, rows), self.y[rows])
+            with silence(), in_this_thread(), charged(model):
+                model.fit(_taken(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
                 raise
@@ -193,18 +198,19 @@ class Problem:
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        with silent(), in_this_process(), suppress(Rehearsed):
+        with silence(), in_this_thread(), suppress(Rehearsed):
+            X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
             if is_private(model):
-                model.fit(self.X, self.y)
+                model.fit(X, y)
             else:
-                rehearse(model, self.X, self.y, None, candidate.parts, owner=owner)
+                rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
-        X = _safe_indexing(self.X, rows)
-        with silent(), in_this_process(), charged(model):
+        X = _taken(self.X, rows)
+        with silence(), in_this_thread(), charged(model):
             return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
@@ -213,18 +219,19 @@ class Problem:
         return self.scoring.score(mean, target.units, target.variance)
 
 
-@contextmanager
-def silent() -> Iterator[None]:
-    """Let nothing be seen of a run that may not win: no warning, no trap of floating-point."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        yield
+def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Return rows of a table in memory of their own: a step may write into what it is given."""
+    found = _safe_indexing(X, rows)
+    return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
 
 
 @contextmanager
-def in_this_process() -> Iterator[None]:
-    """Let compositions fit their parts in threads, if not one by one, whatever joblib is told."""
-    with parallel_config(backend="threading", n_jobs=1):
+def in_this_thread() -> Iterator[None]:
+    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told.
+
+    In another thread nobody would know that the search is charged, and nothing would be silent.
+    """
+    with parallel_config(backend="sequential"):
         yield
 
 
@@ -279,7 +286,11 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
 
 
 def noisy_mean(
-    losses: NDArray[np.int64], budget: LossBudget, adjacency: str, words: RandomWords
+    losses: NDArray[np.int64],
+    budget: LossBudget,
+    adjacency: str,
+    words: RandomWords,
+    label: str = "score",
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget.
 
@@ -287,10 +298,11 @@ def noisy_mean(
     public under replace-one; under add/remove it is a second coordinate of the release.
     """
     mechanism = score_noise(budget, adjacency)
+    note_charge(label, mechanism)
     one = float(1 << BITS)
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
     noisy = mechanism.release(np.array(values), words)
-    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(losses.size)
+    count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
@@ -299,4 +311,5 @@ def noisy_count(n: int, budget: LossBudget, adjacency: str, words: RandomWords) 
     if adjacency == "replace_one":
         return float(max(n, 2))
     found = private_count(n, budget, adjacency="add_remove", random_state=words)
+    note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

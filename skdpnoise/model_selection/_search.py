@@ -15,12 +15,13 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise._validation import as_bounds, check_unpaid_arguments
+from skdpnoise._validation import PrivacyWarning, as_bounds, check_unpaid_arguments
 from skdpnoise.compose._advice import (
     advise,
     advise_on_bought_number,
     advise_on_public_number,
     bought_number,
+    warn_once,
 )
 from skdpnoise.compose._fitting import settled
 from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
@@ -36,7 +37,7 @@ from skdpnoise.mechanisms.repetition import (
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._parts import REFERENCE, divide, public_units, release_units
+from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, public_units, release_units
 from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._release import find_release
@@ -47,7 +48,6 @@ from skdpnoise.model_selection._runs import (
     Problem,
     SearchStopped,
     Target,
-    silent,
 )
 from skdpnoise.model_selection._scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._statement import charge, state
@@ -151,7 +151,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, words)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
-        shared = (scoring, X, y, parts, self.adjacency, self.delta, classes)
+        shared = (scoring, X, y, parts, buys, self.adjacency, self.delta, classes)
         problem = Problem(candidates, *shared, words)
         self._rehearse(problem, strategy, known)
         # charge
@@ -160,8 +160,15 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         ledger = charge(self, report)
         # draw, choose, store
         outcome = self._chosen(problem, strategy, known, report)
-        advise_on_bought_number(self, bought_number(outcome.model), grouped=codes is not None)
+        bought = bought_number(outcome.model)
         self._store(outcome, problem, strategy, report, ledger)
+        try:  # last: where warnings are errors, what was paid for is there
+            if outcome.hidden:
+                warn_once(HIDDEN)
+            advise_on_bought_number(self, bought, grouped=codes is not None)
+        except PrivacyWarning as warning:
+            self._note(warning, report)
+            raise
         return self
 
     def _chosen(
@@ -186,14 +193,14 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
     def _run(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
-        with progress(self, n_tasks) as tell:
-            target = Target() if known is None else known
-            reference = problem.parts.reference
-            if reference.size:
-                options = (strategy.part_budget, self.adjacency, problem.words)
-                target = release_units(problem.y[reference], known, problem.scoring, *options)
-            with silent():
-                return strategy.run(problem, target, self.n_jobs, tell)
+        with progress(self, n_tasks) as tell, silence():
+            target, hidden = Target() if known is None else known, False
+            if problem.buys:
+                # Also from an empty part: how many records are in it may be private.
+                y, budget = problem.y[problem.parts.reference], strategy.part_budget
+                target, hidden = release_units(problem, y, known, budget)
+            outcome = strategy.run(problem, target, self.n_jobs, tell)
+            return outcome._replace(hidden=hidden)
 
     def _note(self, error: BaseException, report: PrivacyReport) -> None:
         if self.ledger is not None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from skdpnoise.compose._statement import public_parameters
 from skdpnoise.ledger import PrivacyReport, Release
-from skdpnoise.ledger.account import public_parameters
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._scoring import BITS

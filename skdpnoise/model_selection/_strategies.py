@@ -40,11 +40,13 @@ from numpy.typing import NDArray
 from skdpnoise.mechanisms import private_argmax
 from skdpnoise.mechanisms._repetition_laws import RepetitionLaw
 from skdpnoise.mechanisms.repetition import base_budget, repeated_loss
+from skdpnoise.mechanisms.selection import ExponentialMechanism
 from skdpnoise.model_selection._release import SharedRelease
 from skdpnoise.model_selection._runs import FAILED, Outcome, Priced, Problem, SearchStopped, Target
 from skdpnoise.model_selection._scoring import BITS
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import integers_below
+from skdpnoise.sampling.observer import note_charge
 
 __all__ = ["NoisyMax", "OneRelease", "RepeatedRuns", "Strategy"]
 
@@ -285,15 +287,29 @@ def _best(
 ) -> tuple[int, float]:
     """Return the best of public models by the validation part, and its noisy score."""
     utilities, sensitivity, monotonic = _utilities(losses, problem)
-    best, _ = private_argmax(
+    best, mechanism = private_argmax(
         utilities,
         budget.share(_CHOICE),
         sensitivity=sensitivity,
         monotonic=monotonic,
         random_state=problem.words,
     )
+    by_range = isinstance(mechanism, ExponentialMechanism)
+    note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
     score = problem.noisy_score(losses[best], budget.share(1.0 - _CHOICE), target)
     return best, score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ranged:
+    """A choice that is charged for the range of its loss, for an observer."""
+
+    mechanism: Any
+
+    def privacy_loss(self) -> GaussianLoss:
+        """Return the loss of an exponential mechanism in μ."""
+        loss: GaussianLoss = self.mechanism.gaussian_loss()
+        return loss
 
 
 def _utilities(

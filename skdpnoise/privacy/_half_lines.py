@@ -47,6 +47,7 @@ def ratio(numerator: Array, denominator: Array) -> Array:
         return np.nan_to_num(np.minimum(numerator / denominator, _FARTHEST), nan=_FARTHEST)
 
 
+@np.errstate(under="ignore")
 def threshold_delta(
     point: Array,
     shift: Array,

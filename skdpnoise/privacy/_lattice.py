@@ -37,6 +37,7 @@ class Lattice:
         return np.arange(-half, half + 1, dtype=np.float64)
 
 
+@np.errstate(under="ignore")
 def discretise(values: Vector, step: float) -> Lattice:
     r"""Return a distribution whose curve connects the dots (kh, H_k) and so is never below H.
 
@@ -91,6 +92,7 @@ class Nodes:
             log_p = np.log(np.concatenate([lattice.p for lattice in self.lattices]))
         object.__setattr__(self, "log_p", log_p)
 
+    @np.errstate(under="ignore")
     def tilted(self, theta: float) -> tuple[Vector, Vector, Vector]:
         """Return the log of E e^{θL} of each lattice, and the mean and second moment under it."""
         exponent = theta * self.losses + self.log_p

@@ -70,6 +70,7 @@ class RandomisedResponse:
     array([0.4621, 0.    ])
     """
 
+    @np.errstate(under="ignore")
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest δ at each ε."""
         shift = np.asarray(shift, dtype=np.float64)
