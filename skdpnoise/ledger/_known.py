@@ -97,12 +97,15 @@ class Known:
         self.refused.clear()
 
     def warn_of_the_clock(self) -> None:
-        """Warn if the time is earlier than that of the last charge."""
+        """Warn if the time is earlier than that of the last charge, which is written then.
+
+        That is before the commit: who makes warnings errors gets one, and nothing is spent.
+        """
         behind = _behind(self.time)
         if behind > _SKEW:
             warnings.warn(
-                f"The clock is {behind} behind the last charge of the ledger. The charge is kept "
-                "with the time of that one; what is promised does not depend on the clock. Set "
+                f"The clock is {behind} behind the last charge of the ledger. This charge "
+                "gets the time of that one; what is promised does not depend on the clock. Set "
                 "the clock of this machine.",
                 LedgerWarning,
                 stacklevel=6,

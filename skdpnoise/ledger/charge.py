@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from skdpnoise.ledger._storage import Row
 from skdpnoise.ledger.encoding import decode_loss
 from skdpnoise.ledger.report import card, facts_in_html
@@ -19,6 +21,8 @@ __all__ = ["Charge", "LedgerTotal"]
 
 _LONG = 64  # entries of an array that are still written down
 _TEXT = 300  # characters of a text
+_DEPTH = 6  # of lists in lists; what contains itself has no end
+_BITS = 1024  # of a whole number
 
 
 @dataclass(frozen=True)
@@ -208,38 +212,65 @@ def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
     """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
     return json.dumps(
         {
-            str(name): _stored(value, secret=str(name).endswith("random_state"))
+            _key(name): _entry(name, value, _DEPTH)
             for name, value in (parameters or {}).items()
-            if str(name).rpartition("__")[2] != "ledger"
+            if _key(name).rpartition("__")[2] != "ledger"
         }
     )
 
 
-def _stored(value: Any, *, secret: bool = False) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if secret:
+def _entry(name: object, value: Any, depth: int) -> Any:
+    """Return what is written down under a name: of a seed only that there is one."""
+    if value is not None and not isinstance(value, bool) and _key(name).endswith("random_state"):
         return HIDDEN_SEED
-    if isinstance(value, int | str):
-        return _short(value) if isinstance(value, str) else value
-    if isinstance(value, float):
-        return value if value - value == 0.0 else repr(value)
+    return _stored(value, depth)
+
+
+def _key(name: object) -> str:
+    return str(name) if isinstance(name, str | int | float | None) else type(name).__name__
+
+
+def _stored(value: Any, depth: int) -> Any:
+    """Return a value as JSON has it; of what is no plain value, the name of its class.
+
+    A repr may hold anything: the seed of an estimator, or data.
+    """
+    if value is None or isinstance(value, bool | str | int | float | np.floating):
+        return _plain(value)
+    if isinstance(value, type):
+        return value.__name__
     shape = getattr(value, "shape", None)
-    if shape == () and hasattr(value, "item"):
-        return _stored(value.item())
-    if isinstance(shape, tuple):
+    if isinstance(shape, tuple) and not isinstance(value, np.generic):
         kind = type(value).__name__
         if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
             dtype = getattr(value, "dtype", None)
             return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
-        return _stored(value.tolist())
+        return _stored(value.tolist(), depth - 1) if depth else kind
+    if isinstance(value, np.generic):
+        plain = value.item()
+        if isinstance(plain, int | str):
+            return _plain(plain)
     if isinstance(value, list | tuple | set | frozenset | dict):
         if len(value) > _LONG:
             return f"{type(value).__name__} of {len(value)}"
-        if isinstance(value, dict):
-            return {str(key): _stored(item) for key, item in value.items()}
-        return [_stored(item) for item in value]
-    return _short(repr(value))
+        if depth and isinstance(value, dict):
+            return {_key(key): _entry(key, item, depth - 1) for key, item in value.items()}
+        if depth:
+            return [_stored(item, depth - 1) for item in value]
+    return type(value).__name__
+
+
+def _plain(value: Any) -> Any:
+    """Return None, a bool, a number or a text, each of a size that any program can read."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _short(value)
+    if isinstance(value, int):
+        bits = int(value).bit_length()
+        return int(value) if bits <= _BITS else f"int of {bits} bits"
+    number = float(value)
+    return number if math.isfinite(number) else repr(number)
 
 
 def _short(text: str) -> str:

@@ -16,6 +16,7 @@ from skdpnoise.ledger._requests import (
     check_kind,
     checked,
     checked_name,
+    checked_text,
     loss_of,
     refusal,
     stated,
@@ -230,8 +231,8 @@ class PrivacyLedger:
             uuid.uuid4().hex,
             "",
             checked_name("label", label),
-            mechanism or noise,
-            estimator,
+            checked_text("mechanism", mechanism or noise),
+            checked_text("estimator", estimator),
             encode_loss(compact(loss)),
             *stated(loss, guarantee, self._opened().delta),
             self.who,
@@ -255,6 +256,9 @@ class PrivacyLedger:
                 row, total = self._fitting(known.composition, row, loss)
                 if total is not None:
                     row = row._replace(number=known.number + 1, time=max(now(), known.time))
+                    # All that may raise comes before the commit: what is spent is answered for.
+                    known.warn_of_the_clock()
+                    charge = Charge.of(row)
                     transaction.write(row)
                     _summarise(transaction, row, total, known.composition)
         if total is None:
@@ -264,9 +268,8 @@ class PrivacyLedger:
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)
-        known.warn_of_the_clock()
         known.extend(total, row)
-        return Charge.of(row)
+        return charge
 
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
