@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
 import numpy as np
 
+from skdpnoise.ledger._reading import (
+    FAULTS,
+    check_texts,
+    parameters_in,
+    read_cost,
+    reason_of,
+    time_in,
+)
 from skdpnoise.ledger._storage import Row
-from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.report import card, facts_in_html
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
 __all__ = ["Charge", "LedgerTotal"]
+
+T = TypeVar("T")
 
 _LONG = 64  # entries of an array that are still written down
 _TEXT = 300  # characters of a text
@@ -41,7 +51,7 @@ class Charge:
         Class of the estimator.
     mechanism : str or None
         Name of the noise.
-    loss : PrivacyLoss
+    loss : PrivacyLoss or None
         What it costs, as the tight total counts it.
     guarantee : tuple of float
         ε and δ as basic composition counts them.
@@ -51,6 +61,9 @@ class Charge:
         Parameters of the estimator; long arrays by their shape.
     token : str
         Unlike that of every other charge.
+    unreadable : str or None, default=None
+        Why the charge cannot be read as it stands in the storage, if so. Then `loss` is None, and
+        of the rest there is what could be read; a time that could not is that of year 1.
 
     Examples
     --------
@@ -66,15 +79,18 @@ class Charge:
     label: str
     estimator: str | None
     mechanism: str | None
-    loss: PrivacyLoss
+    loss: PrivacyLoss | None
     guarantee: tuple[float, float]
     who: str | None
     parameters: dict[str, Any] = field(hash=False)
     token: str
+    unreadable: str | None = None
 
     @property
     def cost(self) -> str:
         """The loss in a few words, without computing."""
+        if self.unreadable is not None:
+            return f"unreadable ({self.unreadable})"
         pure = isinstance(self.loss, NumericLoss) and self.loss.pure_epsilon == math.inf
         return repr(self.loss) if pure else str(self.loss)
 
@@ -90,19 +106,54 @@ class Charge:
 
     @classmethod
     def of(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds."""
+        """Return the charge that a storage holds; raise if it is none."""
+        check_texts(row)
+        loss, guarantee = read_cost(row.loss, row.epsilon, row.delta), (row.epsilon, row.delta)
+        Composition().add(loss, guarantee)  # of a curve that is none this raises
         return cls(
             row.number,
-            datetime.fromisoformat(row.time),
+            time_in(row.time),
             row.label,
             row.estimator,
             row.mechanism,
-            decode_loss(row.loss),
-            (row.epsilon, row.delta),
+            loss,
+            guarantee,
             row.who,
-            json.loads(row.parameters),
+            parameters_in(row.parameters),
             row.token,
         )
+
+    @classmethod
+    def shown(cls, row: Row) -> Charge:
+        """Return the charge that a storage holds, or what can be read of it."""
+        try:
+            return cls.of(row)
+        except FAULTS as error:
+            reason = reason_of(error)
+        return cls(
+            row.number if type(row.number) is int else 0,
+            _readable_or(lambda: time_in(row.time), datetime.min.replace(tzinfo=UTC)),
+            str(row.label),
+            None if row.estimator is None else str(row.estimator),
+            None if row.mechanism is None else str(row.mechanism),
+            None,
+            (_number(row.epsilon), _number(row.delta)),
+            None if row.who is None else str(row.who),
+            _readable_or(lambda: parameters_in(row.parameters), {}),
+            str(row.token),
+            reason,
+        )
+
+
+def _readable_or(read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except FAULTS:
+        return otherwise
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 @dataclass(frozen=True)

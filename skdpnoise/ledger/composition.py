@@ -118,6 +118,8 @@ class Composition:
         times : int, default=1
         """
         bounded, normal, squares, terms = parts_of(loss)
+        if not (bounded >= 0 and normal >= 0 and squares >= 0):  # a curve that is none
+            raise ValueError(f"a loss must be at least 0, and is {loss!r}")
         pure = bounded if normal == 0 else Decimal("Infinity")
         epsilon, delta = (Decimal(repr(x)) for x in guarantee)
         for name, value in (
@@ -285,7 +287,7 @@ def agree(total: Composition, text: str) -> bool:
     try:
         stored = json.loads(text)
         summed = Composition.from_json(stored)
-    except (ValueError, KeyError, TypeError, ArithmeticError):
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return False
     pairs = [(getattr(total, name), getattr(summed, name)) for name in _WITNESSED]
     return summed.count == total.count and all(
