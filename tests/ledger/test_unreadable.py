@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shutil
 import sqlite3
-from itertools import product
 
 import pytest
 
@@ -101,38 +100,40 @@ def ask_everything(path):
     return said, charges
 
 
-def run_commands(path, capsys):
-    for command in ("show", "history", "export"):
-        for more in ([], ["--json"]):
-            where = ["--storage", f"sqlite:///{path}", "--dataset", "trips"]
-            code = main(["ledger", command, *where, *more])
-            err = capsys.readouterr().err
-            assert (code, len(err.splitlines())) in ((0, 0), (1, 1)), (command, err)
+COMMANDS = [("show",), ("history",), ("export", "--json"), ("export",), ("show", "--json")]
 
 
-@pytest.mark.parametrize(("table", "column"), columns(), ids="-".join)
+def run_command(path, capsys, number):
+    """Run one of the commands: it ends well, or with one line."""
+    command, *more = COMMANDS[number % len(COMMANDS)]
+    code = main(["ledger", command, "--storage", f"sqlite:///{path}", "--dataset", "trips", *more])
+    err = capsys.readouterr().err
+    assert (code, len(err.splitlines())) in ((0, 0), (1, 1)), (command, err)
+
+
+@pytest.mark.parametrize(("table", "column"), columns(), ids=str)
 def test_no_value_of_any_column_gives_another_error_than_that_of_a_ledger(
     whole, tmp_path, capsys, table, column
 ):
     values = VALUES + (LOSSES if column == "loss" else [])
     path = tmp_path / "budget.db"
     which = "number = 2" if table == "skdpnoise_charges" else "1"
-    for value in values:
+    for number, value in enumerate(values):
         shutil.copy(whole[0], path)
         if overwrite(path, table, column, value, which):
             ask_everything(path)
-            run_commands(path, capsys)
+            run_command(path, capsys, number)
 
 
-@pytest.mark.parametrize("column", ["loss", "epsilon", "delta", "parameters", "time", "token"])
-def test_no_value_below_a_summary_gives_another_error(whole, tmp_path, column):
+@pytest.mark.parametrize("column", ["loss", "epsilon", "parameters", "time", "token"])
+def test_a_total_refuses_what_cannot_be_read_below_a_summary_too(whole, tmp_path, column):
     path = tmp_path / "budget.db"
-    for value, number in product(VALUES + (LOSSES if column == "loss" else []), (2, 64)):
-        shutil.copy(whole[1], path)
-        if overwrite(path, "skdpnoise_charges", column, value, f"number = {number}"):
-            said, charges = ask_everything(path)
-            assert said, (column, value)
-            assert charges is None or len(charges) == 66
+    shutil.copy(whole[1], path)
+    assert overwrite(path, "skdpnoise_charges", column, b"\xff", "number = 2")
+    ledger = PrivacyLedger.open("trips", f"sqlite:///{path}")
+    with pytest.raises(LedgerStorageError, match="cannot be read|not those that"):
+        ledger.total()
+    assert ledger.charges()[1].unreadable
 
 
 UNREADABLE = [
