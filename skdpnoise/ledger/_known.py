@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import warnings
 from datetime import datetime, timedelta
@@ -15,15 +16,16 @@ from skdpnoise.ledger._reading import (
     readable,
     time_in,
 )
-from skdpnoise.ledger._storage import Head, Row, Transaction, now
+from skdpnoise.ledger._storage import Head, Row, Summary, Transaction, now
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.composition import Composition, agree
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["Known"]
+__all__ = ["Known", "summarise"]
 
+_SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
 
 
@@ -138,6 +140,16 @@ class Known:
                 LedgerWarning,
                 stacklevel=6,
             )
+
+
+def summarise(
+    transaction: Transaction, row: Row, digest: str, total: Composition, before: Composition
+) -> None:
+    """Write down the composition now and then, and at once where computing it took long."""
+    if total.unsummarised >= _SUMMARISE or total.anchor is not before.anchor:
+        total.unsummarised = 0
+        text = json.dumps(total.to_json())
+        transaction.write_summary(Summary(row.number, row.token, row.time, text, digest))
 
 
 def _behind(last: str) -> timedelta:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.ledger._history import ledger_card, spent_after_each
-from skdpnoise.ledger._known import Known
+from skdpnoise.ledger._known import Known, summarise
 from skdpnoise.ledger._reading import digest_after, readable
 from skdpnoise.ledger._requests import (
     check_kind,
@@ -28,8 +27,6 @@ from skdpnoise.ledger._storage import (
     MemoryStorage,
     Row,
     Storage,
-    Summary,
-    Transaction,
     now,
 )
 from skdpnoise.ledger._terms import compact
@@ -50,8 +47,6 @@ STORAGE = "SKDPNOISE_LEDGER"
 
 MEMORY = "memory"
 """What asks for a ledger in memory, whatever the environment says."""
-
-_SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 
 
 class PrivacyLedger:
@@ -262,7 +257,7 @@ class PrivacyLedger:
                     charge = Charge.of(row)
                     digest = digest_after(known.digest, row)
                     transaction.write(row, digest)
-                    _summarise(transaction, row, digest, total, known.composition)
+                    summarise(transaction, row, digest, total, known.composition)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
                 stated_as = (row.epsilon, row.delta)
@@ -426,16 +421,6 @@ class PrivacyLedger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.dataset, self._url, self.who)
-
-
-def _summarise(
-    transaction: Transaction, row: Row, digest: str, total: Composition, before: Composition
-) -> None:
-    """Write down the composition now and then, and at once where computing it took long."""
-    if total.unsummarised >= _SUMMARISE or total.anchor is not before.anchor:
-        total.unsummarised = 0
-        text = json.dumps(total.to_json())
-        transaction.write_summary(Summary(row.number, row.token, row.time, text, digest))
 
 
 def _storage_of(storage: str | None) -> Storage:
