@@ -22,7 +22,7 @@ from skdpnoise.compose._surroundings import (
 )
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.ledger import Account
+from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.mechanisms.groups import GroupedRows, group_codes
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -83,7 +83,7 @@ class PrivateFitMixin:
             ledger=self.ledger,
             estimator=self,
         )
-        heard = (PrivacyWarning, DataConversionWarning)  # the latter of a column of targets
+        heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
         advise(self)
         with unchanged_on_failure(self), silence(*heard), account.noted():
             yield account

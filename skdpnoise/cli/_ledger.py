@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skdpnoise.cli._output import jsonable, print_json, print_table, printable
-from skdpnoise.ledger import PrivacyLedger, UnknownDatasetError, encode_loss
+from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError, encode_loss
 from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -91,9 +91,11 @@ def export(args: Namespace) -> None:
     # What is appended while this runs is left for the next export.
     for record, charge in zip(records, ledger.charges(), strict=False):
         record["token"] = charge.token
-        record["exact_loss"] = json.loads(encode_loss(charge.loss))
+        loss = charge.loss
+        record["exact_loss"] = None if loss is None else json.loads(encode_loss(loss))
     if kind == "json":
-        text = json.dumps(jsonable({**_facts(ledger), "history": records}), indent=2) + "\n"
+        text = json.dumps(jsonable({**_facts_or_refusal(ledger), "history": records}), indent=2)
+        text += "\n"
     else:
         text = _csv(records)
     if args.out is None:
@@ -106,11 +108,16 @@ def export(args: Namespace) -> None:
         print(f"wrote {len(records)} charges to {args.out}")
 
 
-def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
-    """Return what is promised and what is spent, for machines."""
-    total, budget = ledger.total(), ledger.guarantee
-    # What decides about the next charge is what counts as left.
-    decisive = total.adaptive_epsilon if ledger.adaptive else total.epsilon
+def _facts_or_refusal(ledger: PrivacyLedger) -> dict[str, Any]:
+    """Return what is promised and spent; of charges that make no total, why."""
+    try:
+        return _facts(ledger)
+    except LedgerStorageError as error:
+        return {**_promised(ledger), "refused": str(error)}
+
+
+def _promised(ledger: PrivacyLedger) -> dict[str, Any]:
+    budget = ledger.guarantee
     return {
         "dataset": ledger.dataset,
         "storage": ledger.storage,
@@ -119,6 +126,16 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         "adjacency": budget.adjacency,
         "unit": ledger.unit,
         "adaptive": ledger.adaptive,
+    }
+
+
+def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
+    """Return what is promised and what is spent, for machines."""
+    total, budget = ledger.total(), ledger.guarantee
+    # What decides about the next charge is what counts as left.
+    decisive = total.adaptive_epsilon if ledger.adaptive else total.epsilon
+    return {
+        **_promised(ledger),
         "charges": total.n_charges,
         "secure": total.secure,
         "spent": {

@@ -11,6 +11,7 @@ from pathlib import Path
 from skdpnoise import __version__
 from skdpnoise.cli._audit import add_arguments
 from skdpnoise.cli._ledger import FORMATS, create, export, history, show
+from skdpnoise.cli._output import printable
 from skdpnoise.ledger.privacy_ledger import STORAGE
 
 __all__ = ["STORAGE", "main"]
@@ -70,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError, ImportError) as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        print(f"{parser.prog}: error: {printable(str(error))}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
-from skdpnoise.ledger._schema import bring_up_to_date, check_version, tables, version_of
-from skdpnoise.ledger._storage import Facts, Row, Summary, agreed, new_facts, now
+from skdpnoise.ledger._reading import check_facts, head_in, readable
+from skdpnoise.ledger._requests import checked_name
+from skdpnoise.ledger._schema import START, bring_up_to_date, check_version, tables, version_of
+from skdpnoise.ledger._storage import Facts, Head, Row, Summary, agreed, new_facts, now
 from skdpnoise.ledger.errors import LedgerError, LedgerStorageError, UnknownDatasetError
 
 T = TypeVar("T")
@@ -87,7 +89,6 @@ class DatabaseStorage:
         self.shown = self.url.render_as_string(hide_password=True)
         self._sqlite = self.url.get_backend_name() == "sqlite"
         self._engines: dict[int, Any] = {}
-        self._ids: dict[str, int] = {}
 
     def open(self, dataset: str, wanted: dict[str, Any], *, create: bool) -> Facts:
         """Return what was set for a data set, or set it."""
@@ -99,7 +100,7 @@ class DatabaseStorage:
     def _open(self, dataset: str, wanted: dict[str, Any], create: bool) -> Facts:
         # Nothing is locked or written where everything is there already.
         with self._connected(write=False) as connection:
-            version = version_of(connection)
+            version = version_of(connection, self.shown)
             current = check_version(version, self.shown)
             facts = self._facts(connection, dataset) if current else None
             known = self._names(connection) if current and facts is None else []
@@ -109,14 +110,14 @@ class DatabaseStorage:
             return new_facts(dataset, wanted, known, create=False)
         with self._connected(write=True) as connection:
             self._lock_schema(connection)
-            version = version_of(connection)
+            version = version_of(connection, self.shown)
             if not check_version(version, self.shown):
-                bring_up_to_date(connection)
+                bring_up_to_date(connection, version)
             facts = self._facts(connection, dataset)
             if facts is not None:
                 return agreed(dataset, facts, wanted)
             facts = new_facts(dataset, wanted, self._names(connection), create=create)
-            values = {**vars(facts), "adaptive": int(facts.adaptive)}
+            values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
             connection.execute(
                 self._datasets.insert().values(name=dataset, created=now(), **values)
             )
@@ -132,7 +133,7 @@ class DatabaseStorage:
 
         def read(_: int) -> list[str]:
             with self._connected(write=False) as connection:
-                version = version_of(connection)
+                version = version_of(connection, self.shown)
                 check_version(version, self.shown)
                 return sorted(self._names(connection)) if version else []
 
@@ -143,7 +144,7 @@ class DatabaseStorage:
         """Begin; commit at the end of the block, or undo everything if it raises."""
         with self._connected(write=write) as connection:
             key = self._key(connection, dataset, write=write)
-            yield _Transaction(connection, self._metadata, key)
+            yield _Transaction(connection, self._metadata, *key)
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do the work again where another process, or the network, was in the way."""
@@ -223,6 +224,8 @@ class DatabaseStorage:
     @contextmanager
     def _connected(self, *, write: bool) -> Iterator[Any]:
         engine = self._engine()[0].execution_options(skdpnoise_write=write)
+        if not (write or self._sqlite):  # all that is read is of one moment
+            engine = engine.execution_options(isolation_level="REPEATABLE READ")
         with engine.begin() as connection:
             yield connection
 
@@ -235,24 +238,28 @@ class DatabaseStorage:
         row = connection.execute(table.select().where(table.c.name == dataset)).first()
         if row is None:
             return None
-        self._ids[dataset] = row.id
-        return Facts(row.epsilon, row.delta, row.adjacency, row.unit, bool(row.adaptive))
+        facts = Facts(row.epsilon, row.delta, row.adjacency, row.unit, row.adaptive == 1)
+        with readable("The budget", f"the data set {dataset!r} in {self.shown}"):
+            check_facts(facts, row.adaptive)
+        return facts
 
     def _names(self, connection: Any) -> list[str]:
         sa = _sqlalchemy()
-        return list(connection.execute(sa.select(self._datasets.c.name)).scalars())
+        names = list(connection.execute(sa.select(self._datasets.c.name)).scalars())
+        with readable("The names", self.shown):
+            return [checked_name("dataset", name) for name in names]
 
-    def _key(self, connection: Any, dataset: str, *, write: bool) -> int:
-        """Return the number of a data set; a writer holds its row until the end."""
+    def _key(self, connection: Any, dataset: str, *, write: bool) -> tuple[int, Head]:
+        """Return the number of a data set and its head; a writer holds its row until the end."""
         table = self._datasets
-        query = _sqlalchemy().select(table.c.id).where(table.c.name == dataset)
-        key = connection.execute(query.with_for_update() if write else query).scalar()
-        if key is None:
+        query = _sqlalchemy().select(table.c.id, table.c.head).where(table.c.name == dataset)
+        found = connection.execute(query.with_for_update() if write else query).first()
+        if found is None:
             raise UnknownDatasetError(
                 f"The data set {dataset!r} is no longer in {self.shown}: the storage was replaced "
                 "or emptied while the ledger was open. Nothing was charged."
             )
-        return int(key)
+        return found.id, head_in(found.head)
 
     def _must_exist(self, dataset: str) -> None:
         if self._has_no_file():
@@ -285,7 +292,7 @@ class DatabaseStorage:
         return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
 
 
-_NO_SUMMARY = Summary(0, "", "", "")
+_NO_SUMMARY = Summary(0, "", "", "", "")
 _REMEDIES = {
     "readonly": "The file can be read but not written: make it writable to charge.",
     "is full": "Free some space; what was charged before is kept.",
@@ -293,6 +300,8 @@ _REMEDIES = {
     "unable to open": "Its folder must exist and be writable.",
     "database is locked": "Another program holds the file for long: end it, and try again.",
     "malformed": "The file is damaged: restore it from a copy.",
+    "permission denied": "The page about teams lists what a role must be granted.",
+    "must be owner": "A newer version needs other tables: let their owner open the ledger once.",
 }
 
 
@@ -313,8 +322,8 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    def __init__(self, connection: Any, metadata: Any, key: int) -> None:
-        self._connection, self._key = connection, key
+    def __init__(self, connection: Any, metadata: Any, key: int, head: Head) -> None:
+        self._connection, self._key, self.head = connection, key, head
         self._datasets = metadata.tables["skdpnoise_datasets"]
         self._charges = metadata.tables["skdpnoise_charges"]
 
@@ -330,15 +339,14 @@ class _Transaction:
         found = self._connection.execute(query.order_by(table.c.number))
         return [Row(*row) for row in found]
 
-    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
         sa, table = _sqlalchemy(), self._charges
         alike = (table.c.loss, table.c.epsilon, table.c.delta)
-        query = sa.select(*alike, sa.func.count()).where(
+        first = sa.func.min(table.c.number)
+        query = sa.select(*alike, sa.func.count(), first).where(
             table.c.dataset == self._key, table.c.number <= up_to
         )
-        found = self._connection.execute(
-            query.group_by(*alike).order_by(sa.func.min(table.c.number))
-        )
+        found = self._connection.execute(query.group_by(*alike).order_by(first))
         return [tuple(row) for row in found]
 
     def find(self, token: str) -> Row | None:
@@ -347,9 +355,13 @@ class _Transaction:
         found = self._connection.execute(query).first()
         return None if found is None else Row(*found)
 
-    def write(self, row: Row) -> None:
+    def write(self, row: Row, digest: str) -> None:
         values = {"dataset": self._key, **row._asdict()}
         self._connection.execute(self._charges.insert(), values)
+        head = json.dumps(Head(row.number, digest))
+        table = self._datasets
+        query = table.update().where(table.c.id == self._key)
+        self._connection.execute(query.values(head=head))
 
     def write_summary(self, summary: Summary) -> None:
         table = self._datasets

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from skdpnoise.ledger.charge import Charge, LedgerTotal, bar
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.report import card, facts_in_html, table
+from skdpnoise.privacy import PrivacyLoss
 
 __all__ = ["ledger_card", "spent_after_each"]
 
@@ -17,7 +20,15 @@ _SHOWN = 5
 
 
 def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
-    """Return the tight ε after each charge; between computed ones that of the next."""
+    """Return the tight ε after each charge; between computed ones that of the next.
+
+    From a charge on that cannot be read nothing is known: infinity.
+    """
+    losses = [charge.loss for charge in charges]
+    if None in losses:
+        first = losses.index(None)
+        unknown = [math.inf] * (len(charges) - first)
+        return spent_after_each(charges[:first], delta) + unknown
     if not charges:
         return []
     kinds = len({charge.loss for charge in charges})
@@ -27,7 +38,7 @@ def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
     start = 0
     for end in ends:
         for charge in charges[start:end]:
-            total.add(charge.loss, charge.guarantee)
+            total.add(cast(PrivacyLoss, charge.loss), charge.guarantee)
         # A later one may be computed more tightly.
         last = max(last, total.epsilon(delta, near=max(last, 0.1)))
         spent += [last] * (int(end) - start)

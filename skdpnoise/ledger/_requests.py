@@ -10,7 +10,7 @@ from skdpnoise.ledger._storage import Facts
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
 
-__all__ = ["check_kind", "checked", "checked_name", "loss_of", "refusal", "stated"]
+__all__ = ["check_kind", "checked", "checked_name", "checked_text", "loss_of", "refusal", "stated"]
 
 UNITS = ("record", "group")
 
@@ -43,11 +43,7 @@ def checked(
             f"The 'adaptive' parameter of {owner} must be a bool. Got {adaptive!r} of type "
             f"{type(adaptive).__name__} instead."
         )
-    if who is not None and not isinstance(who, str):
-        raise TypeError(
-            f"The 'who' parameter of {owner} must be None or a str. Got {who!r} of type "
-            f"{type(who).__name__} instead."
-        )
+    checked_text("who", who, owner)
     return {
         "epsilon": None if epsilon is None else check_real(owner, "epsilon", epsilon),
         "delta": None
@@ -64,9 +60,32 @@ def checked_name(name: str, value: object) -> str:
     allowed = f"The {name!r} parameter of {owner} must be a str of 1 to 255 characters"
     if not isinstance(value, str):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    if not 1 <= len(value) <= 255 or "\0" in value:
+    if not 1 <= len(value) <= 255:
         raise ValueError(f"{allowed}. Got one of {len(value)} instead.")
-    return value
+    return _storable(allowed, value)
+
+
+def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
+    """Return None or a text that every storage can keep."""
+    allowed = f"The {name!r} parameter of {owner} must be None or a str"
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    return _storable(allowed, value)
+
+
+def _storable(allowed: str, text: str) -> str:
+    """Return a text that can be written as UTF-8 and has no NUL, which ends a text elsewhere."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = f"with half of a surrogate pair at position {error.start}"
+    else:
+        if "\0" not in text:
+            return str(text)
+        found = f"with a NUL at position {text.index(chr(0))}"
+    raise ValueError(f"{allowed} that can be written as UTF-8, without NUL. Got one {found}.")
 
 
 def loss_of(cost: Any) -> tuple[PrivacyLoss, str | None]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
+from skdpnoise.ledger._reading import FAULTS, digest_after, readable
+from skdpnoise.ledger._storage import Row
 from skdpnoise.ledger.errors import LedgerSchemaError
 
-VERSION = 2
+VERSION = 3
+
+START = '[0, ""]'
+"""The head of a data set without charges."""
 
 
 def tables() -> Any:
@@ -29,6 +35,8 @@ def tables() -> Any:
         sa.Column("unit", sa.String(32), nullable=False, server_default="record"),
         sa.Column("adaptive", sa.Integer, nullable=False, server_default="0"),
         sa.Column("summary", sa.Text),
+        # Since version 3:
+        sa.Column("head", sa.Text),
     )
     sa.Table(
         "skdpnoise_charges",
@@ -59,18 +67,53 @@ def _to_2(connection: Any) -> None:
         connection.exec_driver_sql(f"ALTER TABLE skdpnoise_datasets ADD COLUMN {column}")
 
 
+def _to_3(connection: Any) -> None:
+    """A digest of all charges beside them, and of those up to it in a summary."""
+    import sqlalchemy as sa
+
+    connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT")
+    columns = ", ".join(Row._fields)
+    read = sa.text(f"SELECT {columns} FROM skdpnoise_charges WHERE dataset = :key ORDER BY number")
+    write = sa.text(
+        "UPDATE skdpnoise_datasets SET head = :head, summary = :summary WHERE id = :key"
+    )
+    datasets = connection.exec_driver_sql("SELECT id, summary FROM skdpnoise_datasets").all()
+    for key, summary in datasets:
+        digests: dict[Any, str] = {}
+        head, digest = START, ""
+        for found in connection.execute(read, {"key": key}):
+            row = Row(*found)
+            digest = digests[row.number] = digest_after(digest, row)
+            head = json.dumps([row.number, digest])
+        values = {"head": head, "summary": _with_digest(summary, digests), "key": key}
+        connection.execute(write, values)
+
+
+def _with_digest(summary: Any, digests: dict[Any, str]) -> Any:
+    """Return a summary of version 2 as one of version 3; what is none stays as it is."""
+    try:
+        number, token, time, text = json.loads(summary)
+        return json.dumps([number, token, time, text, digests[number]])
+    except FAULTS:
+        return summary
+
+
 # The k-th one leads from version k + 1 to version k + 2.
-MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2,)
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3)
 
 
-def version_of(connection: Any) -> int:
+def version_of(connection: Any, shown: str) -> int:
     """Return the version of the tables that are there, 0 if there are none."""
     import sqlalchemy as sa
 
     if not sa.inspect(connection).has_table("skdpnoise_schema"):
         return 0
-    version = connection.exec_driver_sql("SELECT version FROM skdpnoise_schema").scalar()
-    return int(version or 0)
+    found = connection.exec_driver_sql("SELECT version FROM skdpnoise_schema").scalars().all()
+    with readable("The schema version", f"the ledger in {shown}"):
+        (version,) = found
+        if type(version) is not int or version < 1:
+            raise ValueError("it is not a whole number above 0")
+        return int(version)
 
 
 def check_version(version: int, shown: str) -> bool:
@@ -84,11 +127,10 @@ def check_version(version: int, shown: str) -> bool:
     return version == VERSION
 
 
-def bring_up_to_date(connection: Any) -> None:
-    """Make the tables, or change them to the current version, within a transaction."""
+def bring_up_to_date(connection: Any, version: int) -> None:
+    """Make the tables, or change them from a version to the current one, in a transaction."""
     import sqlalchemy as sa
 
-    version = version_of(connection)
     metadata = tables()
     schema = metadata.tables["skdpnoise_schema"]
     if version == 0:

@@ -47,6 +47,13 @@ class Row(NamedTuple):
     parameters: str
 
 
+class Head(NamedTuple):
+    """Number of the last charge, and the digest of all of them."""
+
+    number: int
+    digest: str
+
+
 class Summary(NamedTuple):
     """The composition of the first charges, so that they need not be read one by one."""
 
@@ -54,6 +61,7 @@ class Summary(NamedTuple):
     token: str
     time: str
     text: str
+    digest: str
 
 
 class Transaction(Protocol):
@@ -67,16 +75,21 @@ class Transaction(Protocol):
         """Return the charges with larger numbers, in order."""
         ...
 
-    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
-        """Return losses, ε and δ of the charges up to a number, and how many are alike."""
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
+        """Return losses, ε and δ up to a number, how many are alike, and the first of them."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """What was last written by `write`."""
         ...
 
     def find(self, token: str) -> Row | None:
         """Return the charge with a token."""
         ...
 
-    def write(self, row: Row) -> None:
-        """Write a charge."""
+    def write(self, row: Row, digest: str) -> None:
+        """Write a charge, and the digest of all charges up to it."""
         ...
 
     def write_summary(self, summary: Summary) -> None:
@@ -140,6 +153,7 @@ class MemoryStorage:
     def __init__(self) -> None:
         self._rows: list[Row] = []
         self._facts: Facts | None = None
+        self._head = Head(0, "")
         self._process = os.getpid()
 
     def open(self, dataset: str, wanted: dict[str, Any], *, create: bool) -> Facts:
@@ -151,11 +165,12 @@ class MemoryStorage:
     def transaction(self, dataset: str, *, write: bool) -> Iterator[Transaction]:
         if os.getpid() != self._process:
             raise LedgerStorageError(DETACHED)
-        before = len(self._rows)
+        before, head = len(self._rows), self._head
         try:
             yield self
         except BaseException:
             del self._rows[before:]
+            self._head = head
             raise
 
     def attempt(self, work: Callable[[int], T]) -> T:
@@ -167,14 +182,19 @@ class MemoryStorage:
     def rows(self, after: int) -> list[Row]:
         return self._rows[after:]
 
-    def counted(self, up_to: int) -> list[tuple[str, float, float, int]]:
-        return [(row.loss, row.epsilon, row.delta, 1) for row in self._rows[:up_to]]
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
+        return [(row.loss, row.epsilon, row.delta, 1, row.number) for row in self._rows[:up_to]]
+
+    @property
+    def head(self) -> Head:
+        return self._head
 
     def find(self, token: str) -> Row | None:
         return next((row for row in self._rows if row.token == token), None)
 
-    def write(self, row: Row) -> None:
+    def write(self, row: Row, digest: str) -> None:
         self._rows.append(row)
+        self._head = Head(row.number, digest)
 
     def write_summary(self, summary: Summary) -> None:
         pass

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, TypeVar
 
+import numpy as np
+
+from skdpnoise.ledger._reading import (
+    FAULTS,
+    check_texts,
+    parameters_in,
+    read_cost,
+    reason_of,
+    time_in,
+)
 from skdpnoise.ledger._storage import Row
-from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.report import card, facts_in_html
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
 __all__ = ["Charge", "LedgerTotal"]
 
+T = TypeVar("T")
+
 _LONG = 64  # entries of an array that are still written down
 _TEXT = 300  # characters of a text
+_DEPTH = 6  # of lists in lists; what contains itself has no end
+_BITS = 1024  # of a whole number
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Charge:
         Class of the estimator.
     mechanism : str or None
         Name of the noise.
-    loss : PrivacyLoss
+    loss : PrivacyLoss or None
         What it costs, as the tight total counts it.
     guarantee : tuple of float
         ε and δ as basic composition counts them.
@@ -47,6 +61,9 @@ class Charge:
         Parameters of the estimator; long arrays by their shape.
     token : str
         Unlike that of every other charge.
+    unreadable : str or None, default=None
+        Why the charge cannot be read as it stands in the storage, if so. Then `loss` is None, and
+        of the rest there is what could be read; a time that could not is that of year 1.
 
     Examples
     --------
@@ -62,15 +79,18 @@ class Charge:
     label: str
     estimator: str | None
     mechanism: str | None
-    loss: PrivacyLoss
+    loss: PrivacyLoss | None
     guarantee: tuple[float, float]
     who: str | None
     parameters: dict[str, Any] = field(hash=False)
     token: str
+    unreadable: str | None = None
 
     @property
     def cost(self) -> str:
         """The loss in a few words, without computing."""
+        if self.unreadable is not None:
+            return f"unreadable ({self.unreadable})"
         pure = isinstance(self.loss, NumericLoss) and self.loss.pure_epsilon == math.inf
         return repr(self.loss) if pure else str(self.loss)
 
@@ -86,19 +106,54 @@ class Charge:
 
     @classmethod
     def of(cls, row: Row) -> Charge:
-        """Return the charge that a storage holds."""
+        """Return the charge that a storage holds; raise if it is none."""
+        check_texts(row)
+        loss, guarantee = read_cost(row.loss, row.epsilon, row.delta), (row.epsilon, row.delta)
+        Composition().add(loss, guarantee)  # of a curve that is none this raises
         return cls(
             row.number,
-            datetime.fromisoformat(row.time),
+            time_in(row.time),
             row.label,
             row.estimator,
             row.mechanism,
-            decode_loss(row.loss),
-            (row.epsilon, row.delta),
+            loss,
+            guarantee,
             row.who,
-            json.loads(row.parameters),
+            parameters_in(row.parameters),
             row.token,
         )
+
+    @classmethod
+    def shown(cls, row: Row) -> Charge:
+        """Return the charge that a storage holds, or what can be read of it."""
+        try:
+            return cls.of(row)
+        except FAULTS as error:
+            reason = reason_of(error)
+        return cls(
+            row.number if type(row.number) is int else 0,
+            _readable_or(lambda: time_in(row.time), datetime.min.replace(tzinfo=UTC)),
+            str(row.label),
+            None if row.estimator is None else str(row.estimator),
+            None if row.mechanism is None else str(row.mechanism),
+            None,
+            (_number(row.epsilon), _number(row.delta)),
+            None if row.who is None else str(row.who),
+            _readable_or(lambda: parameters_in(row.parameters), {}),
+            str(row.token),
+            reason,
+        )
+
+
+def _readable_or(read: Callable[[], T], otherwise: T) -> T:
+    try:
+        return read()
+    except FAULTS:
+        return otherwise
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 @dataclass(frozen=True)
@@ -208,38 +263,65 @@ def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
     """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
     return json.dumps(
         {
-            str(name): _stored(value, secret=str(name).endswith("random_state"))
+            _key(name): _entry(name, value, _DEPTH)
             for name, value in (parameters or {}).items()
-            if str(name).rpartition("__")[2] != "ledger"
+            if _key(name).rpartition("__")[2] != "ledger"
         }
     )
 
 
-def _stored(value: Any, *, secret: bool = False) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if secret:
+def _entry(name: object, value: Any, depth: int) -> Any:
+    """Return what is written down under a name: of a seed only that there is one."""
+    if value is not None and not isinstance(value, bool) and _key(name).endswith("random_state"):
         return HIDDEN_SEED
-    if isinstance(value, int | str):
-        return _short(value) if isinstance(value, str) else value
-    if isinstance(value, float):
-        return value if value - value == 0.0 else repr(value)
+    return _stored(value, depth)
+
+
+def _key(name: object) -> str:
+    return str(name) if isinstance(name, str | int | float | None) else type(name).__name__
+
+
+def _stored(value: Any, depth: int) -> Any:
+    """Return a value as JSON has it; of what is no plain value, the name of its class.
+
+    A repr may hold anything: the seed of an estimator, or data.
+    """
+    if value is None or isinstance(value, bool | str | int | float | np.floating):
+        return _plain(value)
+    if isinstance(value, type):
+        return value.__name__
     shape = getattr(value, "shape", None)
-    if shape == () and hasattr(value, "item"):
-        return _stored(value.item())
-    if isinstance(shape, tuple):
+    if isinstance(shape, tuple) and not isinstance(value, np.generic):
         kind = type(value).__name__
         if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
             dtype = getattr(value, "dtype", None)
             return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
-        return _stored(value.tolist())
+        return _stored(value.tolist(), depth - 1) if depth else kind
+    if isinstance(value, np.generic):
+        plain = value.item()
+        if isinstance(plain, int | str):
+            return _plain(plain)
     if isinstance(value, list | tuple | set | frozenset | dict):
         if len(value) > _LONG:
             return f"{type(value).__name__} of {len(value)}"
-        if isinstance(value, dict):
-            return {str(key): _stored(item) for key, item in value.items()}
-        return [_stored(item) for item in value]
-    return _short(repr(value))
+        if depth and isinstance(value, dict):
+            return {_key(key): _entry(key, item, depth - 1) for key, item in value.items()}
+        if depth:
+            return [_stored(item, depth - 1) for item in value]
+    return type(value).__name__
+
+
+def _plain(value: Any) -> Any:
+    """Return None, a bool, a number or a text, each of a size that any program can read."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return _short(value)
+    if isinstance(value, int):
+        bits = int(value).bit_length()
+        return int(value) if bits <= _BITS else f"int of {bits} bits"
+    number = float(value)
+    return number if math.isfinite(number) else repr(number)
 
 
 def _short(text: str) -> str:

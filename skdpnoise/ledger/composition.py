@@ -62,6 +62,7 @@ __all__ = ["Composition"]
 
 _MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
 _ROUNDING = 1e-15
+_LARGEST = 1e6  # ε that are looked for
 _FORMAT = 1
 _WITNESSED = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
 _WITNESS = Decimal("1e-25")
@@ -118,6 +119,8 @@ class Composition:
         times : int, default=1
         """
         bounded, normal, squares, terms = parts_of(loss)
+        if not (bounded >= 0 and normal >= 0 and squares >= 0):  # a curve that is none
+            raise ValueError(f"a loss must be at least 0, and is {loss!r}")
         pure = bounded if normal == 0 else Decimal("Infinity")
         epsilon, delta = (Decimal(repr(x)) for x in guarantee)
         for name, value in (
@@ -285,7 +288,7 @@ def agree(total: Composition, text: str) -> bool:
     try:
         stored = json.loads(text)
         summed = Composition.from_json(stored)
-    except (ValueError, KeyError, TypeError, ArithmeticError):
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return False
     pairs = [(getattr(total, name), getattr(summed, name)) for name in _WITNESSED]
     return summed.count == total.count and all(
@@ -336,7 +339,7 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
         found = bounds_near(groups, delta, near, coarse=True)[1]
         best = min(best, found)
         close = abs(found - near) <= 0.2 * near < math.inf
-        if (close and found != near) or best <= 1e-6 or near > 1e6:
+        if (close and found != near) or best <= 1e-6 or near > _LARGEST:
             break
         if found == math.inf:
             near *= 2.0
@@ -347,6 +350,10 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
     if best <= 1e-6 and composed_delta(groups, 0.0) <= delta:
         return 0.0
     best = min(best, bounds_near(groups, delta, best)[1])
+    step = 1e-6
     while composed_delta(groups, best) > delta:  # two bounds: what is said holds by both
-        best *= 1.0 + 1e-6
+        if best > _LARGEST:  # a δ below what can be computed
+            return math.inf
+        best *= 1.0 + step
+        step *= 2.0
     return best

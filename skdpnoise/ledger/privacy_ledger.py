@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from collections.abc import Iterator
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING, Any, cast
 from skdpnoise.ledger._audited import is_uncharged, unwritten
 from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.ledger._history import ledger_card, spent_after_each
-from skdpnoise.ledger._known import Known
+from skdpnoise.ledger._known import Known, summarise
+from skdpnoise.ledger._reading import digest_after, readable
 from skdpnoise.ledger._requests import (
     check_kind,
     checked,
     checked_name,
+    checked_text,
     loss_of,
     refusal,
     stated,
@@ -27,8 +28,6 @@ from skdpnoise.ledger._storage import (
     MemoryStorage,
     Row,
     Storage,
-    Summary,
-    Transaction,
     now,
 )
 from skdpnoise.ledger._terms import compact
@@ -49,8 +48,6 @@ STORAGE = "SKDPNOISE_LEDGER"
 
 MEMORY = "memory"
 """What asks for a ledger in memory, whatever the environment says."""
-
-_SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 
 
 class PrivacyLedger:
@@ -233,8 +230,8 @@ class PrivacyLedger:
             uuid.uuid4().hex,
             "",
             checked_name("label", label),
-            mechanism or noise,
-            estimator,
+            checked_text("mechanism", mechanism or noise),
+            checked_text("estimator", estimator),
             encode_loss(compact(loss)),
             *stated(loss, guarantee, self._opened().delta),
             self.who,
@@ -249,7 +246,7 @@ class PrivacyLedger:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.
             written = transaction.find(row.token) if retry else None
-            known.read(transaction, self.storage)
+            known.read(transaction)
             if written is not None:
                 return Charge.of(written)
             kind = (row.loss, row.epsilon, row.delta)
@@ -258,8 +255,12 @@ class PrivacyLedger:
                 row, total = self._fitting(known.composition, row, loss)
                 if total is not None:
                     row = row._replace(number=known.number + 1, time=max(now(), known.time))
-                    transaction.write(row)
-                    _summarise(transaction, row, total, known.composition)
+                    # All that may raise comes before the commit: what is spent is answered for.
+                    known.warn_of_the_clock()
+                    charge = Charge.of(row)
+                    digest = digest_after(known.digest, row)
+                    transaction.write(row, digest)
+                    summarise(transaction, row, digest, total, known.composition)
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
                 stated_as = (row.epsilon, row.delta)
@@ -267,9 +268,8 @@ class PrivacyLedger:
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)
-        known.warn_of_the_clock()
-        known.extend(total, row)
-        return Charge.of(row)
+        known.extend(total, row, digest)
+        return charge
 
     def _fitting(
         self, spent: Composition, row: Row, loss: PrivacyLoss
@@ -292,24 +292,30 @@ class PrivacyLedger:
         Returns
         -------
         LedgerTotal
+
+        Raises
+        ------
+        LedgerStorageError
+            If a charge cannot be read, or was changed, removed or added by something else.
         """
         budget = self.guarantee
-        known = self._read(seeds=True)
+        known = self._read(full=True)
         total = known.composition
-        epsilon = total.epsilon(budget.delta)
-        return LedgerTotal(
-            budget,
-            total.count,
-            total.loss(epsilon),
-            epsilon,
-            total.basic,
-            total.adaptive_epsilon(budget.delta),
-            self.adaptive,
-            known.secure,
-        )
+        with readable("The total", self._where):
+            epsilon = total.epsilon(budget.delta)
+            return LedgerTotal(
+                budget,
+                total.count,
+                total.loss(epsilon),
+                epsilon,
+                total.basic,
+                total.adaptive_epsilon(budget.delta),
+                self.adaptive,
+                known.secure,
+            )
 
     def charges(self) -> tuple[Charge, ...]:
-        """Return all charges in their order.
+        """Return all charges in their order, also ones that cannot be read: see `Charge`.
 
         Returns
         -------
@@ -321,7 +327,7 @@ class PrivacyLedger:
             with self._storage.transaction(self.dataset, write=False) as transaction:
                 return transaction.rows(0)
 
-        return tuple(map(Charge.of, self._storage.attempt(read)))
+        return tuple(map(Charge.shown, self._storage.attempt(read)))
 
     def history(self) -> pd.DataFrame:
         """Return all charges as a frame, with what had been spent after each.
@@ -352,23 +358,27 @@ class PrivacyLedger:
             }
         )
 
-    def _read(self, *, seeds: bool = False) -> Known:
+    def _read(self, *, full: bool = False) -> Known:
         self._opened()
 
         def read(_: int) -> None:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                known.read(transaction, self.storage)
-                if seeds:
-                    known.look_for_seeds(transaction)
+                known.read(transaction)
+                if full:
+                    known.look_through(transaction)
 
         with self._mine() as known:
             self._storage.attempt(read)
             return known
 
+    @property
+    def _where(self) -> str:
+        return f"the data set {self.dataset!r} in {self.storage or 'memory'}"
+
     @contextmanager
     def _mine(self) -> Iterator[Known]:
         """Hold what this process has read: after a fork, the lock of the parent may be held."""
-        known = self._known.setdefault(os.getpid(), Known())
+        known = self._known.setdefault(os.getpid(), Known(self._where))
         with known.lock:
             yield known
 
@@ -414,14 +424,6 @@ class PrivacyLedger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.dataset, self._url, self.who)
-
-
-def _summarise(transaction: Transaction, row: Row, total: Composition, before: Composition) -> None:
-    """Write down the composition now and then, and at once where computing it took long."""
-    if total.unsummarised >= _SUMMARISE or total.anchor is not before.anchor:
-        total.unsummarised = 0
-        text = json.dumps(total.to_json())
-        transaction.write_summary(Summary(row.number, row.token, row.time, text))
 
 
 def _storage_of(storage: str | None) -> Storage:

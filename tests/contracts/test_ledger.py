@@ -25,7 +25,7 @@ from skdpnoise import (
     PrivacyLedger,
     PrivacyWarning,
 )
-from skdpnoise.ledger import Account, BudgetExceededError
+from skdpnoise.ledger import Account, BudgetExceededError, LedgerWarning
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
@@ -268,6 +268,27 @@ def test_a_fit_that_fails_after_the_charge_has_spent_it_and_says_so(monkeypatch,
     assert len(ledger.charges) == 2
     after = fitted_attributes(model)
     assert all(after[name] is before[name] for name in before)
+
+
+class LateClock(Notebook):
+    """A ledger that warns before it writes a charge down."""
+
+    def charge(self, label, cost, **facts):
+        warnings.warn("the clock is late", LedgerWarning, stacklevel=2)
+        super().charge(label, cost, **facts)
+
+
+@every_estimator
+def test_what_a_ledger_warns_of_is_heard_and_as_an_error_spends_nothing(estimator):
+    ledger = LateClock()
+    with pytest.warns(LedgerWarning, match="the clock is late"):
+        estimator(ledger=ledger).fit(X, target(estimator))
+    assert len(ledger.charges) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LedgerWarning)
+        with pytest.raises(LedgerWarning):
+            estimator(ledger=ledger).fit(X, target(estimator))
+    assert len(ledger.charges) == 1
 
 
 @every_estimator

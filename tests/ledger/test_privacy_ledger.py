@@ -222,7 +222,7 @@ def test_parameters_are_written_down_without_data_and_seeds(ledger):
     assert len(stored["text"]) == 300
     assert stored["none"] is None
     assert stored["nested"] == {"a": [1, 2]}
-    assert stored["estimator"] == "Holder()"
+    assert stored["estimator"] == "Holder"
     text = json.dumps(stored)
     assert "ledger" not in stored
     assert "12345" not in text

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from skdpnoise.ledger import LedgerSchemaError, PrivacyLedger, _schema, encode_loss
+from skdpnoise.ledger import (
+    LedgerSchemaError,
+    LedgerStorageError,
+    PrivacyLedger,
+    _schema,
+    encode_loss,
+)
+from skdpnoise.ledger.composition import Composition
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -115,10 +122,10 @@ def test_a_migration_that_fails_changes_nothing(sqlite, monkeypatch):
     make_version_1(sqlite)
 
     def fails(connection):
-        _schema._to_2(connection)
+        _schema._to_3(connection)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_schema, "MIGRATIONS", (fails,))
+    monkeypatch.setattr(_schema, "MIGRATIONS", (_schema._to_2, fails))
     with pytest.raises(KeyboardInterrupt):
         PrivacyLedger("trips", storage=sqlite)
     monkeypatch.undo()
@@ -135,11 +142,62 @@ def test_a_ledger_of_a_newer_version_is_left_alone(sqlite):
     connection.close()
     before = path.read_bytes()
     for given in ((), (1.0, 1e-6)):
-        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 2.*Upgrade skdpnoise"):
+        with pytest.raises(LedgerSchemaError, match=r"version 99.*up to 3.*Upgrade skdpnoise"):
             PrivacyLedger("trips", *given, storage=sqlite)
     with pytest.raises(LedgerSchemaError):
         PrivacyLedger("others", 1.0, 1e-6, storage=sqlite)
     assert path.read_bytes() == before
+
+
+# What version 2 added, and how it wrote the first of many charges down.
+VERSION_2 = """
+UPDATE skdpnoise_schema SET version = 2;
+ALTER TABLE skdpnoise_datasets ADD COLUMN unit VARCHAR(32) NOT NULL DEFAULT 'record';
+ALTER TABLE skdpnoise_datasets ADD COLUMN adaptive INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE skdpnoise_datasets ADD COLUMN summary TEXT;
+UPDATE skdpnoise_datasets SET summary = '[1, "aa", "2026-01-02T00:00:00.000000+00:00",
+"{\\"format\\": 1, \\"count\\": 1, \\"pure\\": \\"0.25\\", \\"normal\\": \\"0\\",
+\\"squares\\": \\"SQUARES\\", \\"basic_epsilon\\": \\"0.25\\", \\"basic_delta\\": \\"0\\",
+\\"since\\": \\"0.25\\", \\"terms\\": [[{\\"curve\\": \\"randomised_response\\"}, [0.25], [1]]],
+\\"anchor\\": null}"]';
+"""
+
+
+def make_version_2(path: Path, *, squares: str | None = None) -> None:
+    """Write such tables into a file."""
+    if squares is None:
+        total = Composition()
+        total.add(PureLoss(0.25), (0.25, 0.0))
+        squares = str(total.squares)
+    connection = sqlite3.connect(path)
+    script = VERSION_2.replace("SQUARES", squares).replace(",\n\\", ", \\").replace(",\n", ", ")
+    connection.executescript(VERSION_1 + script)
+    connection.close()
+
+
+def test_a_summary_of_version_2_stays_a_witness(tmp_path):
+    for name, squares in (("honest", None), ("changed", "0.001")):
+        path = tmp_path / f"{name}.db"
+        make_version_2(path, squares=squares)
+        ledger = PrivacyLedger.open("trips", f"sqlite:///{path}")
+        holds_what_version_1_held(ledger)
+        if squares is None:
+            assert ledger.total().basic == (0.65, 1e-7)
+            assert ledger.charge("third", PureLoss(0.1)).number == 3
+            continue
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            ledger.total()
+
+
+def test_a_migrated_ledger_finds_what_is_changed_afterwards(sqlite):
+    make_version_1(sqlite)
+    PrivacyLedger.open("trips", sqlite)
+    connection = sqlite3.connect(sqlite.removeprefix("sqlite:///"))
+    with connection:
+        connection.execute("UPDATE skdpnoise_charges SET label = 'other' WHERE number = 2")
+    connection.close()
+    with pytest.raises(LedgerStorageError, match="not those that"):
+        PrivacyLedger.open("trips", sqlite).total()
 
 
 def test_stored_losses_are_read_as_they_were_written():

@@ -9,6 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from skdpnoise.ledger import LedgerStorageError, PrivacyLedger
+from skdpnoise.ledger._storage import Row
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
 
@@ -40,12 +41,14 @@ def summary_of(dataset, database):
     ((text,),) = run(
         database, "SELECT summary FROM skdpnoise_datasets WHERE name = :name", name=dataset
     )
-    number, token, time, sums = json.loads(text)
+    number, token, time, sums, _ = json.loads(text)
     return number, token, time, json.loads(sums)
 
 
 def rewrite(dataset, database, number, token, time, sums):
-    text = json.dumps([number, token, time, json.dumps(sums)])
+    query = "SELECT summary FROM skdpnoise_datasets WHERE name = :name"
+    ((before,),) = run(database, query, name=dataset)
+    text = json.dumps([number, token, time, json.dumps(sums), json.loads(before)[4]])
     query = "UPDATE skdpnoise_datasets SET summary = :text WHERE name = :name"
     run(database, query, text=text, name=dataset)
 
@@ -134,8 +137,17 @@ def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change)
 
 def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite):
     filled(dataset, sqlite)
-    texts = ["", "x", "[1]", "{}", "5", '[64, "t"]', '["64", "", "", ""]', '[0, "", "", ""]']
-    texts += [f'[{n}, "", "", "{{}}"]' for n in (-1, 2**31, 10**30, "1e2", "NaN", "true")]
+    texts = [
+        "",
+        "x",
+        "[1]",
+        "{}",
+        "5",
+        '[64, "t"]',
+        '["64", "", "", "", ""]',
+        '[0, "", "", "", ""]',
+    ]
+    texts += [f'[{n}, "", "", "{{}}", ""]' for n in (-1, 2**31, 10**30, "1e2", "NaN", "true")]
     for text in [*texts, "[" * 10_000]:
         run(sqlite, "UPDATE skdpnoise_datasets SET summary = :text", text=text)
         assert_found(dataset, sqlite)
@@ -169,4 +181,83 @@ def test_a_summary_of_charges_to_come_is_found(sqlite, dataset):
     filled(dataset, sqlite)
     number, token, time, sums = summary_of(dataset, sqlite)
     rewrite(dataset, sqlite, number + 1000, token, time, sums)
+    assert_found(dataset, sqlite)
+
+
+CHANGES = {
+    "number": "number + 1000",
+    "token": "'other'",
+    "time": "'2026-01-01T00:00:00.000000+00:00'",
+    "label": "'other'",
+    "mechanism": "'other'",
+    "estimator": "'other'",
+    "loss": '\'{"kind": "pure", "epsilon": 0.0}\'',
+    "epsilon": "epsilon / 2",
+    "delta": "delta / 2",
+    "who": "'other'",
+    "parameters": "'{\"other\": 1}'",
+}
+
+
+@pytest.mark.parametrize("number", [1, 3, 5])
+@pytest.mark.parametrize("column", CHANGES)
+def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
+    sqlite, dataset, column, number
+):
+    ledger = PrivacyLedger(dataset, 3.0, DELTA, sqlite)
+    for _ in range(5):
+        ledger.charge("fit", PureLoss(0.01), guarantee=(0.01, 1e-9))
+    assert set(CHANGES) == set(Row._fields)
+    change = f"UPDATE skdpnoise_charges SET {column} = {CHANGES[column]} WHERE number = :number"
+    run(sqlite, change, number=number)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize("n", [5, 70])
+@pytest.mark.parametrize("last", [1, 4, 5])
+def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):
+    filled(dataset, sqlite, n)
+    run(sqlite, "DELETE FROM skdpnoise_charges WHERE number > :number", number=n - last)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.quick(1)
+def test_removed_charges_are_found_in_a_database_of_a_team(database, dataset):
+    filled(dataset, database, 5)
+    query = (
+        "DELETE FROM skdpnoise_charges WHERE number = 5 AND dataset = "
+        "(SELECT id FROM skdpnoise_datasets WHERE name = :name)"
+    )
+    run(database, query, name=dataset)
+    assert_found(dataset, database)
+
+
+@pytest.mark.parametrize("column", sorted(set(CHANGES) - {"number"}))
+def test_a_change_of_an_old_charge_is_found_by_the_total(sqlite, dataset, column):
+    filled(dataset, sqlite)
+    run(sqlite, f"UPDATE skdpnoise_charges SET {column} = {CHANGES[column]} WHERE number = 2")
+    with pytest.raises(LedgerStorageError, match="not those that"):
+        PrivacyLedger.open(dataset, sqlite).total()
+
+
+@pytest.mark.parametrize("n", [5, 70])
+def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dataset, n):
+    ledger = filled(dataset, sqlite, n)
+    run(
+        sqlite,
+        "INSERT INTO skdpnoise_charges SELECT dataset, number + 1, 'by hand', time, label, "
+        "mechanism, estimator, loss, epsilon, delta, who, parameters FROM skdpnoise_charges "
+        "WHERE number = :number",
+        number=n,
+    )
+    assert_found(dataset, sqlite)
+    for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            work()
+
+
+@pytest.mark.parametrize("head", ["NULL", "''", "'[0, \"\"]'", "'[5, \"\"]'", "7", "'[5, []]'"])
+def test_a_head_that_nobody_wrote_is_found(sqlite, dataset, head):
+    filled(dataset, sqlite, 5)
+    run(sqlite, f"UPDATE skdpnoise_datasets SET head = {head}")
     assert_found(dataset, sqlite)
