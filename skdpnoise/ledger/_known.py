@@ -66,7 +66,7 @@ class Known:
                 total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
             total.unsummarised += 1
             digest = digest_after(digest, row)
-        last = rows[-1].number if rows else self.number
+        last = self.number + len(rows)
         in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
         if not in_order or transaction.head != (last, digest):
             raise self._changed(f"after number {self.number}")

@@ -145,7 +145,7 @@ def search_share(
     --------
     >>> from skdpnoise.privacy import GaussianLoss
     >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
-    0.0104
+    0.0484
     """
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
     plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
