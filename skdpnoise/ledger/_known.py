@@ -67,7 +67,7 @@ class Known:
             total.unsummarised += 1
             digest = digest_after(digest, row)
         last = rows[-1].number if rows else self.number
-        in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
+        in_order = all(row.number == n for n, row in enumerate(rows, self.number + 1))
         if not in_order or transaction.head != (last, digest):
             raise self._changed(f"after number {self.number}")
         if rows:
