@@ -66,12 +66,16 @@ class Known:
                 total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
             total.unsummarised += 1
             digest = digest_after(digest, row)
-        last = self.number + len(rows)
-        in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
+        last = rows[-1].number if rows else self.number
+        in_order = all(row.number == n for n, row in enumerate(rows, self.number + 1))
         if not in_order or transaction.head != (last, digest):
             raise self._changed(f"after number {self.number}")
-        if rows:
-            self.extend(total, rows[-1], digest)
+        if not rows:
+            return
+        if self._looked == (self.number, self.digest):  # these were read in full now
+            self._looked = Head(last, digest)
+            self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
+        self.extend(total, rows[-1], digest)
 
     def _begin(self, transaction: Transaction) -> None:
         """Add up the charges that a summary covers, and compare it with them.

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -109,7 +109,6 @@ class Charge:
         """Return the charge that a storage holds; raise if it is none."""
         check_texts(row)
         loss, guarantee = read_cost(row.loss, row.epsilon, row.delta), (row.epsilon, row.delta)
-        Composition().add(loss, guarantee)  # of a curve that is none this raises
         return cls(
             row.number,
             time_in(row.time),
@@ -127,7 +126,10 @@ class Charge:
     def shown(cls, row: Row) -> Charge:
         """Return the charge that a storage holds, or what can be read of it."""
         try:
-            return cls.of(row)
+            charge = cls.of(row)
+            # Of a curve that is none this raises.
+            Composition().add(cast(PrivacyLoss, charge.loss), charge.guarantee)
+            return charge
         except FAULTS as error:
             reason = reason_of(error)
         return cls(
