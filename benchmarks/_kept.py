@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks._report import ROOT
 
 
 def last_commit(*paths: str) -> str:
@@ -19,11 +19,16 @@ def last_commit(*paths: str) -> str:
     return f"{found}+changes" if _git("status", "--porcelain", "--", *paths) else found
 
 
+def place(folder: Path, key: dict[str, Any]) -> Path:
+    """Return the file of what is measured under this key."""
+    text = json.dumps(key, sort_keys=True)
+    return folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+
+
 def kept(folder: Path, key: dict[str, Any], measure: Callable[[], dict[str, Any]]) -> Any:
     """Return what was measured under this key, from its file if there is one, else by measuring."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(key, sort_keys=True)
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    path = place(folder, key)
     if not path.exists():
         partial = path.with_suffix(".partial")
         partial.write_text(json.dumps({**key, **measure()}, indent=1))

@@ -8,10 +8,7 @@ an environment of its own, which `--peer` makes (diffprivlib needs scikit-learn 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import os
-import subprocess
 import sys
 import time
 import warnings
@@ -23,8 +20,9 @@ from joblib import Parallel, delayed
 
 from benchmarks import _audit_peer
 from benchmarks._audit_cases import Case, data_of, rows
+from benchmarks._kept import kept, last_commit, place
 from benchmarks._remembered import remembered
-from benchmarks._report import ROOT, add_common_arguments, machine, print_table, save_json
+from benchmarks._report import add_common_arguments, machine, print_table, save_json
 from skdpnoise.inspection import audit
 
 FALSE_ALARM = 0.01  # of all tables together
@@ -37,14 +35,7 @@ _EXTRA_ROWS = 1  # the peer's
 
 def commit() -> str:
     """Return the last commit of what the figures depend on, marked if there are changes since."""
-    paths = ["--", "skdpnoise", "benchmarks/audit.py", "benchmarks/_audit_cases.py"]
-    found = _git("log", "-1", "--format=%H", *paths)
-    return f"{found}+changes" if _git("status", "--porcelain", *paths) else found
-
-
-def _git(*args: str) -> str:
-    answer = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True, check=False)
-    return answer.stdout.strip()
+    return last_commit("skdpnoise", "benchmarks/audit.py", "benchmarks/_audit_cases.py")
 
 
 def plan(quick: bool) -> list[tuple[Case, float, str, int]]:
@@ -98,37 +89,38 @@ def measure(
 def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield all rows, those that are known already from their files."""
     folder, version = Path(args.out) / "audit", commit()
-    folder.mkdir(parents=True, exist_ok=True)
     planned, alarm = plan(args.quick), row_alarm(args.quick)
     unknown = []
-    for number, (case, epsilon, adjacency, n_fits) in enumerate(planned, 1):
+    for number, row in enumerate(planned, 1):
+        case, epsilon, adjacency, n_fits = row
         if args.only and not any(text in case.name for text in args.only):
             continue
         if args.replays and n_fits:
             continue
-        key = json.dumps([case.name, epsilon, adjacency, n_fits, alarm, version])
-        path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
-        if path.exists():
-            yield json.loads(path.read_text())
+        key = {
+            "name": case.name,
+            "epsilon": epsilon,
+            "adjacency": adjacency,
+            "n_fits": n_fits,
+            "row_alarm": alarm,
+            "commit": version,
+        }
+        if place(folder, key).exists():
+            yield json.loads(place(folder, key).read_text())
         elif not args.known:
-            row = case, epsilon, adjacency, n_fits
-            place = f"{number}/{len(planned)}"
-            unknown.append(delayed(_measured)(place, path, row, alarm, version))
+            title = f"{number}/{len(planned)}"
+            unknown.append(delayed(_measured)(title, folder, key, row))
     yield from Parallel(args.workers, return_as="generator_unordered", batch_size=1)(unknown)
 
 
 def _measured(
-    place: str, path: Path, row: tuple[Case, float, str, int], alarm: float, version: str
-) -> dict[str, Any]:
+    title: str, folder: Path, key: dict[str, Any], row: tuple[Case, float, str, int]
+) -> Any:
     """Measure one row, say so, and keep it in a file."""
     case, epsilon, adjacency, n_fits = row
     what = f"{n_fits} fits" if n_fits else "replays"
-    print(f"{place} {case.name}, epsilon={epsilon:g}, {adjacency}: {what}", flush=True)
-    found = {**measure(*row, alarm), "commit": version, "machine": machine()}
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(found, indent=1))
-    os.replace(partial, path)
-    return found
+    print(f"{title} {case.name}, epsilon={epsilon:g}, {adjacency}: {what}", flush=True)
+    return kept(folder, key, lambda: {**measure(*row, key["row_alarm"]), "machine": machine()})
 
 
 def merged(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
