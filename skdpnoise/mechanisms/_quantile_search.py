@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
+_FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
 _WHOLE = (
     0.5  # prior chance that a threshold has all records on one side; else any share is as likely
@@ -127,8 +128,9 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
         near = 0.5 if sure else 0.5 * (1.0 + abs(exponent) / 6.0) ** -_DECAY
         weights = (1.0 - near) * weights + near * _octave_weights(exponent - 2.0, 3.0)
         if sure:
-            # A median of values that are 2**k times as large is rarely this near to zero.
-            weights *= np.exp2(-np.maximum(_EXPONENTS[:-1] - exponent, 0.0))
+            # A median of values that are 2**k times as large is rarely this near to zero; where
+            # it is, nothing is known of k.
+            weights *= np.exp2(-np.clip(_EXPONENTS[:-1] - exponent, 0.0, _FEW_OCTAVES))
     mass = np.concatenate([weights[:1], weights])
     end = min(widest, float(edges[-1]))
     inside = edges[(edges > 0.0) & (edges < end)]

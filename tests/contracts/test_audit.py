@@ -101,7 +101,8 @@ def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, 
     draw = DescentPlan.draw
     monkeypatch.setattr(DescentPlan, "draw", lambda self, words: draw(self, words) // 2)
     # What is drawn in to the constant model is post-processing: the attack sees what it is made of.
-    monkeypatch.setattr("skdpnoise.linear_model._base.drawn_in", lambda path, plan, constant: path)
+    for drawing in ("drawn_in", "doubted"):
+        monkeypatch.setattr(f"skdpnoise.linear_model._base.{drawing}", lambda path, *facts: path)
     assert audit(*runs(model, 800, n_runs), model.delta) > model.epsilon
 
 

@@ -205,3 +205,14 @@ def test_second_moments_that_are_noise_give_a_constant_model():
         assert model.score(X, y) >= -0.2
         model = DPCoordinateDescentRegressor(50.0, random_state=seed, **settings).fit(X, X[:, 0])
         assert model.score(X, X[:, 0]) >= 0.95
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_target_around_zero_has_a_scale_however_near_to_zero_its_median_is_found(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(4000, 2))
+    y = X @ [1.0, 0.5] + rng.normal(size=4000)
+    y -= np.median(y)
+    model = DPCoordinateDescentRegressor(0.5, delta=0.0, random_state=seed).fit(X, y)
+    assert "target: mean square" in {release.label for release in model.privacy_.releases}
+    assert model.score(X, y) > -0.2

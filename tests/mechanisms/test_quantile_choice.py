@@ -101,3 +101,12 @@ def test_parts_cover_the_belief_in_order_and_zero_is_never_unlikely(belief, n_pa
     at_zero = (edges[:-1] <= 0) & (edges[1:] > 0)
     assert at_zero.sum() == (real(int(edges[0])) <= 0.0 < real(int(edges[-1])))
     assert (np.exp(log_mass[at_zero]) >= 0.2 * np.exp(log_mass[~at_zero]).sum()).all()
+
+
+@pytest.mark.parametrize("center", [0.0, 1e-300, 1e-200, -1e-30, 1e-3, 5.0, 1e6])
+def test_no_spread_of_ordinary_size_is_thought_impossible_whatever_the_centre_is(center):
+    belief = believe_spread(center, 1e9, sure=True)
+    octave = (ordered(np.array([1.0, 2.0]))).tolist()
+    place = int(np.searchsorted(belief.edges, octave[0]))
+    log_mass = belief.log_mass - np.log(np.exp(belief.log_mass).sum())
+    assert log_mass[place] > -20.0
