@@ -7,10 +7,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 # What depends on the versions of the dependencies; the rest is tested once.
 TESTS = [
+    "tests/compose",
     "tests/contracts",
     "tests/covariance",
     "tests/datasets",
     "tests/decomposition",
+    "tests/estimators",
+    "tests/inspection",
     "tests/linear_model",
     "tests/model_selection",
     "tests/preprocessing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -140,7 +141,7 @@ def test_a_value_of_the_table_that_is_not_finite_is_refused_where_it_is_read_fir
 
 @pytest.mark.parametrize("output", ["default", "pandas", "polars"])
 def test_columns_that_pass_by_are_looked_at_in_every_kind_of_table(output):
-    columns = ColumnTransformer([("same", "passthrough", ["a"]), ("s", SCALE, ["b"])])
+    columns = ColumnTransformer([("same", "passthrough", ["a"]), ("s", clone(SCALE), ["b"])])
     steps = [("columns", columns.set_output(transform=output)), ("scale", DPStandardScaler())]
     complete = pd.DataFrame(TABLE, columns=["a", "b"])
     missing = complete.copy()
