@@ -27,8 +27,7 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
-from skdpnoise.linear_model._descent import DescentPlan
-from skdpnoise.mechanisms import TruncatedNegativeBinomial
+from skdpnoise.mechanisms import AdditiveMechanism, TruncatedNegativeBinomial
 
 EPSILONS = (0.5, 1.0, 4.0)
 ADJACENCIES = ("replace_one", "add_remove")
@@ -174,12 +173,13 @@ def _encoded(epsilon: float, adjacency: str) -> Any:
 
 
 def _half_noise() -> AbstractContextManager[Any]:
-    draw = DescentPlan.draw
-    return patch.object(DescentPlan, "draw", lambda self, words: draw(self, words) // 2)
+    """Halve all noise, where what is published follows it: models that are noise are drawn in."""
+    sample = AdditiveMechanism.sample
+    return patch.object(AdditiveMechanism, "sample", lambda *args: sample(*args) // 2)
 
 
 BROKEN = (
-    Case("halved noise", _made(DPLogisticCD, **_PASS), broken=True, context=_half_noise),
+    Case("halved noise", _made(DPStandardScaler, **_X), broken=True, context=_half_noise),
     Case("unpaid mean", _made(UnpaidMean, **_X), broken=True),
     Case("grid that swaps in an ordinary model", _swapped, n_replays=_OF_SEARCHES, broken=True),
     Case(
