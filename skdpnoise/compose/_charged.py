@@ -9,6 +9,7 @@ scikit-learn's do not look. The same holds in the rehearsal and after the charge
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -34,13 +35,13 @@ _computed: ContextVar[frozenset[str]] = ContextVar("computed", default=frozenset
 _charged: ContextVar[bool] = ContextVar("charged", default=False)
 
 
-class Allowance:
+class Allowance(ABC):
     """What the parts of a run charge instead of a ledger; it goes with them into any thread."""
 
     @property
+    @abstractmethod
     def is_open(self) -> bool:
         """Whether the run was charged, so that its parts may draw."""
-        raise NotImplementedError
 
 
 @contextmanager

@@ -135,9 +135,11 @@ def plan_descent(
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
         reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
+    doubtful = loss == "logistic" and estimator.fit_intercept and bool(used.any())
+    if doubtful and strength < _STRONG:
+        part = gain_share(strength, order)
     plan = _planned(estimator, loss, used, n_outputs, n_samples, (budget, part, reach))
-    noisy = strength < _STRONG or plan.slope_noise() > _NOISY * n_outputs
-    if loss == "logistic" and estimator.fit_intercept and used.any() and noisy:
+    if doubtful and not part and plan.slope_noise() > _NOISY * n_outputs:
         last = budget, gain_share(strength, order), reach
         plan = _planned(estimator, loss, used, n_outputs, n_samples, last)
     return plan
