@@ -166,7 +166,7 @@ def _planned(
     last = None
     if part:
         last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
-    if n_coordinates == 0 or part == 1.0:
+    if not used.any():  # the constant model is all there is
         return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last, reach)
     left = left.share(1.0 - part)
     ones = np.ones(n_coordinates)
