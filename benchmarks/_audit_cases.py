@@ -27,7 +27,8 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
-from skdpnoise.mechanisms import AdditiveMechanism, TruncatedNegativeBinomial
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.privacy import TruncatedNegativeBinomial
 
 EPSILONS = (0.5, 1.0, 4.0)
 ADJACENCIES = ("replace_one", "add_remove")

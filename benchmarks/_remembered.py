@@ -17,7 +17,7 @@ from skdpnoise.mechanisms import (
     calibrate,
     calibrate_second_moments,
 )
-from skdpnoise.mechanisms.repetition import base_budget, repeated_loss
+from skdpnoise.mechanisms.selection import base_budget, repeated_loss
 from skdpnoise.privacy import gdp_epsilon, gdp_mu
 
 

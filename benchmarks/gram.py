@@ -50,7 +50,7 @@ from skdpnoise.linear_model._base import average_tail
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
 from skdpnoise.linear_model._pseudo_data import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
-from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds, clipped_gradient
 from skdpnoise.solvers import second_moments

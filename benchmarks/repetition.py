@@ -19,16 +19,16 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from benchmarks._report import add_common_arguments, print_table, save_json
-from skdpnoise.mechanisms import (
+from skdpnoise.mechanisms import base_budget, repeated_loss
+from skdpnoise.privacy import (
+    GaussianLoss,
     PoissonRepetitions,
+    PrivacyGuarantee,
     TruncatedNegativeBinomial,
-    base_budget,
-    repeated_loss,
 )
-from skdpnoise.mechanisms._repetition_bound import RepetitionBound
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
 from skdpnoise.privacy.conversions import gdp_delta, gdp_mu
 from skdpnoise.privacy.curves import NormalShift
+from skdpnoise.privacy.repetition._bound import RepetitionBound
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
 SEARCHES = 10

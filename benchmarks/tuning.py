@@ -31,7 +31,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPRobustScaler,
 )
-from skdpnoise.compose._shares import with_budget
+from skdpnoise.compose.shares import with_budget
 from skdpnoise.datasets import ADULT_CATEGORIES, fetch_adult, fetch_california, fetch_electricity
 from skdpnoise.privacy import GaussianLoss, gdp_mu
 from skdpnoise.sampling import SeededWords

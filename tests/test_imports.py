@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.size import SourceFile, borrowed, circles, import_graph
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "skdpnoise"
 
@@ -18,10 +20,12 @@ LINE = (
     ("sampling",),
     ("noises",),
     ("mechanisms",),
+    ("queries",),
     ("ledger",),
     ("compose",),
     ("estimators",),
-    ("linear_model", "decomposition", "covariance", "preprocessing", "model_selection"),
+    ("linear_model", "decomposition", "covariance", "preprocessing"),
+    ("metrics", "model_selection"),
     ("inspection",),
     ("datasets", "plotting"),
     ("cli",),
@@ -30,9 +34,6 @@ RANK = {room: rank for rank, rooms in enumerate(LINE) for room in rooms}
 # Beside the line: it may be imported by estimators and what is right of them, and imports none.
 BESIDE = "solvers"
 RANK[BESIDE] = RANK["linear_model"]
-# Checks of data that all estimators share: one file, on their level.
-SHARED = "_validation"
-RANK[SHARED] = RANK["linear_model"]
 # `python -m skdpnoise` is the command line; only what stands right of the front door, which imports
 # all other rooms, may ask it for the version.
 RANK["__main__"] = RANK["__version__"] = RANK["cli"]
@@ -125,9 +126,19 @@ def test_there_are_files_to_walk():
     assert {"privacy", "noises", "mechanisms", BESIDE, "linear_model", "preprocessing"} <= rooms
 
 
-def test_only_the_doors_and_shared_checks_stand_outside_the_rooms():
+def test_only_the_doors_stand_outside_the_rooms():
     outside = sorted(path.name for path in (ROOT / PACKAGE).glob("*.py"))
-    assert outside == ["__init__.py", "__main__.py", f"{SHARED}.py"]
+    assert outside == ["__init__.py", "__main__.py"]
+
+
+def test_no_file_imports_an_underscore_file_of_another_folder():
+    files = [SourceFile(path, ROOT / PACKAGE) for path in FILES]
+    assert borrowed(files) == []
+
+
+def test_no_imports_go_in_a_circle():
+    files = [SourceFile(path, ROOT / PACKAGE) for path in FILES]
+    assert circles(import_graph(files)) == []
 
 
 @pytest.mark.quick(99)
@@ -144,8 +155,16 @@ def test_imports_point_one_way(path):
         ("skdpnoise.privacy.loss", "from ..noises import gaussian", "right of privacy"),
         ("skdpnoise.privacy.__init__", "from ..noises import x", "right of privacy"),
         ("skdpnoise.noises.laplace", "def f():\n  import skdpnoise.ledger", "right of noises"),
-        ("skdpnoise.ledger.a", "from skdpnoise._validation import validated", "right of ledger"),
-        ("skdpnoise._validation", "from skdpnoise import plotting", "right of _validation"),
+        (
+            "skdpnoise.ledger.a",
+            "from skdpnoise.estimators.private_fit import validated",
+            "right of ledger",
+        ),
+        (
+            "skdpnoise.estimators.private_fit",
+            "from skdpnoise import plotting",
+            "right of estimators",
+        ),
         (
             "skdpnoise.ledger.charge",
             "if TYPE_CHECKING:\n  from skdpnoise.linear_model import A",
@@ -189,7 +208,7 @@ def test_the_walker_sees_a_wrong_import(module, source, complaint):
         ("skdpnoise.inspection.a", "from skdpnoise.model_selection import DPGridSearchCV"),
         ("skdpnoise.linear_model.a", "from skdpnoise.privacy.loss import GaussianLoss"),
         ("skdpnoise.linear_model.a", "from skdpnoise.preprocessing import Scaler"),
-        ("skdpnoise.linear_model.a", "from skdpnoise._validation import validated"),
+        ("skdpnoise.linear_model.a", "from skdpnoise.estimators.private_fit import validated"),
         ("skdpnoise.noises.laplace", "from skdpnoise.noises._registry import register"),
         ("skdpnoise.noises.__init__", "from .gaussian import Gaussian"),
         ("skdpnoise.solvers.cd", "import math\nimport numba\nfrom skdpnoise.solvers import _sweep"),

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 import skdpnoise
 from skdpnoise import DPGridSearchCV, DPRandomizedSearchCV
-from skdpnoise.compose import _register
+from skdpnoise.compose import register
 from tests._register import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,9 +57,9 @@ def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
         "_gradient": "skdpnoise/solvers/_kernels.py",
         "_CURVATURE": "skdpnoise/linear_model/_descent.py",
         "choose_defaults": "skdpnoise/linear_model/_defaults.py",
-        "PrivateFitMixin": "skdpnoise/_validation.py",
+        "PrivateFitMixin": "skdpnoise/estimators/private_fit.py",
         "read_table": "skdpnoise/estimators/tables.py",
-        "register_private": "skdpnoise/compose/_register.py",
+        "register_private": "skdpnoise/compose/register.py",
         "plus_noise": "skdpnoise/sampling/observer.py",
         "ENTRIES": "tests/_register.py",
         "SOUND": "benchmarks/_audit_cases.py",
@@ -71,7 +71,7 @@ def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
 
 
 def test_every_private_estimator_is_in_the_register_of_the_tests():
-    ours = {cls for cls in _register._private if cls.__module__.startswith("skdpnoise.")}
+    ours = {cls for cls in register._private if cls.__module__.startswith("skdpnoise.")}
     # They take another estimator: tests/model_selection has their contracts.
     searches = {DPGridSearchCV, DPRandomizedSearchCV}
     assert searches < ours

@@ -11,7 +11,7 @@ from typing import Any
 
 from skdpnoise.cli._output import jsonable, print_json, print_table, printable
 from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError, encode_loss
-from skdpnoise.ledger._database import DatabaseStorage
+from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
 __all__ = ["FORMATS", "create", "export", "history", "show"]

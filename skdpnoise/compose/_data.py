@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
-from skdpnoise.compose._silence import silence
-from skdpnoise.mechanisms.groups import group_codes
+from skdpnoise.compose.silence import silence
+from skdpnoise.queries.groups import group_codes
 
 __all__ = ["check_data", "read_groups", "read_once"]
 

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose._lists import without_lists
+from skdpnoise.compose.lists import without_lists
 
 __all__ = ["FittedSteps", "offers"]
 

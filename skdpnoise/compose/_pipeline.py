@@ -13,21 +13,21 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._advice import advise, advise_on_bought_number, advise_on_public_number
-from skdpnoise.compose._caps import Cap, UnsettledError
-from skdpnoise.compose._charged import after_charge, is_charged
-from skdpnoise.compose._compositions import register_inner, watched
 from skdpnoise.compose._data import check_data, read_groups, read_once
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose._fitting import fit_steps, rehearse, settled
-from skdpnoise.compose._lists import without_lists
-from skdpnoise.compose._numbers import check_numbers
-from skdpnoise.compose._parts import private_parts, taken_apart
-from skdpnoise.compose._register import register_private
-from skdpnoise.compose._shares import check_shareable, pure_noise, with_budget
-from skdpnoise.compose._silence import silence
-from skdpnoise.compose._statement import charge_whole, shares_by_name, whole_report
-from skdpnoise.compose._surroundings import (
+from skdpnoise.compose.advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose.caps import Cap, UnsettledError
+from skdpnoise.compose.charged import after_charge, is_charged
+from skdpnoise.compose.compositions import register_inner, watched
+from skdpnoise.compose.fitting import fit_steps, rehearse, settled
+from skdpnoise.compose.lists import without_lists
+from skdpnoise.compose.numbers import check_numbers
+from skdpnoise.compose.parts import private_parts, taken_apart
+from skdpnoise.compose.register import register_private
+from skdpnoise.compose.shares import check_shareable, pure_noise, with_budget
+from skdpnoise.compose.silence import silence
+from skdpnoise.compose.statement import charge_whole, shares_by_name, whole_report
+from skdpnoise.compose.surroundings import (
     PrivacyWarning,
     warn_if_cloned_to_be_scored,
     warn_of_company,
@@ -139,7 +139,7 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.compose._parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
+    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
     that pay for what they read, or learn nothing. Refused: 'scale' (StandardScaler): learns from
     the data unpaid, use DPStandardScaler. ...
     """

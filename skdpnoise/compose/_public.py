@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdpnoise.compose._register import register_public
+from skdpnoise.compose.register import register_public
 
 __all__ = ["function_remedy"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skdpnoise.compose._register import related
+from skdpnoise.compose.register import related
 
 __all__ = ["remedy_for"]
 

@@ -20,10 +20,10 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import assert_all_finite, get_tags
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._caps import Rehearsed
-from skdpnoise.compose._charged import DATA, reading
-from skdpnoise.compose._compositions import below
-from skdpnoise.compose._register import is_private
+from skdpnoise.compose.caps import Rehearsed
+from skdpnoise.compose.charged import DATA, reading
+from skdpnoise.compose.compositions import below
+from skdpnoise.compose.register import is_private
 
 __all__ = ["NoFurther", "StandIn", "is_stand_in", "readers", "stand_ins"]
 

@@ -8,8 +8,8 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from skdpnoise.compose._compositions import below, inner_of
-from skdpnoise.compose._parts import Part, fitted_parts, private_parts
+from skdpnoise.compose.compositions import below, inner_of
+from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger.report import (
     DECLARED,
     SOURCE,

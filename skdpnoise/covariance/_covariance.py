@@ -10,14 +10,14 @@ from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin, check_unpaid_arguments
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition._moments import (
+from skdpnoise.decomposition.moments import (
     PARAMETERS,
     check_rows,
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_arguments
 from skdpnoise.estimators.tables import read_table
 
 __all__ = ["DPCovariance"]

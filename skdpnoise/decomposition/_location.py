@@ -17,8 +17,8 @@ from skdpnoise.decomposition._budget import (
 )
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
-from skdpnoise.mechanisms.norm_quantile import private_norm_quantile
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
+from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
@@ -121,7 +121,7 @@ class Locator:
 
     **Guarantee.** Each step is paid for with a fixed share of the budget, and what is spent is
     bounded whatever is released. Radii are those of
-    :func:`~skdpnoise.mechanisms.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded
+    :func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded
     to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one)
     or r (add, remove) in the Euclidean norm.
 

@@ -13,15 +13,15 @@ from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition._moments import (
+from skdpnoise.decomposition.moments import (
     PARAMETERS,
     PrivateMoments,
     check_rows,
     denoised,
     private_moments_of_rows,
 )
+from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
 
 __all__ = ["DPPCA"]
@@ -46,7 +46,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
     (:func:`~skdpnoise.sensitivity.second_moment_change`), how a radius is chosen
-    (:func:`~skdpnoise.mechanisms.norm_quantile.private_norm_quantile`), and how the steps share the
+    (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`), and how the steps share the
     budget (``skdpnoise.decomposition``). Rows are rounded to integers within their bounds and
     summed exactly.
 

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from skdpnoise.compose._numbers import NUMBERS, check_numbers, plain
+from skdpnoise.compose.numbers import NUMBERS, check_numbers, plain
 
 __all__ = [
     "as_bounds",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from skdpnoise.compose._silence import silence
+from skdpnoise.compose.silence import silence
 
 __all__ = ["silence", "without_values"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_array, validate_data
 
-from skdpnoise.compose._charged import is_computed
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import column_or_1d
 
-from skdpnoise.compose._charged import is_computed
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.estimators.tables import (

@@ -13,8 +13,8 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from skdpnoise.compose._register import is_private
-from skdpnoise.ledger._audited import uncharged
+from skdpnoise.compose.register import is_private
+from skdpnoise.ledger.audited import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
 
 __all__ = [

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdpnoise.sampling import RandomWords, SeededWords, permutation
 from skdpnoise.sampling.observer import observed
 
@@ -280,7 +280,8 @@ def _asked_by_a_search() -> bool:
         subject = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         if hasattr(type(subject), "fit") and hasattr(type(subject), "get_params"):
             module = str(frame.f_globals.get("__name__"))
-            return isinstance(subject, PrivateSearchCV) and module.startswith(_SEARCHES)
+            searches = isinstance(subject, DPGridSearchCV | DPRandomizedSearchCV)
+            return searches and module.startswith(_SEARCHES)
         frame = frame.f_back
     return False
 

@@ -8,7 +8,11 @@ import warnings
 from datetime import datetime, timedelta
 from typing import cast
 
-from skdpnoise.ledger._reading import (
+from skdpnoise.ledger.charge import Charge
+from skdpnoise.ledger.composition import Composition, agree
+from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
+from skdpnoise.ledger.storage.memory import Head, Row, Summary, Transaction, now
+from skdpnoise.ledger.storage.reading import (
     check_texts,
     digest_after,
     parameters_in,
@@ -16,10 +20,6 @@ from skdpnoise.ledger._reading import (
     readable,
     time_in,
 )
-from skdpnoise.ledger._storage import Head, Row, Summary, Transaction, now
-from skdpnoise.ledger.charge import Charge
-from skdpnoise.ledger.composition import Composition, agree
-from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 

@@ -11,7 +11,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from skdpnoise.ledger._reading import (
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.report import card, facts_in_html
+from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.reading import (
     FAULTS,
     check_texts,
     parameters_in,
@@ -19,9 +22,6 @@ from skdpnoise.ledger._reading import (
     reason_of,
     time_in,
 )
-from skdpnoise.ledger._storage import Row
-from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.report import card, facts_in_html
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 

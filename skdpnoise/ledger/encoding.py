@@ -9,18 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.mechanisms import PoissonRepetitions, Repetition, TruncatedNegativeBinomial
-from skdpnoise.mechanisms._repetition_curve import Composed
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
     NormalShift,
     NumericLoss,
+    PoissonRepetitions,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
+    Repetition,
+    TruncatedNegativeBinomial,
 )
+from skdpnoise.privacy.repetition.curve import Composed
 
 __all__ = ["decode_loss", "encode_loss"]
 

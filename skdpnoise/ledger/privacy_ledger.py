@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from skdpnoise.ledger._audited import is_uncharged, unwritten
-from skdpnoise.ledger._database import DatabaseStorage
 from skdpnoise.ledger._history import ledger_card, spent_after_each
 from skdpnoise.ledger._known import Known, summarise
-from skdpnoise.ledger._reading import digest_after, readable
-from skdpnoise.ledger._requests import (
+from skdpnoise.ledger._terms import compact
+from skdpnoise.ledger.account import BudgetExceededError
+from skdpnoise.ledger.audited import is_uncharged, unwritten
+from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.encoding import decode_loss, encode_loss
+from skdpnoise.ledger.requests import (
     check_kind,
     checked,
     checked_name,
@@ -22,7 +25,8 @@ from skdpnoise.ledger._requests import (
     refusal,
     stated,
 )
-from skdpnoise.ledger._storage import (
+from skdpnoise.ledger.storage.database import DatabaseStorage
+from skdpnoise.ledger.storage.memory import (
     DetachedStorage,
     Facts,
     MemoryStorage,
@@ -30,11 +34,7 @@ from skdpnoise.ledger._storage import (
     Storage,
     now,
 )
-from skdpnoise.ledger._terms import compact
-from skdpnoise.ledger.account import BudgetExceededError
-from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
-from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.encoding import decode_loss, encode_loss
+from skdpnoise.ledger.storage.reading import digest_after, readable
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import with_caveat
 

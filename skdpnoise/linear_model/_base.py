@@ -12,10 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import PrivateFitMixin
+from skdpnoise.estimators.callbacks import collect_passes
+from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.linear_model._callbacks import collect_passes
 from skdpnoise.linear_model._checks import as_bounds
 from skdpnoise.linear_model._descent import DescentPlan, run_descent
 from skdpnoise.linear_model._finish import centred, doubted, drawn_in

@@ -16,8 +16,8 @@ from skdpnoise.linear_model._defaults import (
     scaling_share,
 )
 from skdpnoise.mechanisms import calibrate, shared_budget
-from skdpnoise.mechanisms.searched_location import count_strength, search_share
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 

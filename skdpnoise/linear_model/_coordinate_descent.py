@@ -10,10 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skdpnoise.compose import register_private
+from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
 from skdpnoise.linear_model._budget import Budget, count_records, split_budget
-from skdpnoise.linear_model._callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import DescentPlan, check_plan, plan_descent
@@ -142,7 +142,7 @@ class DPCoordinateDescentRegressor(
     -----
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
     for in ``privacy_``: the number of records (add/remove only); locations and scales of the
-    columns (:func:`~skdpnoise.mechanisms.private_location_scale`); and then either, for each pass
+    columns (:func:`~skdpnoise.queries.private_location_scale`); and then either, for each pass
     and coordinate, the sum over records of the gradient, clipped to [−C, C] and rounded to integer
     quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under
     add/remove), plus exact integer noise; or, once, the sum over records of :math:`z z^\top`, with

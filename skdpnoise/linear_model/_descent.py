@@ -20,8 +20,8 @@ from skdpnoise.linear_model._defaults import (
 )
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.mechanisms.searched_location import count_strength, mean_reach
 from skdpnoise.privacy import PureLoss
+from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum

@@ -20,7 +20,7 @@ from skdpnoise.linear_model._defaults import choose_row_norm
 from skdpnoise.linear_model._pseudo_data import PseudoData, make_pseudo_data
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.mechanisms.second_moments import (
+from skdpnoise.mechanisms.matrices.calibrate import (
     SECOND_MOMENT_NOISES,
     SymmetricMatrixMechanism,
     calibrate_second_moments,

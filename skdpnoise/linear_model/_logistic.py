@@ -9,11 +9,11 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from skdpnoise.compose import register_private
+from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.linear_model._base import PrivateLinearModel
 from skdpnoise.linear_model._budget import count_records, split_budget
-from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
 from skdpnoise.linear_model._scaling import release_log_odds, standardise
@@ -118,7 +118,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     -----
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
     for in ``privacy_``: the number of records (add/remove only); locations and scales of the
-    columns (:func:`~skdpnoise.mechanisms.private_location_scale`); and for each pass and
+    columns (:func:`~skdpnoise.queries.private_location_scale`); and for each pass and
     coordinate the sum over records of the gradient, clipped to [−C, C] and rounded to integer
     quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under
     add/remove), plus exact integer noise. Each release depends on earlier ones only through

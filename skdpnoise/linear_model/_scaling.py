@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise._validation import PrivacyWarning
+from skdpnoise.estimators.private_fit import PrivacyWarning
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.mechanisms import calibrate, private_location_scale
-from skdpnoise.mechanisms.searched_location import SearchedLocation, search_location
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
 

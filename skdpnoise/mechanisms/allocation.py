@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._geometry import binding_balls, fill, moving_coordinates, norm
+from skdpnoise.mechanisms.geometry import binding_balls, fill, moving_coordinates, norm
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 

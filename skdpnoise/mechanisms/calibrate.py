@@ -7,13 +7,15 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._geometry import moving_coordinates
 from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Criterion, Request, propose
-from skdpnoise.mechanisms._promises import noted, promised
-from skdpnoise.mechanisms._quanta import rounding_cost
-from skdpnoise.mechanisms._requests import (
+from skdpnoise.mechanisms._shapes import by_shape
+from skdpnoise.mechanisms.additive import AdditiveMechanism, noted, promised
+from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.mechanisms.geometry import moving_coordinates
+from skdpnoise.mechanisms.quanta import rounding_cost
+from skdpnoise.mechanisms.requests import (
     MIXTURE,
     checked_request,
     fits_gaussian,
@@ -23,9 +25,6 @@ from skdpnoise.mechanisms._requests import (
     noise_options,
     pure_epsilon_of,
 )
-from skdpnoise.mechanisms._shapes import by_shape
-from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.allocation import allocate
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile

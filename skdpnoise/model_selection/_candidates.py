@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
-from skdpnoise.compose._register import is_private
-from skdpnoise.compose._shares import check_shareable, pure_noise
+from skdpnoise.compose.register import is_private
+from skdpnoise.compose.shares import check_shareable, pure_noise
 from skdpnoise.model_selection._delegation import Delegation
 
 __all__ = ["Candidate", "private_estimators", "public_labels", "sealed_candidates"]

@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from skdpnoise.compose._lists import without_lists
+from skdpnoise.compose.lists import without_lists
 from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = ["checked_data"]

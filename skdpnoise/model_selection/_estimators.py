@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose._compositions import register_inner
+from skdpnoise.compose.compositions import register_inner
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.sampling import RandomWords
 
@@ -52,8 +52,8 @@ class DPGridSearchCV(PrivateSearchCV):
         most to each fit: "release" where it can be used, "noisy_max" for two or three candidates or
         with `refit`, else "repeated".
     repetitions : law of the number of runs or "auto", default="auto"
-        For "repeated": :class:`~skdpnoise.mechanisms.TruncatedNegativeBinomial` or
-        :class:`~skdpnoise.mechanisms.PoissonRepetitions`.
+        For "repeated": :class:`~skdpnoise.privacy.TruncatedNegativeBinomial` or
+        :class:`~skdpnoise.privacy.PoissonRepetitions`.
     refit : bool, default=False
         For "noisy_max", and "auto" then takes that: search with half of the budget, and fit the
         winner again, to all records that were used, with the other half. Else the winner is

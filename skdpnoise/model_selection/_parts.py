@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms import private_location_scale
+from skdpnoise.metrics import BITS
 from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count, noisy_mean
-from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_adjacency
+from skdpnoise.queries import private_location_scale
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
 

@@ -14,17 +14,18 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
-from skdpnoise.compose._charged import after_charge
-from skdpnoise.compose._fitting import rehearse
-from skdpnoise.compose._parts import private_parts
-from skdpnoise.compose._register import is_private
-from skdpnoise.compose._shares import with_budget
+from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose.charged import after_charge
+from skdpnoise.compose.fitting import rehearse
+from skdpnoise.compose.parts import private_parts
+from skdpnoise.compose.register import is_private
+from skdpnoise.compose.shares import with_budget
 from skdpnoise.estimators.seal import silence
-from skdpnoise.mechanisms import calibrate, private_count
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.metrics import BITS, Scoring
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
-from skdpnoise.model_selection._scoring import BITS, Scoring
 from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.queries import private_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile

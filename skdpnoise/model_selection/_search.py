@@ -15,25 +15,21 @@ from sklearn.metrics import get_scorer
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise._validation import PrivacyWarning, as_bounds, check_unpaid_arguments
-from skdpnoise.compose._advice import (
+from skdpnoise.compose.advice import (
     advise,
     advise_on_bought_number,
     advise_on_public_number,
     bought_number,
     warn_once,
 )
-from skdpnoise.compose._fitting import settled
-from skdpnoise.compose._surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.linear_model._callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.mechanisms.groups import group_codes, sample_rows
-from skdpnoise.mechanisms.repetition import (
-    PoissonRepetitions,
-    TruncatedNegativeBinomial,
-    choose_repetitions,
-)
+from skdpnoise.mechanisms.selection import choose_repetitions
+from skdpnoise.metrics import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
@@ -49,7 +45,6 @@ from skdpnoise.model_selection._runs import (
     SearchStopped,
     Target,
 )
-from skdpnoise.model_selection._scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._statement import charge, state
 from skdpnoise.model_selection._strategies import (
     NoisyMax,
@@ -57,7 +52,16 @@ from skdpnoise.model_selection._strategies import (
     RepeatedRuns,
     Strategy,
 )
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    PoissonRepetitions,
+    PrivacyGuarantee,
+    PureLoss,
+    TruncatedNegativeBinomial,
+    gdp_mu,
+)
+from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import unobserved
 

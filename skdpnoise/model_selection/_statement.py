@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skdpnoise.compose._statement import public_parameters
+from skdpnoise.compose.statement import public_parameters
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.metrics import BITS
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import score_noise
-from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.model_selection._strategies import Strategy
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.sampling.observer import note_charge

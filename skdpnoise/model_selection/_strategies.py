@@ -15,7 +15,7 @@ aside, all records pay for the release and, with a twentieth of the budget, for 
 **repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. The best
 of a random number of runs is published, and nothing else: no other score, no other model, not how
 many runs there were. What that costs does not depend on the number of candidates
-(:mod:`~skdpnoise.mechanisms.repetition`).
+(:mod:`~skdpnoise.mechanisms.selection.repeated`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both then pay.
@@ -37,14 +37,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms import private_argmax
-from skdpnoise.mechanisms._repetition_laws import RepetitionLaw
-from skdpnoise.mechanisms.repetition import base_budget, repeated_loss
-from skdpnoise.mechanisms.selection import ExponentialMechanism
+from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
+from skdpnoise.metrics import BITS
 from skdpnoise.model_selection._release import SharedRelease
 from skdpnoise.model_selection._runs import FAILED, Outcome, Priced, Problem, SearchStopped, Target
-from skdpnoise.model_selection._scoring import BITS
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy.repetition.laws import RepetitionLaw
+from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
 

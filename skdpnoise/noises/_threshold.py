@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy._half_lines import (
+from skdpnoise.privacy.half_lines import (
     SQRT_2PI,
     mills,
     mills_descent,

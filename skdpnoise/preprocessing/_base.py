@@ -12,16 +12,16 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise._validation import (
+from skdpnoise.estimators.parameters import check_size, number_pair
+from skdpnoise.estimators.private_fit import (
     PrivacyWarning,
     PrivateFitMixin,
     as_bounds,
 )
-from skdpnoise.estimators.parameters import check_size, number_pair
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.mechanisms._ranges import STEPS, stage_losses
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
 
 __all__ = ["PrivateScaler", "check_quantile_range"]

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
-from skdpnoise._validation import as_bounds, check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.compose import register_public
 from skdpnoise.estimators.parameters import check_parameters
+from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.estimators.tables import read_table
 
 __all__ = ["BoundsClipper"]

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import number_pair
-from skdpnoise.mechanisms import private_quantiles
-from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.queries import private_quantiles
+from skdpnoise.queries.quantiles import quantiles_budget
 
 __all__ = ["DPMinMaxScaler"]
 
@@ -86,7 +86,7 @@ class DPMinMaxScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.mechanisms.private_quantiles` says, with neighbours as
+    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
     ``adjacency`` says; only columns without public bounds take part, and where there is none
     nothing is released. Transforming is post-processing. (Transforming a record shows that record.)
 

@@ -9,9 +9,9 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.mechanisms import private_quantiles
-from skdpnoise.mechanisms.quantiles import quantiles_budget
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.queries import private_quantiles
+from skdpnoise.queries.quantiles import quantiles_budget
 
 __all__ = ["DPRobustScaler"]
 
@@ -87,7 +87,7 @@ class DPRobustScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.mechanisms.private_quantiles` says, with neighbours as
+    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
     ``adjacency`` says; transforming is post-processing of what was released. (Transforming a record
     shows that record.)
 

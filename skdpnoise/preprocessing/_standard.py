@@ -8,9 +8,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.mechanisms import private_moments
-from skdpnoise.mechanisms.moments import moments_budget
 from skdpnoise.preprocessing._base import PrivateScaler
+from skdpnoise.queries import private_moments
+from skdpnoise.queries.moments import moments_budget
 
 __all__ = ["DPStandardScaler"]
 
@@ -83,7 +83,7 @@ class DPStandardScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.mechanisms.private_moments` says, with neighbours as
+    **Privacy.** As :func:`~skdpnoise.queries.private_moments` says, with neighbours as
     ``adjacency`` says; transforming is post-processing of what was released. (Transforming a record
     shows that record.)
 

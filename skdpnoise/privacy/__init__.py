@@ -1,6 +1,6 @@
 """What privacy means: the guarantee asked for, the loss of a release, and conversions."""
 
-from skdpnoise.privacy._checks import Adjacency, check_adjacency, check_count, check_real
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import (
     corollary6_epsilon,
     gdp_delta,
@@ -14,6 +14,11 @@ from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
 from skdpnoise.privacy.numeric import NumericLoss
+from skdpnoise.privacy.repetition import (
+    PoissonRepetitions,
+    Repetition,
+    TruncatedNegativeBinomial,
+)
 
 __all__ = [
     "Adjacency",
@@ -22,10 +27,13 @@ __all__ = [
     "LossCurve",
     "NormalShift",
     "NumericLoss",
+    "PoissonRepetitions",
     "PrivacyGuarantee",
     "PrivacyLoss",
     "PureLoss",
     "RandomisedResponse",
+    "Repetition",
+    "TruncatedNegativeBinomial",
     "check_adjacency",
     "check_count",
     "check_real",

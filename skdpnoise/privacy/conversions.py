@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfcx, ndtr, ndtri
 
-from skdpnoise.privacy._checks import check_real
+from skdpnoise.privacy.checks import check_real
 
 __all__ = [
     "corollary6_epsilon",

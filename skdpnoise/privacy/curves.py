@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import _half_lines
+from skdpnoise.privacy import half_lines
 
 __all__ = ["LossCurve", "NormalShift", "RandomisedResponse"]
 
@@ -102,10 +102,10 @@ class NormalShift:
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest δ at each ε."""
-        epsilon, shift = _half_lines.pairs(epsilon, shift)
-        point = _half_lines.ratio(epsilon, shift) + 0.5 * shift
-        return _half_lines.threshold_delta(
-            point, shift, lambda x: 0.5 * x * x, _half_lines.mills_fall, _half_lines.SQRT_2PI
+        epsilon, shift = half_lines.pairs(epsilon, shift)
+        point = half_lines.ratio(epsilon, shift) + 0.5 * shift
+        return half_lines.threshold_delta(
+            point, shift, lambda x: 0.5 * x * x, half_lines.mills_fall, half_lines.SQRT_2PI
         )
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:

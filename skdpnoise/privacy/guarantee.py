@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skdpnoise.privacy._checks import Adjacency, check_adjacency, check_real
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_real
 
 __all__ = ["PrivacyGuarantee"]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from skdpnoise.privacy._checks import check_count, check_real
+from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric import NumericLoss

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
-from skdpnoise.sampling._lazy import DIGIT_BITS, leading_bits, new_numbers
+from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
 from skdpnoise.sampling.exponential import _exponential
 from skdpnoise.sampling.gaussian import _CDF, _half_normal
+from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
 # Places asked for one after the other by a question that is still open; see `no_decision`.

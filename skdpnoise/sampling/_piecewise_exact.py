@@ -10,8 +10,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._lazy import CAPACITY
 from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+from skdpnoise.sampling.lazy import CAPACITY
 
 # Both numbers of an undecided comparison get so many more bits at a time, which are 19.3 decimal
 # digits; the arithmetic gets 20.

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._bits import COMPILED, INNER, Progress, take_bits
+from skdpnoise.sampling.bits import COMPILED, INNER, Progress, take_bits
 
 # Bits of the integer that chooses a cell and the height below its envelope at once.
 CHOICE_BITS = 62

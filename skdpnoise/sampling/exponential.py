@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._bits import COMPILED, INNER, ONE, Progress, fill, take_bits
-from skdpnoise.sampling._lazy import DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling._rounded import Shape, new_draws
+from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_bits
+from skdpnoise.sampling.lazy import DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
 # Mean number of random bits of one draw beyond those of its precision (measured).

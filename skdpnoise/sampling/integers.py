@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._bits import COMPILED, Progress, fill, take_below
+from skdpnoise.sampling.bits import COMPILED, Progress, fill, take_below
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
 

@@ -12,13 +12,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from skdpnoise.sampling.words import RandomWords
+from skdpnoise.sampling.words import RandomWords
 
 __all__ = [
     "Observer",

@@ -55,10 +55,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling._bits import Progress, fill
 from skdpnoise.sampling._piecewise_exact import BROKEN, ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling._rounded import Shape, new_draws
+from skdpnoise.sampling.bits import Progress, fill
 from skdpnoise.sampling.words import RandomWords
 
 # Falls of the exponent that are taken for the rounding of c0, relative to the terms there.

@@ -28,7 +28,9 @@ from skdpnoise import (
     PrivacyWarning,
     total_guarantee,
 )
-from skdpnoise.mechanisms import (
+from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries import (
     noisy_histogram,
     private_argmax,
     private_count,
@@ -40,8 +42,6 @@ from skdpnoise.mechanisms import (
     private_quantiles,
     private_sum,
 )
-from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
-from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords, SystemWords, is_seeded
 from skdpnoise.sampling.words import SEEDED
 
@@ -82,7 +82,7 @@ def data():
 @pytest.fixture(autouse=True)
 def nothing_shown(monkeypatch):
     """Begin each test as a new process begins: no line of code has been warned yet."""
-    monkeypatch.setattr("skdpnoise.compose._advice._shown", set())
+    monkeypatch.setattr("skdpnoise.compose.advice._shown", set())
 
 
 def configured(estimator, **parameters):
@@ -270,7 +270,7 @@ def test_a_delta_above_one_over_the_public_number_is_warned_of(estimator, data):
 
 @pytest.mark.parametrize("n", [2, 7, 999, 1_000_000, 1_000_001, 10**9])
 def test_the_default_delta_and_the_suggested_one(n):
-    from skdpnoise.compose._advice import advise_on_public_number
+    from skdpnoise.compose.advice import advise_on_public_number
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -305,10 +305,10 @@ def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(
         bought.append(n)
         tell(estimator, n, grouped=grouped)
 
-    from skdpnoise.compose import _advice
+    from skdpnoise.compose import advice
 
-    tell = _advice._advise_on_delta
-    monkeypatch.setattr(_advice, "_advise_on_delta", note)
+    tell = advice._advise_on_delta
+    monkeypatch.setattr(advice, "_advise_on_delta", note)
     options = {"groups": np.arange(N)} if grouped else {}
     seen = set()
     for seed in range(8):

@@ -13,8 +13,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPLogisticCD, DPRobustScaler, DPStandardScaler
-from skdpnoise.compose._caps import Cap, Rehearsed, UnsettledError
-from skdpnoise.compose._shares import with_budget
+from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
+from skdpnoise.compose.shares import with_budget
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu

@@ -28,8 +28,8 @@ from sklearn.utils import all_estimators
 
 from skdpnoise import BoundsClipper
 from skdpnoise.compose import UnpaidStepError, register_private, register_public, taken_apart
-from skdpnoise.compose._charged import DATA, reading
-from skdpnoise.compose._register import _public, rule_of
+from skdpnoise.compose.charged import DATA, reading
+from skdpnoise.compose.register import _public, rule_of
 
 N = 40
 rng = np.random.default_rng(0)

@@ -23,7 +23,7 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
-from skdpnoise.compose._lists import without_lists
+from skdpnoise.compose.lists import without_lists
 from skdpnoise.inspection import audit
 from tests.compose._pipelines import Notebook
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
-from skdpnoise.mechanisms.groups import GroupedRows
-from skdpnoise.mechanisms.second_moments import SymmetricMatrixMechanism
+from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
+from skdpnoise.queries.groups import GroupedRows
 from tests._audit import audit
 from tests._replay import two_runs
 

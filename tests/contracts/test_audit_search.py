@@ -13,10 +13,9 @@ from sklearn.base import clone
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPGridSearchCV, DPLogisticCD
-from skdpnoise.mechanisms import TruncatedNegativeBinomial
 from skdpnoise.model_selection import _runs, _search
 from skdpnoise.model_selection._runs import Parts, Problem
-from skdpnoise.privacy import GaussianLoss
+from skdpnoise.privacy import GaussianLoss, TruncatedNegativeBinomial
 from tests._audit import audit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")

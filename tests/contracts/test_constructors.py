@@ -16,12 +16,8 @@ from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.mechanisms import (
     AdditiveMechanism,
     ExponentialMechanism,
-    NormQuantileMechanism,
     PermuteAndFlip,
-    PoissonRepetitions,
-    Repetition,
     ReportNoisyMax,
-    TruncatedNegativeBinomial,
     bounded_counts,
     calibrate,
     calibrate_second_moments,
@@ -35,10 +31,14 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
+    PoissonRepetitions,
     PrivacyGuarantee,
     PureLoss,
     RandomisedResponse,
+    Repetition,
+    TruncatedNegativeBinomial,
 )
+from skdpnoise.queries import NormQuantileMechanism
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile
 
 PROFILE = SensitivityProfile([1.0, 2.0], l1=2.5)

@@ -28,13 +28,13 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.decomposition import _budget as budget_rules
-from skdpnoise.decomposition import _moments
+from skdpnoise.decomposition import moments
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.mechanisms import groups
-from skdpnoise.mechanisms.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from skdpnoise.queries import groups
+from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
 from tests._replay import two_runs
 
@@ -276,7 +276,7 @@ def test_the_number_of_kept_rows_is_what_counts():
     assert DPPCA(rows_per_group=2, row_norm=3.0).fit(X, groups=labels).n_samples_ == 4000.0
     noisy = DPPCA(rows_per_group=2, row_norm=3.0, adjacency="add_remove", random_state=0)
     assert abs(noisy.fit(X, groups=labels).n_samples_ - 4000.0) < 500.0
-    assert _moments.COUNT_SHARE == 0.02
+    assert moments.COUNT_SHARE == 0.02
 
 
 # scikit-learn's routing

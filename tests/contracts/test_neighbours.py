@@ -13,13 +13,9 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import coupled_order
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account, BudgetExceededError
-from skdpnoise.mechanisms import (
-    AdditiveMechanism,
-    NormQuantileMechanism,
-    SymmetricMatrixMechanism,
-    private_location_scale,
-)
+from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import coordinate_descent
 from tests._replay import Ordered, two_runs

@@ -19,8 +19,8 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.estimators.seal import silence, without_values
-from skdpnoise.mechanisms import private_location_scale
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries import private_location_scale
 from tests._register import Entry, Notebook, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skdpnoise.decomposition import DPPCA
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, RowSum, _subset
-from skdpnoise.decomposition._moments import denoised
+from skdpnoise.decomposition.moments import denoised
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords

@@ -19,8 +19,9 @@ from benchmarks._audit_cases import BROKEN, SOUND, data_of
 from benchmarks._remembered import remembered
 from skdpnoise import DPCovariance, DPLogisticCD, DPMinMaxScaler, DPStandardScaler, PrivacyLedger
 from skdpnoise.inspection import AuditReport, audit
-from skdpnoise.mechanisms import SymmetricMatrixMechanism, private_argmax
+from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from skdpnoise.privacy import PureLoss
+from skdpnoise.queries import private_argmax
 
 X = np.random.default_rng(0).normal(size=(40, 1))
 Y = (X[:, 0] > 0).astype(int)
@@ -110,11 +111,11 @@ def test_replays_catch_what_tells_the_data_sets_apart_beside_the_releases(way, m
 
 def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
     from skdpnoise.covariance import _covariance
-    from skdpnoise.decomposition import _moments
+    from skdpnoise.decomposition import moments
 
-    kernel = _moments.second_moments
-    monkeypatch.setattr(_moments, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))
-    assert _covariance.private_moments_of_rows is _moments.private_moments_of_rows
+    kernel = moments.second_moments
+    monkeypatch.setattr(moments, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))
+    assert _covariance.private_moments_of_rows is moments.private_moments_of_rows
     model = DPCovariance(assume_centered=True, row_norm=1.0)
     report = audit(model, np.hstack([X, -X]), method="replay")
     assert "'second moments': one record moves it by 2 times what is declared" in str(report)

@@ -29,8 +29,8 @@ from skdpnoise.compose import register_private
 from skdpnoise.inspection import audit
 from skdpnoise.inspection._neighbours import Neighbours
 from skdpnoise.inspection._replay import replay
-from skdpnoise.mechanisms import TruncatedNegativeBinomial, calibrate
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, TruncatedNegativeBinomial
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile
 

@@ -17,8 +17,8 @@ from skdpnoise.mechanisms import (
     k_norm,
     l1_staircase,
 )
-from skdpnoise.mechanisms.norm_quantile import NormQuantileMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile

@@ -10,9 +10,17 @@ import pytest
 
 from skdpnoise.ledger import decode_loss, encode_loss
 from skdpnoise.ledger.encoding import CURVES
-from skdpnoise.mechanisms import PoissonRepetitions, TruncatedNegativeBinomial, repeated_loss
+from skdpnoise.mechanisms import repeated_loss
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import GaussianLoss, NormalShift, NumericLoss, PureLoss, RandomisedResponse
+from skdpnoise.privacy import (
+    GaussianLoss,
+    NormalShift,
+    NumericLoss,
+    PoissonRepetitions,
+    PureLoss,
+    RandomisedResponse,
+    TruncatedNegativeBinomial,
+)
 
 NUMBERS = (0.1, 1.0 / 3.0, 5e-324, 1.7e308, np.nextafter(1.0, 2.0), 0.0)
 

@@ -9,8 +9,9 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.mechanisms import calibrate, private_mean
+from skdpnoise.mechanisms import calibrate
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.queries import private_mean
 from skdpnoise.sensitivity import SensitivityProfile
 
 DELTA = 1e-6

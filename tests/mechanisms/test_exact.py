@@ -17,13 +17,11 @@ from skdpnoise.mechanisms import (
     correlated_sum,
     k_norm,
     l1_staircase,
-    noisy_histogram,
-    private_count,
-    private_histogram,
 )
-from skdpnoise.mechanisms._exact import exact_numbers, exact_quanta
-from skdpnoise.mechanisms._values import add_quanta
+from skdpnoise.mechanisms.exact import exact_numbers, exact_quanta
+from skdpnoise.mechanisms.values import add_quanta
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -61,7 +59,7 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
         seen.append(exact_quanta(value, np.broadcast_to(quantum, value.shape)))
         return add_quanta(value, draws, quantum, mechanism)
 
-    monkeypatch.setattr("skdpnoise.mechanisms._values.add_quanta", note)
+    monkeypatch.setattr("skdpnoise.mechanisms.values.add_quanta", note)
     for value in (n, n + 1):
         mechanism.release(WAYS[way]([value, 0]), 0)
     assert [int(quanta[0, 0]) for quanta in seen] == [n, n + 1]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms._quanta import nearest_quanta, rounding_cost
+from skdpnoise.mechanisms.quanta import nearest_quanta, rounding_cost
 from skdpnoise.sensitivity import SensitivityProfile
 
 

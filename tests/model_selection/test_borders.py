@@ -40,7 +40,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyLedger,
 )
-from skdpnoise.mechanisms import TruncatedNegativeBinomial
+from skdpnoise.privacy import TruncatedNegativeBinomial
 from tests.model_selection._searches import (
     CLASSIFIER,
     LABELS,

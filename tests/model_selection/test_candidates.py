@@ -20,7 +20,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
-from skdpnoise.mechanisms import TruncatedNegativeBinomial
+from skdpnoise.privacy import TruncatedNegativeBinomial
 from tests.model_selection._searches import (
     CLASSIFIER,
     LABELS,

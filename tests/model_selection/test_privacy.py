@@ -24,7 +24,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.compose import total_guarantee
-from skdpnoise.compose._silence import _Unheard, silence
+from skdpnoise.compose.silence import _Unheard, silence
 from skdpnoise.inspection import Transcript
 from skdpnoise.model_selection import _search
 from skdpnoise.model_selection._runs import Parts

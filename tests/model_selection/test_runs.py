@@ -23,9 +23,8 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.compose import register_private
-from skdpnoise.mechanisms import TruncatedNegativeBinomial
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
-from skdpnoise.privacy import gdp_mu
+from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
 
 LAW = TruncatedNegativeBinomial(eta=1.0, gamma=0.1)

@@ -28,9 +28,8 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.mechanisms import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.model_selection._runs import Problem
-from skdpnoise.privacy import GaussianLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
 REGRESSOR = DPCoordinateDescentRegressor(feature_bounds=(-4.0, 4.0), target_bounds=(-8.0, 8.0))

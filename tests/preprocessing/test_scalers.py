@@ -17,7 +17,7 @@ from skdpnoise import (
     PrivacyWarning,
 )
 from skdpnoise.mechanisms import AdditiveMechanism
-from skdpnoise.mechanisms.quantiles import Quantiles
+from skdpnoise.queries.quantiles import Quantiles
 
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 GUARANTEES = [{"epsilon": 1.0}, {"epsilon": 1.0, "delta": 0.0}, {"adjacency": "add_remove"}]

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from skdpnoise.sampling import SeededWords, SystemWords, _bits, integers_below, permutation
+from skdpnoise.sampling import SeededWords, SystemWords, bits, integers_below, permutation
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 
@@ -55,7 +55,7 @@ def test_a_permutation_does_not_depend_on_the_pieces_in_which_words_are_fetched(
     whole = permutation(SeededWords(4), 500)
     below = integers_below(SeededWords(4), 1000, 500)
     for chunk in (1, 2, 3, 17):
-        monkeypatch.setattr(_bits, "_CHUNK", chunk)
+        monkeypatch.setattr(bits, "_CHUNK", chunk)
         assert (permutation(SeededWords(4), 500) == whole).all()
         assert (integers_below(SeededWords(4), 1000, 500) == below).all()
 

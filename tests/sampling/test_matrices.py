@@ -9,10 +9,11 @@ import pytest
 from scipy.stats import beta, gamma, norm
 
 from skdpnoise.noises import get_noise
-from skdpnoise.sampling import SeededWords, _matrices
-from skdpnoise.sampling._balls import most_places
+from skdpnoise.sampling import SeededWords
+from skdpnoise.sampling import matrices as sampler
 from skdpnoise.sampling._extended import LazyNumbers
-from skdpnoise.sampling._matrices import rounded_frobenius, rounded_wishart, wishart_places
+from skdpnoise.sampling.balls import most_places
+from skdpnoise.sampling.matrices import rounded_frobenius, rounded_wishart, wishart_places
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 BITS = 20
@@ -111,19 +112,19 @@ def test_a_matrix_of_the_frobenius_ball_has_its_density_and_a_wrong_scale_is_see
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_what_doubles_decide_more_places_decide_as_well(size, bits, monkeypatch):
     expected = {name: draw(SeededWords(3), size, bits) for name, draw in SAMPLERS.items()}
-    products, roots = _matrices._bounded_products, []
+    products, roots = sampler._bounded_products, []
 
     def undecided(*arguments):
         above, below, unknown = products(*arguments)
         return above, below, unknown + (1 << 60)
 
-    def counted(*arguments, _root=_matrices._root, **keywords):
+    def counted(*arguments, _root=sampler._root, **keywords):
         roots.append(arguments)
         return _root(*arguments, **keywords)
 
-    monkeypatch.setattr(_matrices, "_bounded_products", undecided)
-    monkeypatch.setattr(_matrices, "_FLOAT_ERROR", 0.9)
-    monkeypatch.setattr(_matrices, "_root", counted)
+    monkeypatch.setattr(sampler, "_bounded_products", undecided)
+    monkeypatch.setattr(sampler, "_FLOAT_ERROR", 0.9)
+    monkeypatch.setattr(sampler, "_root", counted)
     for name, draw in SAMPLERS.items():
         for one, other in zip(expected[name], draw(SeededWords(3), size, bits), strict=True):
             assert (one == other).all()
@@ -145,11 +146,11 @@ def test_few_first_places_do_not_change_the_law(name):
 def test_large_matrices_are_drawn_and_rarely_need_more_places(monkeypatch):
     counts = []
 
-    def counted(*arguments, _product=_matrices._product):
+    def counted(*arguments, _product=sampler._product):
         counts.append(1)
         return _product(*arguments)
 
-    monkeypatch.setattr(_matrices, "_product", counted)
+    monkeypatch.setattr(sampler, "_product", counted)
     diagonal, others = rounded_wishart(SeededWords(0), 150, wishart_places(150))
     unit = 2.0 ** wishart_places(150)
     assert np.std(others / unit) == pytest.approx(math.sqrt(2 * 151), rel=0.05)
@@ -179,7 +180,7 @@ def test_a_broken_source_is_reported(name):
         SAMPLERS[name](Zeros(), 3, 10)
 
 
-@pytest.mark.parametrize("n_normals", [4, 3000, 2 * (_matrices.MOST_ROWS + 1)])
+@pytest.mark.parametrize("n_normals", [4, 3000, 2 * (sampler.MOST_ROWS + 1)])
 @pytest.mark.parametrize("size_of_normals", ["usual", "largest"])
 def test_the_products_of_doubles_are_within_their_stated_error(n_normals, size_of_normals):
     """All further places may be zero, or one: in integers, the bounds hold at both ends."""
@@ -192,7 +193,7 @@ def test_the_products_of_doubles_are_within_their_stated_error(n_normals, size_o
     # The sums of products of the first two rows cannot be larger.
     sign = np.stack([np.ones_like(half), half, rng.choice([-1, 1], n_normals)])
     normals = LazyNumbers(None, first.ravel(), places)
-    above, below, unknown = _matrices._bounded_products(normals, sign, places)
+    above, below, unknown = sampler._bounded_products(normals, sign, places)
     assert (unknown > 0).all()
     for i, j in [(0, 0), (0, 1), (2, 1)]:
         stated = (int(above[i, j]) << 38) + int(below[i, j])
@@ -202,7 +203,7 @@ def test_the_products_of_doubles_are_within_their_stated_error(n_normals, size_o
 
 
 def test_sizes_whose_sums_would_overflow_are_refused():
-    with pytest.raises(ValueError, match=f"at most {_matrices.MOST_ROWS}"):
-        rounded_wishart(SeededWords(0), _matrices.MOST_ROWS + 1, 10)
+    with pytest.raises(ValueError, match=f"at most {sampler.MOST_ROWS}"):
+        rounded_wishart(SeededWords(0), sampler.MOST_ROWS + 1, 10)
     with pytest.raises(ValueError, match="binary places"):
         rounded_wishart(SeededWords(0), 100, 45)

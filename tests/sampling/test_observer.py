@@ -15,11 +15,9 @@ from skdpnoise.mechanisms import (
     correlated_sum,
     k_norm,
     l1_staircase,
-    private_argmax,
-    private_count,
-    private_mean,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.queries import private_argmax, private_count, private_mean
 from skdpnoise.sampling import SystemWords, random_words
 from skdpnoise.sampling.observer import (
     adder,

@@ -18,7 +18,7 @@ from skdpnoise.sampling import (
     rounded_gaussian,
     rounded_laplace,
 )
-from skdpnoise.sampling._lazy import new_numbers
+from skdpnoise.sampling.lazy import new_numbers
 from tests._statistics import FALSE_ALARM, binned_pvalue, fit_pvalue, uniform_pvalue
 
 N = 120_000

@@ -1,0 +1,139 @@
+"""Warnings before or after a fit whose guarantee holds, but promises less than it seems to.
+
+What they look at is public: parameters, and the number of records as far as it is known.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from math import floor, log10
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.compose.caps import Cap, PartCap
+from skdpnoise.compose.parts import private_parts
+from skdpnoise.compose.surroundings import PrivacyWarning
+from skdpnoise.sampling.words import SEEDED, is_seeded
+
+__all__ = [
+    "advise",
+    "advise_on_bought_number",
+    "advise_on_public_number",
+    "bought_number",
+    "warn_once",
+]
+
+_WEAK_EPSILON = 10.0
+_INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
+# Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in
+# every fit: its own "once for each place" would be once for each fit.
+_shown: set[tuple[str, str, int]] = set()
+
+
+def advise(estimator: Any) -> None:
+    """Warn, before anything is spent, of a seed and of a large ε."""
+    if _is_part(estimator):
+        return
+    name, epsilon = type(estimator).__name__, float(estimator.epsilon)
+    if is_seeded(estimator.random_state):
+        warn_once(
+            f"{SEEDED} in {name}. Whoever knows or guesses the seed can compute the noise and "
+            "subtract it. Leave random_state at None, except for tests and public data."
+        )
+    if epsilon > _WEAK_EPSILON:
+        warn_once(
+            f"The 'epsilon' parameter of {name} is {epsilon:g}, above {_WEAK_EPSILON:g}: one "
+            f"record may make a result e^{epsilon:g} times as probable, which protects hardly "
+            "anybody. Pass epsilon=1 or less for a strong promise, 10 at the very most."
+        )
+
+
+def advise_on_public_number(
+    estimator: Any, n_rows: int, codes: NDArray[np.intp] | None = None
+) -> None:
+    """Warn, before anything is spent, of a δ above 1/n where the number of records is public.
+
+    So it is under replace-one, and with groups so is their number: `codes` count them from 0.
+    """
+    if estimator.adjacency == "replace_one":
+        n = n_rows if codes is None else int(codes.max()) + 1
+        _advise_on_delta(estimator, n, grouped=codes is not None)
+
+
+def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:
+    """Warn of a δ above 1/n for the released number of records: post-processing of that release.
+
+    Groups are no more than the records that were kept of them.
+    """
+    if n_records is not None:
+        _advise_on_delta(estimator, n_records, grouped=grouped)
+
+
+def bought_number(model: Any) -> float | None:
+    """Return the largest noisy number of records that the private parts of a model released."""
+    found = [part.estimator.privacy_.n_records for part in private_parts(model, fitted=True)]
+    return max((n for n in found if n is not None), default=None)
+
+
+def _is_part(estimator: Any) -> bool:
+    """Return whether a search or a DPPipeline runs the fit, and speaks for it."""
+    return isinstance(estimator.ledger, Cap | PartCap)
+
+
+def _advise_on_delta(estimator: Any, n: float, *, grouped: bool) -> None:
+    """Warn of a δ above 1/n: publishing one of n records by chance is (0, 1/n)-private."""
+    name, delta = type(estimator).__name__, float(estimator.delta)
+    if delta * n <= 1.0 or _is_part(estimator):
+        return
+    unit, better = "group" if grouped else "record", 10.0 ** floor(-log10(10.0 * n))
+    warn_once(
+        f"The 'delta' parameter of {name} is {delta:g}, above 1/n for about "
+        f"{float(f'{n:.2g}'):,.0f} {unit}s: a mechanism that publishes the data of one {unit}, "
+        f"chosen at random, would pass. Pass delta={better:.0e} or less.",
+        topic=f"delta={delta} of {name}",  # a noisy number differs in every fit
+    )
+
+
+def warn_once(text: str, topic: str | None = None) -> None:
+    """Give a PrivacyWarning at the line that called the library, once for each line and topic.
+
+    Filters are obeyed: with "always" and "error" it is given each time.
+    """
+    level, frame = 1, sys._getframe(1)
+    while _module(frame).partition(".")[0] in _INSIDE and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    place = (topic or text, frame.f_code.co_filename, frame.f_lineno)
+    if _action(text, frame) in ("default", "module", "once"):
+        if place in _shown:
+            return
+        _shown.add(place)
+    warnings.warn(text, PrivacyWarning, stacklevel=level + 1)
+
+
+def _action(text: str, frame: FrameType) -> str:
+    """Return what Python's filters say of a warning in that frame."""
+    module = _module(frame)
+    for action, message, category, where, line in warnings.filters:
+        if (
+            issubclass(PrivacyWarning, category)
+            and _matches(message, text)
+            and _matches(where, module)
+            and line in (0, frame.f_lineno)
+        ):
+            return action
+    return "default"
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "<unknown>"))
+
+
+def _matches(pattern: Any, text: str) -> bool:
+    """Return whether a filter's pattern, of which Python has three kinds, is for a text."""
+    if pattern is None or isinstance(pattern, str):
+        return pattern in (None, text)
+    return bool(pattern.match(text))

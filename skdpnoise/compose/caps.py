@@ -1,0 +1,187 @@
+"""A guard that the parts of a composition spend what was charged for the whole, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any, NoReturn
+
+import numpy as np
+
+from skdpnoise.compose._total import allowed_loss
+from skdpnoise.compose.charged import Allowance
+from skdpnoise.ledger import BudgetExceededError, PrivacyReport
+from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss, gdp_mu
+
+__all__ = ["Cap", "PartCap", "Rehearsed", "UnsettledError"]
+
+_ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
+
+
+class Rehearsed(Exception):
+    """Raised by a closed cap: all checks are passed, and nothing is drawn yet."""
+
+
+class UnsettledError(RuntimeError):
+    """Raised where the parts of a run do not report what they charged: no guarantee holds."""
+
+
+class _OneObject(Allowance):
+    """Something that cannot be copied, so that it is spent once; clones of estimators share it."""
+
+    def __sklearn_clone__(self) -> Any:
+        return self
+
+    def __copy__(self) -> NoReturn:
+        _no_copy()
+
+    def __deepcopy__(self, memo: Any) -> NoReturn:
+        _no_copy()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        _no_copy()
+
+
+class Cap(_OneObject):
+    """Stands where a ledger would, and lets the parts of one run spend no more than it may cost.
+
+    Every part charges before it draws; so that the run is within the loss for which it is
+    accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ²
+    (Gaussian). A copy could be spent a second time, and what another process charges would be
+    lost: there is none.
+
+    Parameters
+    ----------
+    limit : PureLoss, GaussianLoss or None
+        What the run may cost; None closes the cap: the first charge ends the fit.
+    adjacency : str
+        Neighbouring relation of the run.
+    """
+
+    def __init__(self, limit: LossBudget | None, adjacency: str) -> None:
+        self.limit, self.adjacency = limit, adjacency
+        self.n_charges = 0
+        self.asked = self.refused = False
+        self._spent: dict[str, float] = {}
+        self._fits: dict[str, list[tuple[float, float]]] = {}
+        self._lock = Lock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a limit: what this stands for was charged."""
+        return self.limit is not None
+
+    def part(self, label: str) -> PartCap:
+        """Return what one part charges, so that it is known which part it was."""
+        return PartCap(self, label)
+
+    def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
+        """Allow a charge, or refuse it."""
+        self._charge("", label, cost, adjacency, facts.get("guarantee"))
+
+    def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
+        """Raise unless what was charged is what the parts report, fit by fit.
+
+        A difference means that a part was fitted more than once, or somewhere where it could not
+        charge, so that the run may have cost more than is accounted for. A part may have released
+        less than it charged, after a look at what it had released before; never more. Nor may a
+        run go on after a charge that was refused.
+
+        Parameters
+        ----------
+        reports : iterable of (str, PrivacyReport)
+            Label and report of every private part that the fitted composition holds.
+        """
+        if self.refused:
+            raise UnsettledError("A charge was refused, but the run went on. No guarantee holds.")
+        told: dict[str, list[PrivacyReport]] = {}
+        for label, report in reports:
+            if type(report) is not PrivacyReport:
+                raise UnsettledError(
+                    f"The step {label!r} was fitted, but has no privacy report. No guarantee holds."
+                )
+            # A DPPipeline charges as a whole, also where none of its steps releases anything.
+            if report.releases or label in self._spent:
+                told.setdefault(label, []).append(report)
+        for label in sorted(self._spent.keys() | told.keys()):
+            self._settle_part(label, told.get(label, []))
+
+    def _settle_part(self, label: str, reports: list[PrivacyReport]) -> None:
+        charged = sorted(self._fits.get(label, []))
+        stated = sorted((r.guarantee.epsilon, r.guarantee.delta) for r in reports)
+        if charged != stated:
+            raise UnsettledError(
+                f"The step {label!r} charged for {len(charged)} fits ({_pairs(charged)}), but "
+                f"reports {len(stated)} ({_pairs(stated)}): it was fitted more than once, or where "
+                "it could not charge. No guarantee holds."
+            )
+        spent = self._spent.get(label, 0.0)
+        released = sum(self._amount(report.total) for report in reports)
+        allowed = sum(map(self._allowed, reports))
+        if released > spent * (1.0 + _ROUNDING) or spent > allowed * (1.0 + _ROUNDING):
+            raise UnsettledError(
+                f"The step {label!r} charged another amount than it reports to have released, or "
+                "to have been allowed. No guarantee holds."
+            )
+
+    def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:
+        self.asked = True
+        if self.limit is None:
+            raise Rehearsed
+        with self._lock:
+            amount = self._amount(cost)
+            within = sum(self._spent.values()) + amount <= self._amount(self.limit)
+            if adjacency != self.adjacency or not within:
+                self.refused = True
+                raise BudgetExceededError(
+                    f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
+                    f"of {self.limit} with adjacency {self.adjacency!r} for one run."
+                )
+            self._spent[part] = self._spent.get(part, 0.0) + amount
+            self.n_charges += 1
+            if stated is not None:  # the first charge of a fit states the guarantee of all of it
+                self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
+
+    def _allowed(self, report: PrivacyReport) -> float:
+        """Return what a fit may charge; a whole that releases nothing charges all the same."""
+        if report.releases:
+            return self._amount(allowed_loss(report))
+        epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
+        return float(epsilon) if type(self.limit) is PureLoss else gdp_mu(epsilon, delta) ** 2
+
+    def _amount(self, cost: Any) -> float:
+        """Return a cost in the currency of the limit, ε or μ²; infinite where it has none."""
+        if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
+            return 0.0
+        if type(self.limit) is PureLoss:
+            return cost.pure_epsilon if type(cost) in (PureLoss, NumericLoss) else np.inf
+        return cost.mu**2 if type(cost) is GaussianLoss else np.inf
+
+
+class PartCap(_OneObject):
+    """What one part of a run charges: the cap of the run, by the name of the part."""
+
+    dataset = "one run"  # what errors call a ledger
+
+    def __init__(self, cap: Cap, label: str) -> None:
+        self.cap, self.label = cap, label
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the cap of the run has a limit."""
+        return self.cap.is_open
+
+    def charge(self, label: str, cost: Any, *, adjacency: str | None = None, **facts: Any) -> None:
+        """Allow a charge, or refuse it."""
+        self.cap._charge(self.label, label, cost, adjacency, facts.get("guarantee"))
+
+
+def _no_copy() -> NoReturn:
+    raise TypeError(
+        "The budget of a run cannot be copied or pickled: a copy could be spent a second time, and "
+        "what is charged in another process would be lost. Set n_jobs=None in what is fitted."
+    )
+
+
+def _pairs(guarantees: list[tuple[float, float]]) -> str:
+    return ", ".join(f"epsilon={e:g}, delta={d:g}" for e, d in guarantees) or "nothing"

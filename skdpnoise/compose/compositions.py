@@ -1,0 +1,216 @@
+"""The compositions that can be taken apart, and what an instance must not have of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+
+from skdpnoise.compose._public import function_remedy
+from skdpnoise.compose.register import is_private, rule_of
+
+__all__ = [
+    "INSIDE",
+    "SPARSE",
+    "Children",
+    "Inside",
+    "below",
+    "holds_private",
+    "inner_of",
+    "register_inner",
+    "tampered",
+    "watched",
+]
+
+try:
+    from sklearn.callback import ProgressBar
+
+    _BLIND_CALLBACKS: tuple[type, ...] = (ProgressBar,)
+except ImportError:  # scikit-learn below 1.9 has no callbacks
+    _BLIND_CALLBACKS = ()
+
+
+SPARSE = (
+    "must have sparse_threshold=0: else whether its output is sparse depends on how many values "
+    "are zero"
+)
+Children = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a composition holds, and what is wrong with its own parameters."""
+
+    children: Children
+    complaint: str | None = None
+    only_dense: bool = False  # every step must be known to have dense output
+
+
+def _pipeline(pipeline: Pipeline, fitted: bool) -> Inside:
+    if pipeline.memory is not None:
+        return Inside(
+            (), "must have memory=None: a cache hands out steps that were fitted elsewhere, unpaid"
+        )
+    return _named(pipeline, "steps", pipeline.steps, 2)
+
+
+def _union(union: FeatureUnion, fitted: bool) -> Inside:
+    return _named(union, "transformer_list", union.transformer_list, 2)
+
+
+def _columns(columns: ColumnTransformer, fitted: bool) -> Inside:
+    now = fitted and "transformers_" in vars(columns)
+    listed = columns.transformers_ if now else columns.transformers
+    extra = frozenset({"remainder"} if now else ())
+    inside = _named(columns, "transformers", listed, 3, extra)
+    if inside.complaint is not None:
+        return inside
+    children = [(n, child) for n, child, where in listed if not (now and _is_empty(where))]
+    if not now:
+        children.append(("remainder", columns.remainder))
+    complaint = None
+    if any(callable(where) for _, _, where in columns.transformers):
+        complaint = (
+            "must name its columns: a function that selects them (make_column_selector too) looks "
+            "at the data"
+        )
+    elif callable(columns.verbose_feature_names_out):
+        complaint = "must have verbose_feature_names_out=True or False, not a function"
+    elif columns.sparse_threshold != 0 and any(_may_be_sparse(child) for _, child in children):
+        complaint = SPARSE
+    return Inside(tuple(children), complaint, columns.sparse_threshold != 0)
+
+
+def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
+    complaint = (
+        function_remedy("func", regressor.func)
+        or function_remedy("inverse_func", regressor.inverse_func)
+        or (
+            "must have check_inverse=False: the warning depends on the data"
+            if regressor.check_inverse is not False
+            else None
+        )
+    )
+    end = "_" if fitted and "regressor_" in vars(regressor) else ""
+    children = [("regressor", getattr(regressor, f"regressor{end}"))]
+    if hasattr(regressor.regressor, "get_params") and is_classifier(regressor.regressor):
+        complaint = complaint or "must have a regressor: labels that were computed may not be some"
+    if regressor.regressor is None:
+        complaint = complaint or "must have a private regressor=: None is LinearRegression"
+    if regressor.transformer is not None:
+        children.append(("transformer", getattr(regressor, f"transformer{end}")))
+    return Inside(tuple(children), complaint)
+
+
+# How each composition that can be taken apart is taken apart; exact classes.
+INSIDE: dict[type, Callable[[Any, bool], Inside]] = {
+    Pipeline: _pipeline,
+    FeatureUnion: _union,
+    ColumnTransformer: _columns,
+    TransformedTargetRegressor: _target,
+}
+# Private classes that hold steps of their own, which they pay for as a whole: the steps, fitted or
+# as a fit would use them, and the labels of those for which a person vouches.
+_Inner = Callable[[Any, bool], tuple[Children, Collection[str]]]
+_INNER: dict[type, _Inner] = {}
+
+
+def register_inner(cls: type, inside: _Inner) -> None:
+    """Have the steps that a private class holds looked at wherever it stands."""
+    _INNER[cls] = inside
+
+
+def inner_of(estimator: Any, *, fitted: bool = False) -> tuple[Children, Collection[str]]:
+    """Return the steps that a private estimator holds, and the names that are vouched for."""
+    inner = _INNER.get(type(estimator))
+    return ((), ()) if inner is None else inner(estimator, fitted)
+
+
+def _named(
+    composition: Any,
+    parameter: str,
+    listed: Any,
+    length: int,
+    also_named: frozenset[str] = frozenset(),
+) -> Inside:
+    """Return the named steps of a composition, whose names must lead to one step each."""
+    shaped = type(listed) in (list, tuple) and all(
+        type(entry) in (list, tuple) and len(entry) == length and type(entry[0]) is str
+        for entry in listed
+    )
+    if not shaped or not listed:
+        return Inside((), f"must have {parameter}=, a list of names and steps")
+    names = [entry[0] for entry in listed]
+    # A fitted ColumnTransformer lists what it did with the remaining columns among the others.
+    taken = set(composition.get_params(deep=False)) - also_named
+    if len(set(names)) < len(names) or any("__" in n or n in taken for n in names):
+        return Inside((), f"must have unlike names in {parameter}=, none with '__' or a parameter")
+    return Inside(tuple((entry[0], entry[1]) for entry in listed))
+
+
+def _may_be_sparse(step: Any) -> bool:
+    """Return whether the output of a known step can be sparse where its input is not."""
+    rule = rule_of(step)
+    if rule is not None:
+        return rule.sparse(step)
+    if type(step) not in INSIDE or (type(step) is ColumnTransformer and not step.sparse_threshold):
+        return False
+    # Also where a later step would make it dense: then sparse_threshold=0 costs nothing.
+    return any(_may_be_sparse(child) for _, child in INSIDE[type(step)](step, False).children)
+
+
+def tampered(step: Any) -> str | None:
+    """Return what an instance has that its class does not answer for."""
+    own = [name for name in vars(step) if callable(getattr(type(step), name, None))]
+    if own:
+        return f"has {', '.join(map(repr, own))} replaced on the instance: make a new one"
+    return watched(step)
+
+
+def watched(step: Any) -> str | None:
+    """Return which callbacks of an estimator see the data while it is fitted."""
+    seeing = [
+        type(callback).__name__
+        for callback in vars(step).get("_skl_callbacks", ())
+        if type(callback) not in _BLIND_CALLBACKS
+    ]
+    if not seeing:
+        return None
+    return (
+        f"has callbacks that see the data ({', '.join(seeing)}): remove them with set_callbacks(), "
+        "since scores on private data are not paid for"
+    )
+
+
+def holds_private(step: Any) -> bool:
+    """Return whether an object of any class has a private estimator among its parameters."""
+    if not hasattr(step, "get_params") or isinstance(step, type):
+        return False
+    return any(is_private(value) for value in _within(step.get_params(deep=True).values()))
+
+
+def _within(values: Any) -> Iterator[Any]:
+    for value in values:
+        yield value
+        if isinstance(value, list | tuple | set | frozenset):
+            yield from _within(value)
+        elif isinstance(value, dict):
+            yield from _within(value.values())
+
+
+def _is_empty(where: Any) -> bool:
+    """Return whether a selection of columns takes none: its step is then never fitted."""
+    if isinstance(where, slice | str | int):
+        return False
+    selected = np.asarray(where)
+    return not (selected.any() if selected.dtype == bool else selected.size)
+
+
+def below(label: str, name: str) -> str:
+    """Return the label of a step within a step."""
+    return "__".join(filter(None, (label, name)))

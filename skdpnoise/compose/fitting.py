@@ -1,0 +1,150 @@
+"""Fitting the steps of a composition: a rehearsal without draws, and what may be said of either."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from joblib import parallel_config
+from sklearn import config_context
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import InvalidParameterError
+
+from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, stand_ins
+from skdpnoise.compose.charged import DATA, all_ours, passed, reading
+from skdpnoise.compose.parts import Part, private_parts
+from skdpnoise.compose.register import is_private
+from skdpnoise.compose.silence import silence
+from skdpnoise.compose.surroundings import PrivacyWarning
+from skdpnoise.ledger import LedgerWarning, PrivacyReport
+from skdpnoise.sampling.observer import unobserved
+
+__all__ = ["fit_steps", "rehearse", "settled"]
+
+_SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
+
+
+def fit_steps(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> Any:
+    """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data.
+
+    Parallel steps run one after the other, in this thread: here a cap counts what they charge, and
+    here it is quiet.
+    """
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(parallel_config(backend="sequential"))
+            stack.enter_context(silence(*_SHOWN))
+            if groups is None:
+                return pipeline.fit(X, y)
+            stack.enter_context(config_context(enable_metadata_routing=True))
+            steps = pipeline.get_params(deep=True)
+            for part in parts:
+                if part.kind == "private":
+                    steps[part.label].set_fit_request(groups=True)
+            return pipeline.fit(X, y, groups=groups)
+    except NoFurther:
+        raise
+    except Exception as error:
+        blamed = _quoting(error, parts)
+        if blamed is None:
+            raise
+        kind = type(error).__name__
+    raise ValueError(  # outside the handler, so that the quoting error is not attached to it
+        f"{blamed}, a step of {owner}, cannot take these data: {kind}. Its message may quote "
+        "values of the data and is not shown: fit the step by itself to public data of the same "
+        "form to see it."
+    )
+
+
+def rehearse(
+    pipeline: Any,
+    X: Any,
+    y: Any,
+    groups: Any,
+    parts: Collection[Part],
+    *,
+    owner: str = "DPPipeline",
+) -> None:
+    """Let every step check its parameters and the data, as far as it can without a draw.
+
+    The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
+    is then fitted to noise of the same shape, which costs nothing, so that what comes after it gets
+    a table of the right form. As after the charge, no value is refused that a step computed.
+    Whatever is done in place is done to copies, and who observes a fit does not see the draws.
+    """
+    _have_copies_made(pipeline)
+    if any(not _is_known(part.estimator) for part in parts):
+        X = deepcopy(X)
+    ours = all_ours(part.estimator for part in private_parts(pipeline))
+    pipeline.set_params(**stand_ins(pipeline, passed(), y, grouped=groups is not None))
+    with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
+        try:
+            unobserved(fit_steps, pipeline, X, y, groups, parts, owner=owner)
+        except NoFurther:
+            return
+
+
+def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
+    """Return a fitted composition whose private parts have the report of the whole, and its ledger.
+
+    What the fit of a part cost says too little of it: it was made from what the others released.
+    Whoever fits a part again, or a copy of it, charges the ledger.
+    """
+    for part in private_parts(model, fitted=True):
+        part.estimator.privacy_ = report
+        part.estimator.ledger = ledger
+        for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
+            settled(step, report, ledger)
+    # Compositions keep unfitted originals as well, of which a clone is made.
+    for part in private_parts(model):
+        part.estimator.ledger = ledger
+    return model
+
+
+def _have_copies_made(pipeline: Any) -> None:
+    """Set `copy` in all steps: what they did in place would be done a second time in the fit."""
+    given = pipeline.get_params(deep=True)
+    names = [name for name in given if name.rpartition("__")[2] == "copy"]
+    pipeline.set_params(
+        **{name: True for name in names if isinstance(given[name], bool | np.bool_)}
+    )
+
+
+def _is_known(step: Any) -> bool:
+    """Return whether a step alters its input only where its `copy` is False."""
+    return type(step).__module__.partition(".")[0] in ("builtins", "sklearn", "skdpnoise")
+
+
+def _quoting(error: Exception, parts: Collection[Part]) -> str | None:
+    """Return the class of the step whose message may quote the data; None if there is none.
+
+    It is the innermost of the steps that were running. Private ones never quote, nor does
+    scikit-learn where it speaks of parameters.
+    """
+    if isinstance(error, InvalidParameterError):
+        return None
+    strange = {type(part.estimator) for part in parts if part.kind != "private"}
+    strange |= {TransformedTargetRegressor}  # converts the target itself
+    innermost = None
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        subject = trace.tb_frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        if is_private(subject) or is_stand_in(subject):
+            innermost = None
+        elif type(subject) in strange and type(subject) not in (str, type(None)):
+            innermost = type(subject).__name__
+        trace = trace.tb_next
+    return innermost

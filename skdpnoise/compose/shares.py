@@ -1,0 +1,156 @@
+"""Dividing one budget among the private parts of a composition."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from skdpnoise.compose.caps import Cap
+from skdpnoise.compose.compositions import inner_of
+from skdpnoise.compose.parts import Part, private_parts
+from skdpnoise.noises import noise_names
+from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
+from skdpnoise.sampling import RandomWords
+
+__all__ = ["check_shareable", "private_steps", "pure_noise", "with_budget"]
+
+_PURE_FOR_MATRICES = ("k_norm", "wishart")
+_BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
+_NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
+_DEFAULT = "replace_one"
+
+
+def private_steps(estimator: Any) -> list[str]:
+    """Return the prefixes of the parameters of all private parts: "" for the estimator itself."""
+    return [part.prefix for part in private_parts(estimator)]
+
+
+def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacency: str) -> None:
+    """Refuse compositions whose private parts cannot share one budget.
+
+    All take their share by the same parameters, have no ledger of their own, and protect against
+    the same neighbours: a part that asks for others than the default must ask for those of all.
+    """
+    private = [part for part in parts if part.kind == "private"]
+    if not private:
+        raise TypeError(
+            f"The {parameter!r} parameter of {owner} must hold a private estimator, or a pipeline "
+            "with private steps. Got none."
+        )
+    for part in private:
+        own = part.estimator.get_params(deep=False)
+        missing = [name for name in _NEEDED if name not in own]
+        if "noise" not in own and not _divides(part.estimator):
+            missing.append("noise")
+        if missing:
+            raise ValueError(
+                f"The {parameter!r} parameter of {owner} must hold private steps that can take a "
+                f"share of its budget. Got {part.label or 'one'} "
+                f"({type(part.estimator).__name__}) without the parameters {', '.join(missing)}. "
+                "A search goes around a pipeline, not into it: DPGridSearchCV(DPPipeline(...))."
+            )
+        if own["ledger"] is not None:
+            raise ValueError(
+                f"The {parameter!r} parameter of {owner} must leave {part.prefix + 'ledger'!r} at "
+                f"None: all is charged as a whole. Give the ledger to {owner}."
+            )
+        if own["adjacency"] not in (adjacency, _DEFAULT):
+            raise ValueError(
+                f"The 'adjacency' parameter of {owner} must be that of its steps. Got "
+                f"{adjacency!r}, and {part.prefix + 'adjacency'}={own['adjacency']!r}."
+            )
+
+
+def pure_noise(estimator: Any) -> bool:
+    """Return whether the noise of the private parts calls for a pure budget."""
+    for part in private_parts(estimator):
+        own = part.estimator.get_params(deep=False)
+        noise = own.get("noise", "")
+        family = noise.partition("_")[2]
+        if own.get("delta") == 0.0 or noise in _PURE_FOR_MATRICES:
+            return True
+        inner = [child for _, child in inner_of(part.estimator)[0]]
+        if family in noise_names(pure=True) or any(map(pure_noise, inner)):
+            return True
+    return False
+
+
+def with_budget(
+    estimator: Any,
+    budget: LossBudget,
+    delta: float,
+    *,
+    ledger: Cap | None,
+    words: RandomWords,
+    classes: Any = None,
+    weights: Mapping[str, float] | None = None,
+) -> Any:
+    """Return an unfitted copy whose private parts share a budget.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameters of the candidate.
+    budget : PureLoss or GaussianLoss
+        What all parts together may cost.
+    delta : float
+        δ at which parts state a Gaussian budget.
+    ledger : Cap or None
+        What the parts charge, each under its own name; its neighbouring relation is theirs.
+    words : RandomWords
+        Seeds, if they are not secure; else parts draw from the operating system themselves.
+    classes : ndarray or None, default=None
+        Labels of a classifier, where it has a parameter for them that is not set.
+    weights : dict of str to float or None, default=None
+        Shares of the parts by label, in any unit; None divides as their own ε say.
+    """
+    copy = clone(estimator)
+    parts = private_parts(copy)
+    pure = isinstance(budget, PureLoss)
+    if weights is None:
+        weights = {part.label: _weight(part.estimator, pure=pure) for part in parts}
+    total = sum(weights[part.label] for part in parts)
+    changes: dict[str, Any] = {}
+    for part in parts:
+        share = budget.share(weights[part.label] / total * (1.0 - _BELOW))
+        own = part.estimator.get_params(deep=False)
+        new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
+        if isinstance(share, PureLoss):
+            new["epsilon"], new["delta"] = share.pure_epsilon, 0.0
+        else:
+            new["epsilon"], new["delta"] = _stated(share.mu, delta), delta
+            if own.get("noise") == "auto":
+                new["noise"] = "inid_gaussian"
+        if ledger is not None:
+            new["adjacency"] = ledger.adjacency
+        new["random_state"] = None if words.secure else _seed(words)
+        if classes is not None and own.get("classes", classes) is None:
+            new["classes"] = classes
+        changes |= {part.prefix + name: value for name, value in new.items()}
+    return copy.set_params(**changes)
+
+
+def _divides(estimator: Any) -> bool:
+    """Return whether a private estimator divides what it gets among steps with noise."""
+    return bool(inner_of(estimator)[0]) and "weights" in estimator.get_params(deep=False)
+
+
+def _stated(mu: float, delta: float) -> float:
+    """Return an ε that stands for at most μ at δ."""
+    epsilon = gdp_epsilon(mu, delta)
+    while epsilon > 0.0 and gdp_mu(epsilon, delta) > mu:
+        epsilon *= 1.0 - 1e-9
+    return epsilon
+
+
+def _weight(estimator: Any, *, pure: bool) -> float:
+    """Return how much of the budget a part asks for: its ε, or its μ²."""
+    epsilon, delta = float(estimator.epsilon), float(estimator.delta)
+    return epsilon if pure or delta == 0.0 else gdp_mu(epsilon, delta) ** 2
+
+
+def _seed(words: RandomWords) -> int:
+    return int(words.take(1)[0] >> np.uint64(32))

@@ -1,0 +1,124 @@
+"""What a composition states and charges: one report, one entry in the ledger, shares by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from skdpnoise.compose.numbers import NUMBERS
+from skdpnoise.compose.parts import Part
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
+
+__all__ = ["charge_whole", "public_parameters", "shares_by_name", "whole_report"]
+
+
+def charge_whole(
+    pipeline: Any, budget: LossBudget, parts: Collection[Part], rows_per_group: int | None
+) -> None:
+    """Charge the ledger of a pipeline, if it has one, for the whole fit."""
+    if pipeline.ledger is None:
+        return
+    noises = {
+        str(part.estimator.get_params(deep=False).get("noise", "shared"))
+        for part in parts
+        if part.kind == "private"
+    }
+    name = type(pipeline).__name__
+    pipeline.ledger.charge(
+        f"{name}.fit",
+        budget,
+        guarantee=(float(pipeline.epsilon), float(pipeline.delta)),
+        adjacency=pipeline.adjacency,
+        unit="record" if rows_per_group is None else "group",
+        mechanism=", ".join(sorted(noises)),
+        estimator=name,
+        parameters=public_parameters(pipeline),
+    )
+
+
+def whole_report(
+    pipeline: Any,
+    budget: LossBudget,
+    fitted: Collection[Part],
+    parts: Collection[Part],
+    rows_per_group: int | None,
+) -> PrivacyReport:
+    """Return the report of a pipeline from those of its fitted private steps."""
+    name = type(pipeline).__name__
+    reports = [(part.label, part.estimator.privacy_) for part in fitted]
+    unit = "record" if rows_per_group is None else "group"
+    if any(report.unit != unit for _, report in reports if report.releases):
+        raise RuntimeError(f"A step of {name} does not protect a {unit}, as the others do.")
+    releases = tuple(
+        replace(release, label=f"{label}: {release.label}")
+        for label, report in reports
+        for release in report.releases
+    )
+    spent = [report.total for _, report in reports if report.releases]
+    total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
+    if not isinstance(total, PureLoss | GaussianLoss):
+        total = budget  # what was allowed is known in advance, and is more
+    bought = [report.n_records for _, report in reports if report.n_records is not None]
+    return PrivacyReport(
+        name,
+        PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency),
+        releases,
+        total,
+        all(report.secure for _, report in reports),
+        rows_per_group,
+        tuple(part.label for part in parts if part.kind == "declared"),
+        max(bought, default=None),
+    )
+
+
+def public_parameters(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of a composition for a ledger: classes, numbers, that it is seeded."""
+    found: dict[str, Any] = {}
+    for name, value in estimator.get_params(deep=True).items():
+        if name.rpartition("__")[2] in ("ledger", "random_state"):
+            continue
+        if hasattr(value, "get_params"):
+            found[name] = type(value).__name__
+        elif not _lists_steps(value):
+            found[name] = value
+    if is_seeded(estimator.random_state):
+        found["random_state"] = HIDDEN_SEED
+    return found
+
+
+def _lists_steps(value: Any) -> bool:
+    if hasattr(value, "get_params"):
+        return True
+    if isinstance(value, dict):
+        return any(map(_lists_steps, value.values()))
+    return isinstance(value, list | tuple) and any(map(_lists_steps, value))
+
+
+def shares_by_name(given: Mapping[str, Any] | None, parts: Collection[Part]) -> dict[str, float]:
+    """Return the share of each private part, by label."""
+    labels = [part.label for part in parts if part.kind == "private"]
+    if given is None:
+        return dict.fromkeys(labels, 1.0)
+    below = {
+        name: [label for label in labels if label == name or label.startswith(f"{name}__")]
+        for name in given
+    }
+    covered = [label for found in below.values() for label in found]
+    shares_valid = all(
+        type(share) in NUMBERS and 0.0 < float(share) < np.inf for share in given.values()
+    )
+    if not shares_valid or sorted(covered) != sorted(labels) or not all(below.values()):
+        raise ValueError(
+            "The 'weights' parameter of DPPipeline must give a number above 0 for each private "
+            f"step, by its name: {labels}. Got {dict(given)!r} instead."
+        )
+    return {
+        label: float(given[name]) / len(found) for name, found in below.items() for label in found
+    }

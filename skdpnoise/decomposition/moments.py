@@ -1,0 +1,248 @@
+"""A private mean and covariance: what principal components and covariance estimates rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skdpnoise.decomposition._budget import COUNT_SHARE, choose_budget, noise_level
+from skdpnoise.decomposition._location import Locator
+from skdpnoise.estimators.parameters import check_memory, check_size, check_within
+from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds
+from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Account, PrivacyReport
+from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate, calibrate_second_moments
+from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sensitivity import RowBounds, SensitivityProfile
+from skdpnoise.solvers.second_moments import second_moments
+
+__all__ = ["PARAMETERS", "PrivateMoments", "check_rows", "denoised", "private_moments_of_rows"]
+
+# |x|_1² over p |x|_2²: 2/π for many independent normal entries, below .73 with 99 %.
+_L1_BALL = 0.73
+_MOST_EXPONENT = 100.0
+_SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
+_NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
+_MATRICES = 8  # of p by p that are held at once
+
+PARAMETERS: dict[str, list[Any]] = {
+    **PrivateFitMixin._parameter_constraints,
+    "epsilon": [Interval(Real, 0, None, closed="neither")],
+    "delta": [Interval(Real, 0, 1, closed="left")],
+    "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
+    "adjacency": [StrOptions({"replace_one", "add_remove"})],
+    "row_norm": [None, Interval(Real, 0, None, closed="neither")],
+    "feature_bounds": [None, tuple, list, np.ndarray],
+    "random_state": ["random_state", np.random.Generator],
+    "n_jobs": [None, Integral],
+}
+"""Constraints of the parameters that all estimators on these moments share."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateMoments:
+    """What was released, all of it public.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_columns,)
+        The private mean, or zeros.
+    covariance : ndarray of shape (n_columns, n_columns)
+        Second moments of the shrunk rows about that mean, over n − 1 (over n without centring);
+        symmetric, unbiased for those rows, perhaps indefinite.
+    noise : float
+        κ, the root mean square singular value of the noise in it.
+    n_samples : float
+        Number of records, public or noisy.
+    row_norm : float
+        Norm that rows were shrunk to.
+    report : PrivacyReport
+        What it all cost.
+    """
+
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    noise: float
+    n_samples: float
+    row_norm: float
+    report: PrivacyReport
+
+
+def private_moments_of_rows(
+    estimator: Any,
+    X: NDArray[Any],
+    rows: GroupedRows,
+    account: Account,
+    *,
+    center: bool,
+    divisor_loss: float,
+    keeps_rows: bool = False,
+) -> PrivateMoments:
+    r"""Release mean and covariance of the rows of X for an estimator with the usual parameters.
+
+    .. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
+              z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
+
+    with d = `divisor_loss`. With `keeps_rows` few rows are shrunk: directions survive that,
+    variances do not.
+
+    **Guarantee.** Under "add_remove" the number n of records is bought first. Then the centre c and
+    the radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments
+    with all that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares
+    depend on public facts and released numbers, and sum to at most one; each step depends on the
+    data only through its own release and earlier ones. Costs add up, of adaptive steps too, in ε or
+    in μ². With groups, all of this is with respect to one of the rows that are kept of them
+    (``skdpnoise.queries.groups``).
+    """
+    n_columns, adjacency = X.shape[1], account.guarantee.adjacency
+    bounds = _check_plans(estimator, n_columns)
+    noise, total = choose_budget(
+        estimator.noise, n_columns, account.guarantee, account.rows_per_group
+    )
+    whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
+    account.pay(_stages(total, adjacency), noise)
+    words, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
+    (X,) = rows.keep(words, X)
+    n_samples, used = _count(X, total, account, words)
+    locator = Locator(X, total, n_samples, account, words, n_threads, keeps_rows=keeps_rows)
+    level = noise_level(whole, n_samples)
+    location = locator.find(bounds, estimator.row_norm, level, center=center)
+    used += location.used
+    unit = _unit(location.radius)
+    ball = _row_bounds(bounds, location.center, location.radius, noise, unit)
+    mechanism = calibrate_second_moments(
+        noise, ball, total.share(1.0 - used) if used else total, adjacency
+    )
+    account.charge("second moments", mechanism)
+    counts = second_moments(
+        X,
+        center=location.center,
+        scale=unit,
+        row_quantum=mechanism.row_quantum,
+        norm=ball.norm,
+        columns=ball.columns,
+        l1_norm=ball.l1_norm,
+        n_threads=n_threads,
+    )
+    divisor = n_samples - divisor_loss
+    deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
+    return PrivateMoments(
+        location.center,
+        mechanism.release(counts, words) / divisor * unit**2,
+        deviation / divisor * unit**2,
+        n_samples,
+        location.radius,
+        account.report(type(estimator).__name__, secure=words.secure),
+    )
+
+
+def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
+    """Return the public bounds; refuse parameters and sizes that a later step would not bear."""
+    owner = type(estimator).__name__
+    check_within(estimator, "row_norm", _SMALLEST, _LARGEST)
+    bounds = as_bounds(estimator.feature_bounds, n_columns, "feature_bounds", estimator)
+    if not (0.5 * bounds[1] - 0.5 * bounds[0]).min() >= _SMALLEST:
+        raise ValueError(
+            f"The 'feature_bounds' parameter of {owner} must not be closer than {2 * _SMALLEST:g}: "
+            "squares would not survive. Choose other units."
+        )
+    check_memory(
+        owner,
+        8.0 * _MATRICES * n_columns**2,
+        f"matrices of {n_columns} by {n_columns} columns",
+        "Choose fewer columns, or project them by a public map.",
+    )
+    return bounds
+
+
+def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
+    """Return X as a matrix of float32 or float64 in the order in which it came.
+
+    This looks at the private data and is not paid for: whether a fit is refused tells that a
+    value is missing or infinite. See "sharp edges" in the documentation.
+    """
+    X = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
+    check_size(estimator, *X.shape)
+    return X
+
+
+def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
+    """Return what each stage may cost, fixed before the first one: for a ledger.
+
+    How often rows are looked for depends on what was found, and so does what the later steps get.
+    """
+    if adjacency == "replace_one" or not isinstance(total, PureLoss):
+        return [total]
+    return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
+
+
+def _count(
+    X: NDArray[Any], total: LossBudget, account: Account, words: RandomWords
+) -> tuple[float, float]:
+    """Return the number of records and the share that it cost: it is public under replace-one."""
+    if account.guarantee.adjacency == "replace_one":
+        return float(len(X)), 0.0
+    noise = "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
+    mechanism = calibrate(noise, SensitivityProfile([1.0]), total.share(COUNT_SHARE))
+    account.charge("number of records", mechanism)
+    account.n_records = max(2.0, float(mechanism.release(np.array([len(X)]), words)[0]))
+    return account.n_records, COUNT_SHARE
+
+
+def _row_bounds(
+    bounds: NDArray[np.float64],
+    center: NDArray[np.float64],
+    radius: float,
+    noise: str,
+    unit: float,
+) -> RowBounds:
+    """Return the ball, in some unit, with the box that public bounds make about the centre.
+
+    For structured Laplace noise rows are held in an l1 ball too: of rows spread over many columns
+    hardly any leaves it, and the noise falls with it.
+    """
+    size = center.size
+    reach = np.maximum(np.abs(bounds[0] - center), np.abs(bounds[1] - center))
+    columns = None
+    if (reach < radius).any():
+        columns = np.maximum(np.minimum(reach, radius), _NARROWEST * radius) / unit
+    radius /= unit
+    l1_norm = None
+    if noise == "inid_laplace":
+        l1_norm = radius * np.sqrt(max(1.0, _L1_BALL * size))
+    return RowBounds(size, radius, columns=columns, l1_norm=l1_norm)
+
+
+def _unit(radius: float) -> float:
+    """Return the unit of the rows: 1, unless fourth powers of rows would leave double precision."""
+    exponent = np.floor(np.log2(radius))
+    return float(np.exp2(exponent)) if abs(exponent) > _MOST_EXPONENT else 1.0
+
+
+def denoised(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    r"""Return eigenvalues without what noise adds to them on average, none negative.
+
+    .. math:: \hat\lambda = \tfrac12 \Bigl(\lambda + \sqrt{\lambda^2 - 4 \kappa^2}\Bigr)
+              \quad (\lambda \ge 2\kappa)
+
+    inverts :math:`\lambda = \hat\lambda + \kappa^2/\hat\lambda`, where an eigenvalue ends up under
+    independent noise on a symmetric matrix whose own noise fills [−2κ, 2κ]. Smaller ones are
+    halved, which joins continuously, and negative ones become 0. Post-processing of released
+    numbers, which costs nothing.
+
+    References
+    ----------
+    Benaych-Georges and Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank
+    perturbations of large random matrices", Advances in Mathematics 2011, Section 3.1.
+    """
+    half = 0.5 * np.maximum(values, 0.0)
+    # The product of two roots, so that no square overflows.
+    return half + np.sqrt(np.maximum(half - noise, 0.0)) * np.sqrt(half + noise)

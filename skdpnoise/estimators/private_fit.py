@@ -1,0 +1,143 @@
+"""What all estimators share: the one way into a private fit, and how it is paid for.
+
+Messages never show a value of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from numbers import Integral
+from typing import Any, ClassVar
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils._param_validation import HasMethods, Interval
+
+from skdpnoise.compose.advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose.surroundings import (
+    PrivacyWarning,
+    warn_if_cloned_to_be_scored,
+    warn_of_company,
+)
+from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.ledger import Account, LedgerWarning
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries.groups import GroupedRows, group_codes
+
+__all__ = [
+    "PrivacyWarning",
+    "PrivateFitMixin",
+    "as_bounds",
+    "check_unpaid_arguments",
+    "unchanged_on_failure",
+]
+
+
+class PrivateFitMixin:
+    """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
+
+    epsilon: float
+    delta: float
+    adjacency: Any
+    rows_per_group: int
+    ledger: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
+        "ledger": [None, HasMethods("charge")],
+    }
+
+    def __sklearn_clone__(self) -> Any:
+        """Return an unfitted copy with the same ledger, not with a copy of it."""
+        warn_if_cloned_to_be_scored(self)
+        copy = BaseEstimator.__sklearn_clone__(self)
+        copy.ledger = self.ledger
+        return copy
+
+    def _validate_params(self) -> None:
+        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
+        check_parameters(self)
+
+    @contextmanager
+    def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
+        """Check the parameters; give the account of the fit: the one way into a private fit.
+
+        Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
+        value meet noise. No warning but our own is heard from the first look at the data on: what
+        warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
+        as it was, with an earlier fit intact, and says what stays spent.
+        """
+        warn_of_company(self)
+        check_unpaid_arguments(self, unpaid)
+        self._validate_params()
+        if groups is None and self.rows_per_group != 1:
+            raise ValueError(
+                f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "
+                f"no 'groups'. Got {self.rows_per_group!r} instead. Pass groups= to fit; in a "
+                "pipeline or a search, request them by set_fit_request(groups=True)."
+            )
+        account = Account(
+            PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
+            rows_per_group=None if groups is None else int(self.rows_per_group),
+            ledger=self.ledger,
+            estimator=self,
+        )
+        heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
+        advise(self)
+        with unchanged_on_failure(self), silence(*heard), account.noted():
+            yield account
+            advise_on_bought_number(self, account.n_records, grouped=groups is not None)
+
+    def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
+        """Check the groups; return which rows belong together."""
+        if groups is None:
+            advise_on_public_number(self, n_rows)
+            return GroupedRows(None, 1, n_rows)
+        name = type(self).__name__
+        codes = without_values(
+            lambda: group_codes(f"{name}.fit", groups, n_rows),
+            f"The 'groups' parameter of {name}.fit must be an array-like of shape ({n_rows},) of "
+            "labels that can be hashed, one for each row of X.",
+        )
+        rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
+        if rows.n_kept < 2:
+            raise ValueError(
+                f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
+                f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
+            )
+        advise_on_public_number(self, n_rows, codes)
+        return rows
+
+
+@contextmanager
+def unchanged_on_failure(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was, with an earlier fit intact, if a fit within fails."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        _restore(estimator, before)
+        raise
+
+
+def _restore(estimator: Any, before: dict[str, Any]) -> None:
+    """Undo what a fit that failed has set, but for what callbacks need to end."""
+    now = vars(estimator)
+    for name in [name for name in now if "callback" not in name]:
+        del now[name]
+    now.update({name: value for name, value in before.items() if "callback" not in name})
+
+
+def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any], method: str = "fit") -> None:
+    """Refuse what fit cannot take, sample weights above all; ``sample_weight=None`` is none."""
+    arguments = dict(arguments)
+    owner = f"{type(estimator).__name__}.{method}"
+    if arguments.pop("sample_weight", None) is not None:
+        raise TypeError(
+            f"{owner} does not support 'sample_weight': a record's weight multiplies what it can "
+            "change, and no sensitivity with weights is proven yet. Fit without weights."
+        )
+    if arguments:
+        names = ", ".join(repr(name) for name in arguments)
+        raise TypeError(f"{owner} got unexpected arguments: {names}.")

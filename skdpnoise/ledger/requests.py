@@ -1,0 +1,187 @@
+"""What may be asked of a ledger, and what it answers where it may not."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from skdpnoise.ledger._room import largest_epsilon
+from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.storage.memory import Facts
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
+
+__all__ = ["check_kind", "checked", "checked_name", "checked_text", "loss_of", "refusal", "stated"]
+
+UNITS = ("record", "group")
+
+
+def checked(
+    dataset: object,
+    epsilon: object,
+    delta: object,
+    adjacency: object,
+    unit: object,
+    adaptive: object,
+    who: object,
+) -> dict[str, Any]:
+    """Return what is wanted of a data set, or say what is allowed."""
+    owner = "PrivacyLedger"
+    checked_name("dataset", dataset)
+    if (epsilon is None) != (delta is None):
+        missing = "epsilon" if epsilon is None else "delta"
+        raise ValueError(
+            f"The {missing!r} parameter of {owner} must be given along with the other half of the "
+            "budget, or both left out to open a data set. Got None instead."
+        )
+    if unit is not None and unit not in UNITS:
+        raise ValueError(
+            f"The 'unit' parameter of {owner} must be a str among {list(UNITS)}. Got {unit!r} "
+            "instead."
+        )
+    if adaptive is not None and not isinstance(adaptive, bool):
+        raise TypeError(
+            f"The 'adaptive' parameter of {owner} must be a bool. Got {adaptive!r} of type "
+            f"{type(adaptive).__name__} instead."
+        )
+    checked_text("who", who, owner)
+    return {
+        "epsilon": None if epsilon is None else check_real(owner, "epsilon", epsilon),
+        "delta": None
+        if delta is None
+        else check_real(owner, "delta", delta, high=1.0, low_closed=True),
+        "adjacency": None if adjacency is None else check_adjacency(owner, adjacency),
+        "unit": unit,
+        "adaptive": adaptive,
+    }
+
+
+def checked_name(name: str, value: object) -> str:
+    owner = "PrivacyLedger" if name == "dataset" else "PrivacyLedger.charge"
+    allowed = f"The {name!r} parameter of {owner} must be a str of 1 to 255 characters"
+    if not isinstance(value, str):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    if not 1 <= len(value) <= 255:
+        raise ValueError(f"{allowed}. Got one of {len(value)} instead.")
+    return _storable(allowed, value)
+
+
+def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
+    """Return None or a text that every storage can keep."""
+    allowed = f"The {name!r} parameter of {owner} must be None or a str"
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    return _storable(allowed, value)
+
+
+def _storable(allowed: str, text: str) -> str:
+    """Return a text that can be written as UTF-8 and has no NUL, which ends a text elsewhere."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        found = f"with half of a surrogate pair at position {error.start}"
+    else:
+        if "\0" not in text:
+            return str(text)
+        found = f"with a NUL at position {text.index(chr(0))}"
+    raise ValueError(f"{allowed} that can be written as UTF-8, without NUL. Got one {found}.")
+
+
+def loss_of(cost: Any) -> tuple[PrivacyLoss, str | None]:
+    """Return the loss of a cost, and the name of its noise."""
+    if isinstance(cost, PrivacyLoss):
+        return cost, None
+    for method in ("own_loss", "privacy_loss"):
+        if callable(getattr(cost, method, None)):
+            return getattr(cost, method)(), getattr(cost, "noise", None)
+    raise TypeError(
+        "The 'cost' parameter of PrivacyLedger.charge must be a PrivacyLoss or a mechanism. Got "
+        f"{type(cost).__name__} instead."
+    )
+
+
+def refusal(
+    loss: PrivacyLoss, guarantee: tuple[float, float], spent: Composition, facts: Facts
+) -> tuple[str, float]:
+    """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
+    budget = PrivacyGuarantee(facts.epsilon, facts.delta)
+    after = spent.with_one_more(loss, (0.0, 0.0))
+    epsilons = [total.about(budget, adaptive=facts.adaptive) for total in (spent, after)]
+    # A bound that is not quite tight must not say more than what was checked.
+    epsilons[0] = min(epsilons[0], facts.epsilon)
+    largest = largest_epsilon(loss, guarantee, spent, budget, adaptive=facts.adaptive)
+    remedy = "Nothing of this kind fits any more; what is promised for a data set does not change."
+    if largest > 0.0:
+        remedy = (
+            f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "
+            f"is {largest!r}; what is promised for a data set does not change."
+        )
+    if facts.adaptive and epsilons[1] == math.inf:
+        remedy = (
+            "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
+            "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
+        )
+    text = (
+        f"asks for {loss}, with which the total would be epsilon={epsilons[1]:.4g} at "
+        f"delta={facts.delta:g}: {spent.count} charge{'' if spent.count == 1 else 's'} spent "
+        f"{epsilons[0]:.4g} of the budget epsilon={facts.epsilon:g}, and "
+        f"{facts.epsilon - epsilons[0]:.4g} is left. "
+        f"Nothing was charged. {remedy}"
+    )
+    return text, largest
+
+
+def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: str | None) -> None:
+    """Refuse a cost that is stated for other neighbours than those of the ledger."""
+    if adjacency is not None and adjacency != facts.adjacency:
+        raise ValueError(
+            f"The 'adjacency' parameter of PrivacyLedger.charge must be {facts.adjacency!r}, that "
+            f"of the data set {dataset!r}. Got {adjacency!r} instead. Fit with "
+            f"adjacency={facts.adjacency!r}."
+        )
+    if unit is not None and unit not in UNITS:
+        raise ValueError(
+            "The 'unit' parameter of PrivacyLedger.charge must be a str among "
+            f"{list(UNITS)}. Got {unit!r} instead."
+        )
+    if unit == "group" and facts.unit == "record" and facts.adjacency == "add_remove":
+        raise ValueError(
+            "The 'unit' parameter of PrivacyLedger.charge must be 'record', since the data set "
+            f"{dataset!r} protects single records that come and go: one more in a group may push "
+            "another out of those that are used. Got 'group' instead. Fit without groups=, or "
+            "create the ledger with unit='group'."
+        )
+    if unit == "record" and facts.unit == "group":
+        raise ValueError(
+            "The 'unit' parameter of PrivacyLedger.charge must be 'group', since the data set "
+            f"{dataset!r} protects all records of a group. Got 'record' instead. Pass groups= to "
+            "fit, and rows_per_group to the estimator."
+        )
+
+
+def stated(
+    loss: PrivacyLoss, guarantee: PrivacyGuarantee | tuple[float, float] | None, delta: float
+) -> tuple[float, float]:
+    """Return ε and δ for the basic sums: what is stated, or else what the loss implies."""
+    if isinstance(guarantee, PrivacyGuarantee):
+        return guarantee.epsilon, guarantee.delta
+    owner = "PrivacyLedger.charge"
+    if guarantee is not None:
+        return (
+            check_real(owner, "guarantee", guarantee[0], low_closed=True),
+            check_real(owner, "guarantee", guarantee[1], high=1.0, low_closed=True),
+        )
+    pure = loss.epsilon(0.0)
+    if pure < math.inf:
+        return pure, 0.0
+    single = Composition()
+    single.add(loss, (0.0, 0.0))
+    single.only = None  # for the sake of speed
+    epsilon = single.epsilon(delta)
+    if epsilon == math.inf:
+        raise ValueError(
+            "The 'cost' parameter of PrivacyLedger.charge must have a finite epsilon at the "
+            f"delta={delta:g} of the budget. Got {loss} instead."
+        )
+    return epsilon, delta

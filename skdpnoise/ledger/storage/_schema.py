@@ -1,0 +1,142 @@
+"""The tables of a ledger, by version, and the way from each version to the next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from skdpnoise.ledger.errors import LedgerSchemaError
+from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.ledger.storage.reading import FAULTS, digest_after, readable
+
+VERSION = 3
+
+START = '[0, ""]'
+"""The head of a data set without charges."""
+
+
+def tables() -> Any:
+    """Return the tables of the current version."""
+    import sqlalchemy as sa
+
+    metadata = sa.MetaData()
+    sa.Table("skdpnoise_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
+    sa.Table(
+        "skdpnoise_datasets",
+        metadata,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("name", sa.String(255), nullable=False, unique=True),
+        sa.Column("epsilon", sa.Double, nullable=False),
+        sa.Column("delta", sa.Double, nullable=False),
+        sa.Column("adjacency", sa.String(32), nullable=False),
+        sa.Column("created", sa.String(32), nullable=False),
+        # Since version 2:
+        sa.Column("unit", sa.String(32), nullable=False, server_default="record"),
+        sa.Column("adaptive", sa.Integer, nullable=False, server_default="0"),
+        sa.Column("summary", sa.Text),
+        # Since version 3:
+        sa.Column("head", sa.Text),
+    )
+    sa.Table(
+        "skdpnoise_charges",
+        metadata,
+        sa.Column("dataset", sa.ForeignKey("skdpnoise_datasets.id"), primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("token", sa.String(32), nullable=False, unique=True),
+        sa.Column("time", sa.String(32), nullable=False),
+        sa.Column("label", sa.Text, nullable=False),
+        sa.Column("mechanism", sa.Text),
+        sa.Column("estimator", sa.Text),
+        sa.Column("loss", sa.Text, nullable=False),
+        sa.Column("epsilon", sa.Double, nullable=False),
+        sa.Column("delta", sa.Double, nullable=False),
+        sa.Column("who", sa.Text),
+        sa.Column("parameters", sa.Text, nullable=False),
+    )
+    return metadata
+
+
+def _to_2(connection: Any) -> None:
+    """Groups as the unit, adaptively chosen losses, and a summary of many charges."""
+    for column in (
+        "unit VARCHAR(32) NOT NULL DEFAULT 'record'",
+        "adaptive INTEGER NOT NULL DEFAULT 0",
+        "summary TEXT",
+    ):
+        connection.exec_driver_sql(f"ALTER TABLE skdpnoise_datasets ADD COLUMN {column}")
+
+
+def _to_3(connection: Any) -> None:
+    """A digest of all charges beside them, and of those up to it in a summary."""
+    import sqlalchemy as sa
+
+    connection.exec_driver_sql("ALTER TABLE skdpnoise_datasets ADD COLUMN head TEXT")
+    columns = ", ".join(Row._fields)
+    read = sa.text(f"SELECT {columns} FROM skdpnoise_charges WHERE dataset = :key ORDER BY number")
+    write = sa.text(
+        "UPDATE skdpnoise_datasets SET head = :head, summary = :summary WHERE id = :key"
+    )
+    datasets = connection.exec_driver_sql("SELECT id, summary FROM skdpnoise_datasets").all()
+    for key, summary in datasets:
+        digests: dict[Any, str] = {}
+        head, digest = START, ""
+        for found in connection.execute(read, {"key": key}):
+            row = Row(*found)
+            digest = digests[row.number] = digest_after(digest, row)
+            head = json.dumps([row.number, digest])
+        values = {"head": head, "summary": _with_digest(summary, digests), "key": key}
+        connection.execute(write, values)
+
+
+def _with_digest(summary: Any, digests: dict[Any, str]) -> Any:
+    """Return a summary of version 2 as one of version 3; what is none stays as it is."""
+    try:
+        number, token, time, text = json.loads(summary)
+        return json.dumps([number, token, time, text, digests[number]])
+    except FAULTS:
+        return summary
+
+
+# The k-th one leads from version k + 1 to version k + 2.
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3)
+
+
+def version_of(connection: Any, shown: str) -> int:
+    """Return the version of the tables that are there, 0 if there are none."""
+    import sqlalchemy as sa
+
+    if not sa.inspect(connection).has_table("skdpnoise_schema"):
+        return 0
+    found = connection.exec_driver_sql("SELECT version FROM skdpnoise_schema").scalars().all()
+    with readable("The schema version", f"the ledger in {shown}"):
+        (version,) = found
+        if type(version) is not int or version < 1:
+            raise ValueError("it is not a whole number above 0")
+        return int(version)
+
+
+def check_version(version: int, shown: str) -> bool:
+    """Return whether the tables are current; raise if they are from the future."""
+    if version > VERSION:
+        raise LedgerSchemaError(
+            f"The ledger in {shown} has schema version {version}, and this version of skdpnoise "
+            f"knows versions up to {VERSION}: a newer one wrote it. Nothing was changed. Upgrade "
+            "skdpnoise to use it."
+        )
+    return version == VERSION
+
+
+def bring_up_to_date(connection: Any, version: int) -> None:
+    """Make the tables, or change them from a version to the current one, in a transaction."""
+    import sqlalchemy as sa
+
+    metadata = tables()
+    schema = metadata.tables["skdpnoise_schema"]
+    if version == 0:
+        metadata.create_all(connection)
+        connection.execute(sa.insert(schema).values(version=VERSION))
+        return
+    for migration in MIGRATIONS[version - 1 :]:
+        migration(connection)
+    connection.execute(sa.update(schema).values(version=VERSION))

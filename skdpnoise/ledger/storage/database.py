@@ -1,0 +1,378 @@
+"""Ledgers in a database: SQLite in a file of one's own, PostgreSQL for a team."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote
+
+from skdpnoise.ledger.errors import LedgerError, LedgerStorageError, UnknownDatasetError
+from skdpnoise.ledger.requests import checked_name
+from skdpnoise.ledger.storage._schema import (
+    START,
+    bring_up_to_date,
+    check_version,
+    tables,
+    version_of,
+)
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, agreed, new_facts, now
+from skdpnoise.ledger.storage.reading import check_facts, head_in, readable
+
+T = TypeVar("T")
+
+_BUSY_SECONDS = 60.0
+_ATTEMPTS = 6
+# Any number that no other program takes for its own locks.
+_LOCK = 0x5D9_1ED6E
+# PostgreSQL: serialisation failure, deadlock, shut down and starting up, too many connections.
+_PASSING = {"40001", "40P01", "57P01", "57P02", "57P03", "53300", "55P03"}
+_INSTALL = (
+    "A ledger that is kept needs SQLAlchemy, which is not installed: "
+    "pip install skdpnoise[ledger]. A ledger with storage='memory' needs nothing."
+)
+
+
+def _sqlalchemy() -> Any:
+    try:
+        import sqlalchemy
+    except ImportError as error:
+        raise ImportError(_INSTALL) from error
+    return sqlalchemy
+
+
+def parsed(storage: object, name: str = "The 'storage' parameter of PrivacyLedger") -> Any:
+    """Return the URL of a storage, its file as an absolute path."""
+    sa = _sqlalchemy()
+    allowed = (
+        f"{name} must be None, 'memory', or a URL of SQLAlchemy, such as 'sqlite:///budget.db' or "
+        "'postgresql+psycopg://user@host/database'."
+    )
+    if not isinstance(storage, str):
+        raise TypeError(f"{allowed} Got {storage!r} of type {type(storage).__name__} instead.")
+    try:
+        url = sa.make_url(storage)
+        url.get_dialect()
+    except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ValueError) as error:
+        shown = "one with a password" if "@" in storage else repr(storage)
+        raise LedgerStorageError(f"{allowed} Got {shown} instead.") from error
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() != "sqlite":
+        return url
+    database = url.database or ""
+    if database in ("", ":memory:") or "mode=memory" in storage or ":memory:" in database:
+        raise LedgerStorageError(
+            f"{allowed} Got {storage!r} instead, which every connection would find empty: "
+            "storage='memory' keeps a ledger in memory."
+        )
+    return url.set(database=_absolute(database))
+
+
+def _absolute(database: str) -> str:
+    """Return the path of a file, or its URI, so that it means the same in every folder."""
+    prefix, path = "", database
+    if database.startswith("file:"):
+        prefix, path = "file:", unquote(database.removeprefix("file:"))
+        if path.startswith("//"):  # file:///path and file://localhost/path
+            path = "/" + path[2:].partition("/")[2]
+    path = os.path.abspath(Path(path).expanduser())
+    return f"file:{quote(path)}" if prefix else path
+
+
+class DatabaseStorage:
+    """Data sets and their charges in the tables of a database."""
+
+    def __init__(self, storage: object, name: str | None = None) -> None:
+        self.url = parsed(storage) if name is None else parsed(storage, name)
+        self.shown = self.url.render_as_string(hide_password=True)
+        self._sqlite = self.url.get_backend_name() == "sqlite"
+        self._engines: dict[int, Any] = {}
+
+    def open(self, dataset: str, wanted: dict[str, Any], *, create: bool) -> Facts:
+        """Return what was set for a data set, or set it."""
+        create = create and wanted.get("epsilon") is not None and wanted.get("delta") is not None
+        if not create:
+            self._must_exist(dataset)
+        return self.attempt(lambda _: self._open(dataset, wanted, create))
+
+    def _open(self, dataset: str, wanted: dict[str, Any], create: bool) -> Facts:
+        # Nothing is locked or written where everything is there already.
+        with self._connected(write=False) as connection:
+            version = version_of(connection, self.shown)
+            current = check_version(version, self.shown)
+            facts = self._facts(connection, dataset) if current else None
+            known = self._names(connection) if current and facts is None else []
+        if facts is not None:
+            return agreed(dataset, facts, wanted)
+        if not create and (current or version == 0):
+            return new_facts(dataset, wanted, known, create=False)
+        with self._connected(write=True) as connection:
+            self._lock_schema(connection)
+            version = version_of(connection, self.shown)
+            if not check_version(version, self.shown):
+                bring_up_to_date(connection, version)
+            facts = self._facts(connection, dataset)
+            if facts is not None:
+                return agreed(dataset, facts, wanted)
+            facts = new_facts(dataset, wanted, self._names(connection), create=create)
+            values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
+            connection.execute(
+                self._datasets.insert().values(name=dataset, created=now(), **values)
+            )
+            return facts
+
+    def names(self) -> list[str]:
+        """Return the names of all data sets, sorted."""
+        if self._has_no_file():  # opening it would make it
+            raise UnknownDatasetError(
+                f"There is no file {self.url.database} yet. To create it: "
+                "PrivacyLedger(dataset, epsilon=..., delta=..., storage=...)."
+            )
+
+        def read(_: int) -> list[str]:
+            with self._connected(write=False) as connection:
+                version = version_of(connection, self.shown)
+                check_version(version, self.shown)
+                return sorted(self._names(connection)) if version else []
+
+        return self.attempt(read)
+
+    @contextmanager
+    def transaction(self, dataset: str, *, write: bool) -> Iterator[_Transaction]:
+        """Begin; commit at the end of the block, or undo everything if it raises."""
+        with self._connected(write=write) as connection:
+            key = self._key(connection, dataset, write=write)
+            yield _Transaction(connection, self._metadata, *key)
+
+    def attempt(self, work: Callable[[int], T]) -> T:
+        """Do the work again where another process, or the network, was in the way."""
+        sa = _sqlalchemy()
+        start = time.monotonic()
+        for number in range(_ATTEMPTS):
+            try:
+                return work(number)
+            except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+                late = number + 1 == _ATTEMPTS or time.monotonic() - start > _BUSY_SECONDS
+                if late or not self._passes(error):
+                    raise self._explained(error) from error
+                time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2.0**number)
+        raise AssertionError("the last attempt returns or raises")
+
+    @property
+    def _metadata(self) -> Any:
+        return self._engine()[1]
+
+    @property
+    def _datasets(self) -> Any:
+        return self._metadata.tables["skdpnoise_datasets"]
+
+    def _engine(self) -> Any:
+        """Return the engine of this process; a connection must not cross a fork."""
+        process = os.getpid()
+        if process not in self._engines:
+            for engine, _ in self._engines.values():
+                engine.dispose(close=False)
+            engine = self._new_engine()
+            weakref.finalize(self, _close, engine, process)
+            self._engines = {process: (engine, tables())}
+        return self._engines[process]
+
+    def _new_engine(self) -> Any:
+        sa = _sqlalchemy()
+        try:
+            if not self._sqlite:
+                psycopg = self.url.get_driver_name().startswith("psycopg")
+                return sa.create_engine(
+                    self.url,
+                    isolation_level="READ COMMITTED",  # what is read under a lock is the newest
+                    pool_size=1,
+                    pool_pre_ping=True,
+                    connect_args={"client_encoding": "utf8"} if psycopg else {},
+                )
+            # A new connection for each transaction: no file stays open that may be moved away.
+            engine = sa.create_engine(
+                self.url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
+            )
+        except ImportError as error:
+            raise ImportError(
+                f"The driver of {self.url.drivername} is not installed: pip install "
+                "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
+            ) from error
+
+        @sa.event.listens_for(engine, "connect")
+        def _configure(connection: Any, _: Any) -> None:
+            # The transactions are begun below, as they must: with the lock of a writer.
+            connection.isolation_level = None
+            # A rollback journal, not WAL: at rest the file holds everything and may be copied, and
+            # it may lie on a network drive. PERSIST overwrites the journal's head instead of
+            # deleting the journal, which spares changes of the folder. With synchronous FULL or
+            # EXTRA that is waited for as well: no power failure undoes a charge whose noise was
+            # drawn.
+            connection.execute("PRAGMA journal_mode = PERSIST")
+            connection.execute("PRAGMA synchronous = EXTRA")
+            connection.execute("PRAGMA foreign_keys = ON")
+
+        @sa.event.listens_for(engine, "begin")
+        def _begin(connection: Any) -> None:
+            write = connection.get_execution_options().get("skdpnoise_write", False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+        return engine
+
+    @contextmanager
+    def _connected(self, *, write: bool) -> Iterator[Any]:
+        engine = self._engine()[0].execution_options(skdpnoise_write=write)
+        if not (write or self._sqlite):  # all that is read is of one moment
+            engine = engine.execution_options(isolation_level="REPEATABLE READ")
+        with engine.begin() as connection:
+            yield connection
+
+    def _lock_schema(self, connection: Any) -> None:
+        if self.url.get_backend_name() == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    def _facts(self, connection: Any, dataset: str) -> Facts | None:
+        table = self._datasets
+        row = connection.execute(table.select().where(table.c.name == dataset)).first()
+        if row is None:
+            return None
+        facts = Facts(row.epsilon, row.delta, row.adjacency, row.unit, row.adaptive == 1)
+        with readable("The budget", f"the data set {dataset!r} in {self.shown}"):
+            check_facts(facts, row.adaptive)
+        return facts
+
+    def _names(self, connection: Any) -> list[str]:
+        sa = _sqlalchemy()
+        names = list(connection.execute(sa.select(self._datasets.c.name)).scalars())
+        with readable("The names", self.shown):
+            return [checked_name("dataset", name) for name in names]
+
+    def _key(self, connection: Any, dataset: str, *, write: bool) -> tuple[int, Head]:
+        """Return the number of a data set and its head; a writer holds its row until the end."""
+        table = self._datasets
+        query = _sqlalchemy().select(table.c.id, table.c.head).where(table.c.name == dataset)
+        found = connection.execute(query.with_for_update() if write else query).first()
+        if found is None:
+            raise UnknownDatasetError(
+                f"The data set {dataset!r} is no longer in {self.shown}: the storage was replaced "
+                "or emptied while the ledger was open. Nothing was charged."
+            )
+        return found.id, head_in(found.head)
+
+    def _must_exist(self, dataset: str) -> None:
+        if self._has_no_file():
+            raise UnknownDatasetError(
+                f"The data set {dataset!r} is unknown: there is no file {self.url.database} yet. "
+                f"To create both: PrivacyLedger({dataset!r}, epsilon=..., delta=..., storage=...)."
+            )
+
+    def _has_no_file(self) -> bool:
+        file = self.url.database or ""
+        return self._sqlite and not file.startswith("file:") and not Path(file).exists()
+
+    def _passes(self, error: Any) -> bool:
+        """Return whether trying again may help."""
+        sa = _sqlalchemy()
+        if isinstance(error, sa.exc.IntegrityError):
+            return True  # somebody else was first
+        if not isinstance(error, sa.exc.DBAPIError):
+            return False
+        code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
+        text = str(error.orig)
+        return error.connection_invalidated or code in _PASSING or "database is locked" in text
+
+    def _explained(self, error: Any) -> LedgerError:
+        text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        remedy = "Nothing was changed."
+        for sign, help_text in _REMEDIES.items():
+            if sign in text:
+                remedy = f"{help_text} Nothing was changed."
+        return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
+
+
+_NO_SUMMARY = Summary(0, "", "", "", "")
+_REMEDIES = {
+    "readonly": "The file can be read but not written: make it writable to charge.",
+    "is full": "Free some space; what was charged before is kept.",
+    "not a database": "Name another file; this one was written by something else.",
+    "unable to open": "Its folder must exist and be writable.",
+    "database is locked": "Another program holds the file for long: end it, and try again.",
+    "malformed": "The file is damaged: restore it from a copy.",
+    "permission denied": "The page about teams lists what a role must be granted.",
+    "must be owner": "A newer version needs other tables: let their owner open the ledger once.",
+}
+
+
+def _close(engine: Any, process: int) -> None:
+    """Close the connections of an engine, if they are this process's own."""
+    engine.dispose(close=os.getpid() == process)
+
+
+def _summary_in(text: str) -> Summary:
+    """Return a summary as it was written; of what nobody wrote, one that no charges agree with."""
+    try:
+        found = Summary(*json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        return _NO_SUMMARY
+    # A larger number does not fit the column of the charges'.
+    wellformed = type(found.number) is int and 0 < found.number < 2**31
+    return found if wellformed and all(type(part) is str for part in found[1:]) else _NO_SUMMARY
+
+
+class _Transaction:
+    def __init__(self, connection: Any, metadata: Any, key: int, head: Head) -> None:
+        self._connection, self._key, self.head = connection, key, head
+        self._datasets = metadata.tables["skdpnoise_datasets"]
+        self._charges = metadata.tables["skdpnoise_charges"]
+
+    def summary(self) -> Summary | None:
+        table = self._datasets
+        query = _sqlalchemy().select(table.c.summary).where(table.c.id == self._key)
+        text = self._connection.execute(query).scalar()
+        return None if text is None else _summary_in(text)
+
+    def rows(self, after: int) -> list[Row]:
+        table = self._charges
+        query = self._columns().where(table.c.dataset == self._key, table.c.number > after)
+        found = self._connection.execute(query.order_by(table.c.number))
+        return [Row(*row) for row in found]
+
+    def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
+        sa, table = _sqlalchemy(), self._charges
+        alike = (table.c.loss, table.c.epsilon, table.c.delta)
+        first = sa.func.min(table.c.number)
+        query = sa.select(*alike, sa.func.count(), first).where(
+            table.c.dataset == self._key, table.c.number <= up_to
+        )
+        found = self._connection.execute(query.group_by(*alike).order_by(first))
+        return [tuple(row) for row in found]
+
+    def find(self, token: str) -> Row | None:
+        table = self._charges
+        query = self._columns().where(table.c.token == token)
+        found = self._connection.execute(query).first()
+        return None if found is None else Row(*found)
+
+    def write(self, row: Row, digest: str) -> None:
+        values = {"dataset": self._key, **row._asdict()}
+        self._connection.execute(self._charges.insert(), values)
+        head = json.dumps(Head(row.number, digest))
+        table = self._datasets
+        query = table.update().where(table.c.id == self._key)
+        self._connection.execute(query.values(head=head))
+
+    def write_summary(self, summary: Summary) -> None:
+        table = self._datasets
+        query = table.update().where(table.c.id == self._key)
+        self._connection.execute(query.values(summary=json.dumps(summary)))
+
+    def _columns(self) -> Any:
+        return _sqlalchemy().select(*(self._charges.c[name] for name in Row._fields))

@@ -1,0 +1,143 @@
+"""What a storage holds, read with care: whoever may write there may have written anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from skdpnoise.ledger.encoding import decode_loss
+from skdpnoise.ledger.errors import LedgerStorageError
+from skdpnoise.ledger.storage.memory import Facts, Head, Row
+from skdpnoise.privacy import PrivacyLoss
+
+__all__ = [
+    "FAULTS",
+    "check_facts",
+    "check_texts",
+    "digest_after",
+    "head_in",
+    "parameters_in",
+    "read_cost",
+    "readable",
+    "reason_of",
+    "time_in",
+]
+
+FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What decoding something else than what was encoded may raise."""
+
+_LONG = 300  # characters of a reason
+_CHOICES = {"adjacency": ("replace_one", "add_remove"), "unit": ("record", "group")}
+
+
+@contextmanager
+def readable(what: str, where: str) -> Iterator[None]:
+    """Turn every fault of decoding into an error that names the place and the remedy."""
+    try:
+        yield
+    except LedgerStorageError:
+        raise
+    except FAULTS as error:
+        raise LedgerStorageError(
+            f"{what} of {where} cannot be read ({reason_of(error)}). Nothing was charged. If a "
+            "newer version of skdpnoise wrote it, or one with a noise family of your own, install "
+            "or register that. Else find out who can write to the storage, and restore it from a "
+            "copy; charges() and history() still show what is there."
+        ) from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return an error in one line that is not long."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
+
+
+def read_cost(loss: object, epsilon: object, delta: object) -> PrivacyLoss:
+    """Return a stored loss, and check the ε and δ that are stored beside it."""
+    _check_number("epsilon", epsilon, math.inf)
+    _check_number("delta", delta, 1.0)
+    if not isinstance(loss, str):
+        raise TypeError(f"the loss is not a text, but of type {type(loss).__name__}")
+    return decode_loss(loss)
+
+
+def time_in(text: object) -> datetime:
+    """Return a stored time, which is in UTC."""
+    if not isinstance(text, str):
+        raise TypeError(f"the time is not a text, but of type {type(text).__name__}")
+    time = datetime.fromisoformat(text)
+    if time.utcoffset() != timedelta(0):
+        raise ValueError(f"the time is not in UTC: {text!r}")
+    return time
+
+
+def parameters_in(text: object) -> dict[str, Any]:
+    """Return stored parameters."""
+    if not isinstance(text, str):
+        raise TypeError(f"the parameters are not a text, but of type {type(text).__name__}")
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise TypeError(f"the parameters are not named, but of type {type(found).__name__}")
+    return found
+
+
+def check_texts(row: Row) -> None:
+    """Raise if a number or a text of a charge is none."""
+    if type(row.number) is not int or row.number < 1:
+        raise ValueError("the number is not a whole number above 0")
+    for name in ("token", "label"):
+        if not isinstance(getattr(row, name), str):
+            raise TypeError(f"the {name} is not a text")
+    for name in ("mechanism", "estimator", "who"):
+        if not isinstance(getattr(row, name), str | None):
+            raise TypeError(f"the {name} is not a text")
+
+
+def check_facts(facts: Facts, adaptive: object) -> None:
+    """Raise if a stored budget is none."""
+    _check_number("epsilon", facts.epsilon, math.inf)
+    _check_number("delta", facts.delta, 1.0)
+    if not facts.epsilon > 0.0:
+        raise ValueError("epsilon is not above 0")
+    for name, allowed in _CHOICES.items():
+        if getattr(facts, name) not in allowed:
+            raise ValueError(f"{name} is not among {list(allowed)}")
+    if adaptive not in (0, 1):
+        raise ValueError("adaptive is not 0 or 1")
+
+
+def _check_number(name: str, value: object, high: float) -> None:
+    if not isinstance(value, float | int) or isinstance(value, bool):
+        raise TypeError(f"{name} is not a number, but of type {type(value).__name__}")
+    if not 0.0 <= value < high:
+        raise ValueError(f"{name} must be in the range [0, {high:g}), and is {value!r}")
+
+
+def head_in(text: object) -> Head:
+    """Return the number and the digest of the last charge; of what nobody wrote, none that fit."""
+    try:
+        number, digest = json.loads(str(text))
+    except FAULTS:
+        return Head(-1, "")
+    return Head(number, digest)
+
+
+def digest_after(digest: str, row: Row) -> str:
+    """Return the digest of all charges up to one from that of all before it.
+
+    It has every column of every charge in it, so that none of them can be changed, removed, added
+    or moved without another digest at the end.
+    """
+    costs = {name: _plain(getattr(row, name)) for name in ("epsilon", "delta")}
+    text = json.dumps([digest, *row._replace(**costs)], default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(number: Any) -> Any:
+    """Return a number as every database gives it back: 1 as 1.0, and -0.0 as 0.0."""
+    return float(number) + 0.0 if isinstance(number, int | float) else number

@@ -1,0 +1,344 @@
+"""Noise whose density falls with a norm of the whole vector: the K-norm mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.quanta import norm_of_rounding, within_doubles
+from skdpnoise.mechanisms.values import (
+    checked_rows,
+    checked_span,
+    noisy_release,
+    per_release,
+    pure_epsilon,
+    total_weight,
+)
+from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
+from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
+
+__all__ = ["KNormMechanism", "k_norm"]
+
+_STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee
+_FEWEST_BITS, _MOST_BITS = 16, 44
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class KNormMechanism:
+    r"""Release a vector with noise whose density falls with its Euclidean or largest-entry norm.
+
+    .. math:: f(x) \propto e^{-|x|_q / b}, \qquad q \in \{2, \infty\}
+
+    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm. Rounding
+    both values to integer quanta adds at most one quantum per coordinate, K^{1/q} quanta in the
+    norm, so by the triangle inequality no density changes by more than the factor
+    :math:`e^{(\Delta + K^{1/q} 2^{-B} b)/b}`; rounding the noise as well is post-processing. The
+    charge covers ``n_releases`` adaptive releases, by basic composition. Draws are exact: see
+    ``skdpnoise.sampling``. The bound Δ must hold for the value *as computed*: sum integers, or
+    add the floating-point error of the sum to Δ.
+
+    Parameters
+    ----------
+    norm : float
+        q, 2 or infinity.
+    radius : float
+        Δ, in the units of the value.
+    n_coordinates : int
+        K.
+    scale : float
+        b, in the units of the value.
+    bits : int
+        B: the scale spans 2**bits quanta.
+    n_releases : int, default=1
+        Number of releases that are charged for.
+
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range.
+
+    References
+    ----------
+    Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
+    Slavković, "Structure and sensitivity in differential privacy: comparing K-norm mechanisms",
+    JASA 2021.
+
+    Examples
+    --------
+    >>> mechanism = k_norm(2, 1.0, 10, PrivacyGuarantee(epsilon=1.0))
+    >>> mechanism.release(np.zeros(10), random_state=0).shape
+    (10,)
+    >>> print(mechanism.privacy_loss())
+    1-DP
+    """
+
+    norm: float
+    radius: float
+    n_coordinates: int
+    scale: float
+    bits: int
+    n_releases: int = 1
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.norm not in (2.0, math.inf):
+            raise ValueError(
+                f"The 'norm' parameter of {owner} must be 2 or inf. Got {self.norm!r} instead."
+            )
+        check_real(owner, "radius", self.radius)
+        check_real(owner, "scale", self.scale)
+        check_count(owner, "n_coordinates", self.n_coordinates)
+        check_count(owner, "n_releases", self.n_releases)
+        most = _most_bits(self.n_coordinates)
+        if check_count(owner, "bits", self.bits, low=0) > most:
+            raise ValueError(
+                f"The 'bits' parameter of {owner} must be at most {most} for n_coordinates="
+                f"{self.n_coordinates}. Got {self.bits!r} instead."
+            )
+        if not within_doubles(self.scale, self.bits):
+            raise ValueError(
+                f"The 'scale' parameter of {owner} must be within double precision, its quantum "
+                f"included. Got {self.scale!r} instead. Choose other units."
+            )
+
+    @property
+    def quantum(self) -> NDArray[np.float64]:
+        """Size of one integer step of each coordinate, shape (n_coordinates,)."""
+        return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
+
+    def privacy_loss(self) -> PureLoss:
+        """Return what ``n_releases`` releases cost together.
+
+        Returns
+        -------
+        PureLoss
+
+        Examples
+        --------
+        >>> print(k_norm(2, 3.0, 5, PureLoss(0.5), n_releases=2).privacy_loss())
+        0.5-DP
+        """
+        rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
+        each = rounded_up(self.radius / self.scale + rounding)
+        return PureLoss(rounded_up(each * self.n_releases))
+
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta.
+
+        Parameters
+        ----------
+        words : RandomWords
+            Source of randomness.
+        n_draws : int or None, default=None
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. All releases have the same noise: it is
+            only checked.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_draws, n_coordinates)
+
+        Raises
+        ------
+        ValueError
+            If more draws are asked for than are charged for.
+
+        Examples
+        --------
+        >>> from skdpnoise.sampling import random_words
+        >>> k_norm(2, 1.0, 4, PureLoss(0.5), n_releases=3).sample(random_words(0)).shape
+        (3, 4)
+        """
+        _, count = checked_span(type(self).__name__, n_draws, first, self.n_releases)
+        draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
+        return draw(words, count, self.n_coordinates, self.bits)
+
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the value with noise added: what may be made public.
+
+        Parameters
+        ----------
+        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
+            The query's value, or those of m ≤ ``n_releases`` releases.
+        random_state : None, int, numpy generator or RandomWords, default=None
+            None draws from the operating system's cryptographic source. Anything else is
+            reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. All releases have the
+            same noise: it is only checked.
+
+        Returns
+        -------
+        ndarray of the shape of ``value``
+            Whole multiples of ``quantum``.
+
+        Raises
+        ------
+        TypeError
+            If the value is not an array of real numbers.
+        ValueError
+            If it is not finite, or has the wrong shape, or is not charged for.
+
+        Examples
+        --------
+        >>> k_norm(2, 1.0, 2, PureLoss(1.0)).release([5, 7], random_state=0).shape
+        (2,)
+        """
+        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases, first)
+        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
+
+    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
+        r"""Return the expected error of all releases together.
+
+        .. math:: E|X_j|^p = b^p \, E\chi_{K+1}^p \, E|G|^p \;(q = 2), \qquad
+                  b^p \, \frac{\Gamma(K + 1 + p)}{(p + 1) \, \Gamma(K + 1)} \;(q = \infty)
+
+        so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
+
+        Parameters
+        ----------
+        p : float, default=2.0
+            Error exponent; 2 gives the total variance, 1 the total absolute error.
+        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
+            None is all ones.
+
+        Returns
+        -------
+        float
+
+        Examples
+        --------
+        >>> round(k_norm(2, 1.0, 10, PureLoss(1.0)).expected_error(), 3)
+        110.0
+        """
+        p = check_real("KNormMechanism.expected_error", "p", p)
+        size = self.n_coordinates + 1
+        if self.norm == 2.0:
+            log_moment = _log_chi_moment(p, size) + _log_chi_moment(p, 1)
+        else:
+            log_moment = math.lgamma(size + p) - math.lgamma(size) - math.log1p(p)
+        moment: float = self.scale**p * math.exp(log_moment)
+        return moment * total_weight(weights, self.n_releases, self.n_coordinates)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(norm={self.norm:g}, radius={self.radius:.6g}, "
+            f"n_coordinates={self.n_coordinates}, scale={self.scale:.6g}, "
+            f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
+        )
+
+
+def k_norm(
+    norm: float,
+    radius: float,
+    n_coordinates: int,
+    guarantee: PrivacyGuarantee | PureLoss,
+    *,
+    n_releases: int = 1,
+) -> KNormMechanism | AdditiveMechanism:
+    r"""Return the K-norm mechanism for vectors that one record moves by at most Δ in a norm.
+
+    .. math:: f(x) \propto e^{-\varepsilon |x|_q / \Delta}
+
+    with the rounding of the value included in ε. For q = 1 it is independent Laplace noise.
+    Compare with "inid_laplace" where there are bounds per coordinate: a box that is longer in some
+    directions is not a ball.
+
+    Parameters
+    ----------
+    norm : {1, 2, inf}
+        q: what the change is bounded in.
+    radius : float
+        Δ, the most that one record's change moves the value in that norm, positive and public,
+        under the neighbouring relation wanted.
+    n_coordinates : int
+        K.
+    guarantee : PrivacyGuarantee or PureLoss
+        What all the releases together may cost. A δ is not used: the result has δ = 0.
+    n_releases : int, default=1
+        Number of releases, which may be chosen adaptively.
+
+    Returns
+    -------
+    KNormMechanism or AdditiveMechanism
+        The latter for q = 1.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If one is out of range, or magnitudes are beyond double precision.
+
+    References
+    ----------
+    Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
+    Slavković, JASA 2021.
+
+    Examples
+    --------
+    >>> k_norm(2, 1.0, 100, PrivacyGuarantee(epsilon=1.0))
+    KNormMechanism(norm=2, radius=1, n_coordinates=100, scale=1, n_releases=1, loss=1-DP)
+    """
+    norm = check_real("k_norm", "norm", norm, high_closed=True)
+    if norm not in (1.0, 2.0, math.inf):
+        raise ValueError(
+            f"The 'norm' parameter of k_norm must be 1, 2 or inf. Got {norm!r} instead. A ball of "
+            "another norm lies within one of these."
+        )
+    radius = check_real("k_norm", "radius", radius)
+    n_coordinates = check_count("k_norm", "n_coordinates", n_coordinates)
+    n_releases = check_count("k_norm", "n_releases", n_releases)
+    epsilon = per_release(pure_epsilon("k_norm", guarantee), n_releases)
+    if norm == 1.0:
+        profile = SensitivityProfile(np.full(n_coordinates, radius), l1=radius)
+        return calibrate(
+            "iid_laplace", profile, PureLoss(epsilon * n_releases), n_releases=n_releases
+        )
+    most = _most_bits(n_coordinates)
+    needed = math.ceil(_STEPS + math.log2(n_coordinates) / norm - math.log2(epsilon))
+    bits = min(max(needed, _FEWEST_BITS), most)
+    available = epsilon - norm_of_rounding(norm, n_coordinates, bits)
+    if available <= 0.0:
+        raise ValueError(
+            "The guarantee asked of k_norm is too small for its integers: the rounding of the "
+            f"value alone would cost {epsilon - available:g} of {epsilon:g}. Ask for a larger "
+            "epsilon, or for fewer releases."
+        )
+    scale = radius / available
+    if not within_doubles(scale, bits):
+        raise ValueError(
+            f"The noise scale that radius={radius:g} asks for, {scale:g}, is beyond double "
+            "precision. Choose other units."
+        )
+    mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
+    while mechanism.privacy_loss().pure_epsilon > epsilon * n_releases:
+        scale *= 1.0 + 1e-12
+        mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
+    return mechanism
+
+
+def _most_bits(n_coordinates: int) -> int:
+    """Return the binary places at which draws fit 64 bits."""
+    return min(_MOST_BITS, most_places(n_coordinates + 1) - 1)
+
+
+def _log_chi_moment(p: float, size: int) -> float:
+    """Return log E|N(0, I)|^p in so many dimensions."""
+    return 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (size + p)) - math.lgamma(0.5 * size)

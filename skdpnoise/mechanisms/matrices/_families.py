@@ -1,0 +1,226 @@
+"""Noise families on symmetric matrices: worst case, moments, draws, and shapes worth trying."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms.allocation import inid
+from skdpnoise.mechanisms.geometry import fill, norm
+from skdpnoise.privacy import Adjacency
+from skdpnoise.sampling import (
+    Exponent,
+    RandomWords,
+    rounded_gaussian,
+    rounded_laplace,
+    rounded_piecewise,
+)
+from skdpnoise.sampling.balls import most_places
+from skdpnoise.sampling.matrices import (
+    MOST_ROWS,
+    rounded_frobenius,
+    rounded_wishart,
+    wishart_places,
+)
+from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moment_change
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Proposal = tuple[Vector, float]
+
+_HALF = math.sqrt(0.5)
+_MOST_BITS = 52
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Noise on the entries of a symmetric matrix, at unit scale."""
+
+    pure: bool
+    change: Callable[[RowBounds, Adjacency, Vector, float], float]
+    deviations: Callable[[int, float], tuple[float, float]]
+    draw: Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
+    most_bits: Callable[[int], int]
+    most_columns: float = math.inf
+
+
+def _l2(bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float) -> float:
+    return second_moment_change(
+        bounds, adjacency, norm="l2", scale=scale, off_diagonal=off_diagonal
+    )
+
+
+def _l1(bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float) -> float:
+    return second_moment_change(
+        bounds, adjacency, norm="l1", scale=scale, off_diagonal=off_diagonal
+    )
+
+
+def _half_nuclear(
+    bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
+) -> float:
+    return 0.5 * second_moment_change(bounds, adjacency, norm="nuclear", scale=scale)
+
+
+def _draw_gaussian(
+    words: RandomWords, size: int, off_diagonal: float, bits: int
+) -> tuple[Integers, Integers]:
+    diagonal = rounded_gaussian(words, size, bits)
+    n_others = size * (size - 1) // 2
+    if off_diagonal == 1.0:
+        return diagonal, rounded_gaussian(words, n_others, bits)
+    coefficient = 1.0 if off_diagonal == _HALF else 0.5 / off_diagonal**2
+    exponent = Exponent((0.0,), ((0.0, 0.0, coefficient, 0.0),))
+    return diagonal, rounded_piecewise(words, n_others, bits, exponent)
+
+
+def _draw_laplace(
+    words: RandomWords, size: int, off_diagonal: float, bits: int
+) -> tuple[Integers, Integers]:
+    diagonal = rounded_laplace(words, size, bits)
+    n_others = size * (size - 1) // 2
+    if off_diagonal == 1.0:
+        return diagonal, rounded_laplace(words, n_others, bits)
+    exponent = Exponent((0.0,), ((0.0, 1.0 / off_diagonal, 0.0, 0.0),))
+    return diagonal, rounded_piecewise(words, n_others, bits, exponent)
+
+
+def _draw_frobenius(
+    words: RandomWords, size: int, off_diagonal: float, bits: int
+) -> tuple[Integers, Integers]:
+    return rounded_frobenius(words, size, bits)
+
+
+def _draw_wishart(
+    words: RandomWords, size: int, off_diagonal: float, bits: int
+) -> tuple[Integers, Integers]:
+    return rounded_wishart(words, size, bits)
+
+
+GAUSSIAN = Family(False, _l2, lambda p, r: (1.0, r), _draw_gaussian, lambda p: _MOST_BITS)
+LAPLACE = Family(
+    True,
+    _l1,
+    lambda p, r: (math.sqrt(2.0), math.sqrt(2.0) * r),
+    _draw_laplace,
+    lambda p: _MOST_BITS,
+)
+K_NORM = Family(
+    True,
+    _l2,
+    lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
+    _draw_frobenius,
+    lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
+)
+WISHART = Family(
+    True,
+    _half_nuclear,
+    lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
+    _draw_wishart,
+    wishart_places,
+    MOST_ROWS,
+)
+
+FAMILIES = {
+    "iid_gaussian": GAUSSIAN,
+    "inid_gaussian": GAUSSIAN,
+    "iid_laplace": LAPLACE,
+    "inid_laplace": LAPLACE,
+    "k_norm": K_NORM,
+    "wishart": WISHART,
+}
+
+
+def proposals(noise: str, bounds: RowBounds, adjacency: Adjacency) -> Iterator[Proposal]:
+    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal.
+
+    Parameters
+    ----------
+    noise : str
+        A name of ``FAMILIES``.
+    bounds : RowBounds
+        What every row obeys.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
+
+    Yields
+    ------
+    shape : ndarray of shape (n_columns,)
+        s.
+    off_diagonal : float
+        r.
+
+    Examples
+    --------
+    >>> next(proposals("iid_laplace", RowBounds(2, norm=1.0), "replace_one"))
+    (array([1., 1.]), 1.0)
+    """
+    ones = np.ones(bounds.n_columns)
+    if noise.startswith("iid_"):
+        yield ones, 1.0
+        return
+    limits = bounds.limits / bounds.limits.max()
+    shapes = [ones]
+    if limits.min() < 1.0:
+        shapes += [np.sqrt(_capped(bounds)), np.sqrt(limits)]
+    if noise == "inid_laplace":
+        if limits.min() < 1.0:
+            profile = SensitivityProfile(bounds.limits, l1=bounds.l1_norm, l2=bounds.radius)
+            shapes.append(inid(profile, order=1.0, weights=None, p=2.0))
+        ratios = _laplace_ratios
+    else:
+        ratios = _gaussian_ratios if noise == "inid_gaussian" else _half
+    for shape in shapes:
+        for ratio in ratios(bounds, shape):
+            yield shape, ratio
+
+
+def _capped(bounds: RowBounds) -> Vector:
+    """Return min(c, τ), of norm R if the box reaches so far, in units of R."""
+    limits = bounds.limits / bounds.radius
+    if norm(limits, 2.0) <= 1.0:
+        return limits
+    return fill(limits, np.ones(bounds.n_columns), 2.0)
+
+
+def _sums(shape: Vector) -> tuple[float, float]:
+    """Return the sums of s_j² s_k² on the diagonal and off it, which the variances multiply."""
+    diagonal = float(np.sum(shape**4))
+    return diagonal, float(np.sum(shape**2)) ** 2 - diagonal
+
+
+def _half(bounds: RowBounds, shape: Vector) -> Iterator[float]:
+    yield _HALF
+
+
+def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
+    r"""Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column.
+
+    The error is :math:`(a + b \rho) (f/(2 \rho) + g - g/(2 \rho))` with ρ = r², f = A² and g the
+    bound on :math:`\sum u_j^2`, so :math:`\rho^2 = a (f - g) / (2 b g)`.
+    """
+    yield _HALF
+    diagonal, others = _sums(shape)
+    if others > 0.0:
+        # At r = 1 the squared change is (f + g) / 2.
+        whole = second_moment_change(bounds, "add_remove", scale=shape, off_diagonal=_HALF)
+        mixed = second_moment_change(bounds, "add_remove", scale=shape, off_diagonal=1.0)
+        uneven = 2.0 * mixed**2 - whole**2
+        rho = math.sqrt(diagonal * max(whole**2 - uneven, 0.0) / (2.0 * others * uneven))
+        if rho > 0.5:
+            yield math.sqrt(rho)
+
+
+def _laplace_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
+    """Yield the best ratio under either bound; see `calibrate_second_moments`."""
+    yield 1.0
+    diagonal, others = _sums(shape)
+    if others > 0.0:
+        squares = bounds.largest_square(shape)
+        rest = max(0.0, 0.5 * (bounds.largest_sum(shape) ** 2 - squares))
+        yield max(0.5, math.cbrt(rest / squares * diagonal / others))
+        yield max(0.5, (0.25 * (bounds.n_columns - 1) * diagonal / others) ** 0.25)

@@ -1,0 +1,25 @@
+"""Choosing privately: one candidate of several, and the best of many runs."""
+
+from skdpnoise.mechanisms.selection.choices import (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    Selection,
+    check_name,
+    range_epsilon,
+    whole_quanta,
+)
+from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
+
+__all__ = [
+    "ExponentialMechanism",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
+    "Selection",
+    "base_budget",
+    "check_name",
+    "choose_repetitions",
+    "range_epsilon",
+    "repeated_loss",
+    "whole_quanta",
+]

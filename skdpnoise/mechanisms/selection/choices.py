@@ -1,0 +1,544 @@
+"""Private choice of the best of several public candidates, exactly, in integers.
+
+A candidate r has a utility u_r computed from the data; one record moves every utility by at most Δ.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr, ndtri_exp
+
+from skdpnoise.mechanisms.exact import (
+    are_finite,
+    are_real,
+    exact_floor,
+    exact_numbers,
+    has_large_integers,
+)
+from skdpnoise.mechanisms.selection._laws import (
+    laplace_law,
+    permute_and_flip_law,
+    proportional_law,
+)
+from skdpnoise.mechanisms.selection._sampling import (
+    draw_exponential,
+    draw_laplace,
+    draw_permute_and_flip,
+)
+from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import chosen
+
+__all__ = [
+    "ExponentialMechanism",
+    "PermuteAndFlip",
+    "ReportNoisyMax",
+    "Selection",
+    "check_name",
+    "range_epsilon",
+    "whole_quanta",
+]
+
+_STEPS = 24  # the sensitivity spans at least 2**24 quanta
+_FEWEST_BITS, _MOST_BITS = 10, 52
+_RANGE_BITS = 61  # utilities are held within ±2**61 quanta
+_COARSE_BITS = 31
+_MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
+_RNM_NOISES = ("exponential", "laplace", "gumbel")
+
+
+@dataclass(frozen=True, slots=True)
+class Selection(ABC):
+    """A choice among candidates; what :class:`ExponentialMechanism` says of integers holds for all.
+
+    Parameters
+    ----------
+    sensitivity, epsilon, monotonic
+        See there.
+    """
+
+    sensitivity: float
+    epsilon: float
+    monotonic: bool = False
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        sensitivity = check_real(owner, "sensitivity", self.sensitivity, low=1e-280, high=1e280)
+        epsilon = check_real(owner, "epsilon", self.epsilon, low=1e-12, high=1e9)
+        if not isinstance(self.monotonic, bool):
+            raise TypeError(
+                f"The 'monotonic' parameter of {owner} must be a bool. Got {self.monotonic!r} of "
+                f"type {type(self.monotonic).__name__} instead."
+            )
+        object.__setattr__(self, "sensitivity", sensitivity)
+        object.__setattr__(self, "epsilon", epsilon)
+
+    @property
+    def bits(self) -> int:
+        """B: the unit of the exponent, 2Δ/ε (Δ/ε if monotonic), spans 2**bits quanta."""
+        needed = _STEPS - math.floor(math.log2(self._exponent))
+        return min(max(needed, _FEWEST_BITS), _MOST_BITS)
+
+    @property
+    def quantum(self) -> float:
+        """Size q of one integer step of the utilities, in their units."""
+        steps = self._steps
+        quantum = self.sensitivity / steps
+        while Fraction(quantum) * steps < Fraction(self.sensitivity):
+            quantum = math.nextafter(quantum, math.inf)
+        return quantum
+
+    def privacy_loss(self) -> PureLoss:
+        """Return what one selection costs: ε, less up to one part in 2**24.
+
+        Returns
+        -------
+        PureLoss
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
+        0.5-DP
+        """
+        return PureLoss(math.ldexp(self._steps, (0 if self.monotonic else 1) - self.bits))
+
+    def select(self, utilities: ArrayLike, random_state: Any = None) -> int:
+        """Return the index of the chosen candidate: what may be made public.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u, larger is better. Candidates, and their number, are public; the utilities are not.
+        random_state : None, int, numpy generator or RandomWords, default=None
+            None draws from the operating system's cryptographic source. Anything else is
+            reproducible, and gives no privacy against those who know it.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        TypeError
+            If the utilities are not an array of real numbers of double precision or less.
+        ValueError
+            If they are not a non-empty vector, or not finite.
+
+        Notes
+        -----
+        Nothing is remembered: each call is another release, to be charged for again. The time that
+        a call takes depends on the utilities; do not make it public.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
+        1
+        """
+        quanta = self._quanta(utilities)
+
+        def draw(words: RandomWords) -> int:
+            return int(self._draws(words, quanta, 1)[0])
+
+        return chosen(self, quanta, random_words(random_state), draw)
+
+    def check(self, utilities: ArrayLike) -> None:
+        """Refuse what :meth:`select` would refuse, without choosing.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u.
+
+        Raises
+        ------
+        TypeError
+            If the utilities are not an array of real numbers of double precision or less.
+        ValueError
+            If they are not a non-empty vector, or not finite.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
+        """
+        _check_utilities(type(self).__name__, utilities)
+
+    def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each candidate, for analysis and tests.
+
+        They reveal the utilities: **never publish them for private ones**.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
+        array([0.2689, 0.7311])
+        """
+        quanta = self._quanta(utilities)
+        # Integers below 2**62: their rounding to double precision is relative to the gap.
+        return self._law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
+
+    def expected_loss(self, utilities: ArrayLike) -> float:
+        """Return the expected gap between the best utility and the chosen one, for analysis.
+
+        It reveals something of the utilities: **never publish it for private ones**.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            u.
+
+        Returns
+        -------
+        float
+            In the units of the utilities.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
+        >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
+        0.2689
+        """
+        quanta = self._quanta(utilities)
+        gaps = (quanta.max() - quanta).astype(np.float64) * self.quantum
+        return float(self.probabilities(utilities) @ gaps)
+
+    def error_bound(self, n_candidates: int) -> float:
+        r"""Return a bound on the expected gap, whatever the utilities.
+
+        .. math:: E[u_{\max} - u_r] \le \frac{2 \Delta}{\varepsilon} \log n + q
+
+        and half the first term if monotonic. (The exponential mechanism's expected gap is T times
+        the entropy of its law less a positive number, T = 2Δ/ε; permute-and-flip is never worse;
+        for Laplace noise the bound is T (log n + 1).)
+
+        Parameters
+        ----------
+        n_candidates : int
+            n.
+
+        Returns
+        -------
+        float
+            In the units of the utilities; public.
+
+        References
+        ----------
+        McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 8.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
+        True
+        """
+        count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
+        temperature = math.ldexp(self.quantum, self.bits)
+        return temperature * (math.log(count) + self._excess) + self.quantum
+
+    @property
+    def _excess(self) -> float:
+        """What a bound on the expected gap has beside log n, in units of 2**bits quanta."""
+        return 0.0
+
+    @property
+    def _exponent(self) -> float:
+        return self.epsilon if self.monotonic else 0.5 * self.epsilon
+
+    @property
+    def _steps(self) -> int:
+        """The integer sensitivity D: the most with D/2**bits at most ε/2 (ε if monotonic)."""
+        return math.floor(math.ldexp(self._exponent, self.bits))
+
+    def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
+        checked = _check_utilities(type(self).__name__, utilities)
+        if has_large_integers(checked):
+            return exact_floor(checked, self.quantum, 2**_RANGE_BITS)
+        return whole_quanta(checked.astype(np.float64), self.quantum)
+
+    @abstractmethod
+    def _draws(
+        self, words: RandomWords, utilities: NDArray[np.int64], size: int
+    ) -> NDArray[np.int64]:
+        """Return the chosen candidates of independent selections; utilities are in quanta."""
+
+    @abstractmethod
+    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialMechanism(Selection):
+    r"""Choose a candidate with probability exponential in its utility.
+
+    .. math:: \Pr[r] \propto \exp\!\left(\frac{\varepsilon u_r}{2 \Delta}\right), \qquad
+              \Pr[r] \propto \exp\!\left(\frac{\varepsilon u_r}{\Delta}\right)
+              \text{ if monotonic}
+
+    **Guarantee.** For neighbours D, D' with :math:`|u_r(D) - u_r(D')| \le \Delta` for all r, the
+    choice is ε-differentially private (McSherry and Talwar), and its loss ranges over an interval
+    of length ε (Dong, Durfee and Rogers), which :meth:`gaussian_loss` uses. *Monotonic*: between
+    neighbours all utilities move in the same direction, as do counts when a record is added.
+
+    **Exactness.** The utilities are rounded down to integers k of a public quantum q, and Δ/q ≤ D
+    for an integer D: since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
+    at most D, so that the rounding costs nothing. (Δ must bound the utilities *as computed*.) The
+    exponent is k/2^B with D/2^B ≤ ε/2 and ε is charged as 2D/2^B. A candidate is drawn uniformly
+    and accepted with probability exp((k − max k)/2^B), by coins of exactly that probability,
+    until one is accepted: this is the mechanism itself, without floating-point numbers. Utilities
+    beyond ±2^61 q, at least 2^36 Δ for ε up to 10^4, are clipped, which moves no two further apart.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Δ, public: the most that one record moves any utility; in their units.
+    epsilon : float
+        ε, what one selection may cost.
+    monotonic : bool, default=False
+        Whether a record moves all utilities in the same direction.
+
+    References
+    ----------
+    McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 6. Dong,
+    Durfee and Rogers, "Optimal differential privacy composition for exponential mechanisms", ICML
+    2020 (bounded range). Canonne, Kamath and Steinke, arXiv:2004.00010, Algorithm 1 (the coins).
+
+    Examples
+    --------
+    >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=1.0)
+    >>> mechanism.select([500, 100, 200], random_state=0)
+    0
+    >>> print(mechanism.privacy_loss())
+    1-DP
+    """
+
+    def gaussian_loss(self) -> GaussianLoss:
+        r"""Return the loss in terms of Gaussian privacy: half the μ that ε alone implies.
+
+        .. math:: \mu = 2 \Phi^{-1}\!\left(\frac{e^{\varepsilon/2}}{1 + e^{\varepsilon/2}}\right)
+
+        The loss lies in [t − ε, t] for some t, so that the pair of output laws is dominated by two
+        laws on two points whose log-odds differ by ε (a convex function of the loss is largest at
+        the ends). Such a pair is μ-Gaussian-private for μ the difference of the normal quantiles
+        at its one kink, :math:`g(y + \varepsilon) - g(y)` with :math:`g = \Phi^{-1} \circ
+        \mathrm{expit}`; g is odd, and concave on the positive side since logistic tails are heavier
+        than normal ones (van Zwet), so the largest is at y = −ε/2.
+
+        Returns
+        -------
+        GaussianLoss
+
+        References
+        ----------
+        Dong, Durfee and Rogers, ICML 2020, Section 3 (bounded range). Van Zwet, "Convex
+        transformations of random variables", 1964 (the order of the two laws). Dong, Roth and Su,
+        "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6.
+
+        Examples
+        --------
+        >>> print(ExponentialMechanism(sensitivity=1.0, epsilon=1.0).gaussian_loss())
+        0.623893-GDP
+        """
+        return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
+
+    def _draws(
+        self, words: RandomWords, utilities: NDArray[np.int64], size: int
+    ) -> NDArray[np.int64]:
+        return draw_exponential(words, utilities, self.bits, size)
+
+    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        return proportional_law(gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class PermuteAndFlip(Selection):
+    r"""Visit candidates in random order, and take the first whose coin falls heads.
+
+    .. math:: \Pr[\text{heads}_r] = \exp\!\left(\frac{\varepsilon (u_r - u_{\max})}{2\Delta}\right)
+
+    without the 2 if monotonic. The expected utility is never below that of the exponential
+    mechanism of the same ε, and up to half as far from the best; the choice has the law of report
+    noisy max with exponential noise.
+
+    **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
+    Δ (McKenna and Sheldon). Exactness as in :class:`ExponentialMechanism`: utilities rounded down
+    to integers, a uniform order, and coins of exactly the stated probability.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Δ, public: the most that one record moves any utility; in their units.
+    epsilon : float
+        ε, what one selection may cost.
+    monotonic : bool, default=False
+        Whether a record moves all utilities in the same direction.
+
+    References
+    ----------
+    McKenna and Sheldon, "Permute-and-flip: a new mechanism for differentially private selection",
+    NeurIPS 2020, Algorithm 1, Theorems 1 and 2. Ding et al., "The permute-and-flip mechanism is
+    identical to report-noisy-max with exponential noise", arXiv:2105.07260.
+
+    Examples
+    --------
+    >>> mechanism = PermuteAndFlip(sensitivity=1.0, epsilon=1.0)
+    >>> mechanism.select([500, 100, 200], random_state=0)
+    0
+    >>> print(mechanism.privacy_loss())
+    1-DP
+    """
+
+    def _draws(
+        self, words: RandomWords, utilities: NDArray[np.int64], size: int
+    ) -> NDArray[np.int64]:
+        return draw_permute_and_flip(words, utilities, self.bits, size)
+
+    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        return permute_and_flip_law(gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportNoisyMax(Selection):
+    r"""Add independent noise to every utility, and name the largest.
+
+    .. math:: r = \arg\max_r \; u_r + \frac{2\Delta}{\varepsilon} Z_r
+
+    without the 2 if monotonic. Exponential noise has the law of :class:`PermuteAndFlip`, and Gumbel
+    noise that of :class:`ExponentialMechanism`; they are drawn as such. For Gaussian or any other
+    noise of :func:`~skdpnoise.mechanisms.calibrate`, release the noisy vector
+    (:func:`~skdpnoise.queries.noisy_histogram`), pay for that, and take its argmax.
+
+    **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
+    Δ. For Laplace noise: given the noise of the others, candidate r wins iff its own noise reaches
+    a threshold, which one record moves by at most 2Δ (by Δ if monotonic); and a Laplace tail falls
+    by at most e^{-2Δ/b} over 2Δ. In integers: the threshold is one, and the noise is rounded, which
+    makes its tail that of Laplace noise half a step lower; ties go to the first.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Δ, public: the most that one record moves any utility; in their units.
+    epsilon : float
+        ε, what one selection may cost.
+    monotonic : bool, default=False
+        Whether a record moves all utilities in the same direction.
+    noise : {"exponential", "laplace", "gumbel"}, default="exponential"
+        Law of Z. Exponential noise is the best of the three.
+
+    References
+    ----------
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Claim 3.9. Ding et
+    al., arXiv:2105.07260, Theorem 1 (exponential noise).
+
+    Examples
+    --------
+    >>> mechanism = ReportNoisyMax(sensitivity=1.0, epsilon=1.0, noise="laplace")
+    >>> mechanism.select([500, 100, 200], random_state=0)
+    0
+    """
+
+    noise: str = "exponential"
+
+    def __post_init__(self) -> None:
+        Selection.__post_init__(self)
+        check_name("ReportNoisyMax", "noise", self.noise, _RNM_NOISES)
+
+    @property
+    def _excess(self) -> float:
+        return 1.0 if self.noise == "laplace" else 0.0
+
+    def _draws(
+        self, words: RandomWords, utilities: NDArray[np.int64], size: int
+    ) -> NDArray[np.int64]:
+        draw = {
+            "exponential": draw_permute_and_flip,
+            "laplace": draw_laplace,
+            "gumbel": draw_exponential,
+        }[self.noise]
+        return draw(words, utilities, self.bits, size)
+
+    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+        law = {
+            "exponential": permute_and_flip_law,
+            "laplace": laplace_law,
+            "gumbel": proportional_law,
+        }[self.noise]
+        return law(gaps)
+
+
+def _range_mu(epsilon: float) -> float:
+    """Return 2 Φ^{-1}(expit(ε/2)), rounded up."""
+    if epsilon < 1e-3:
+        # Φ^{-1}(1/2 + x) = √(2π) x (1 + π x²/3 + ...) with x < ε/8: the cubic term is below ε².
+        return math.sqrt(2.0 * math.pi) * epsilon / 4.0 * (1.0 + epsilon**2 + _MARGIN)
+    # The smaller tail keeps its relative accuracy.
+    return -2.0 * float(ndtri_exp(-float(np.logaddexp(0.0, 0.5 * epsilon)))) * (1.0 + _MARGIN)
+
+
+def range_epsilon(mu: float) -> float:
+    """Return the ε of a range that makes μ: 2 logit Φ(μ/2), rounded down."""
+    epsilon = 2.0 * float(log_ndtr(0.5 * mu) - log_ndtr(-0.5 * mu)) * (1.0 - 1e-9)
+    while epsilon > 0.0 and _range_mu(epsilon) > mu:
+        epsilon *= 1.0 - 1e-9
+    return epsilon
+
+
+def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.int64]:
+    """Return floor(u/q), exactly, clipped to ±2**61.
+
+    The remainder of a division is exact, and so is the quotient of what is left if it is below
+    2**51, once rounded; hence two digits of base 2**31.
+    """
+    limit = math.ldexp(quantum, _RANGE_BITS)
+    coarse = math.ldexp(quantum, _COARSE_BITS)
+    clipped = np.clip(utilities, -limit, limit)
+    rest = np.fmod(clipped, coarse)
+    last = np.fmod(rest, quantum)
+    high = np.rint((clipped - rest) / coarse).astype(np.int64)
+    low = np.rint((rest - last) / quantum).astype(np.int64)
+    quanta: NDArray[np.int64] = (high << _COARSE_BITS) + low - (last < 0.0)
+    return quanta
+
+
+def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
+    array = exact_numbers(utilities)
+    allowed = (
+        f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
+        "numbers"
+    )
+    if array.dtype.kind == "b" or not are_real(array):
+        raise TypeError(
+            f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
+        )
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
+    if not are_finite(array):
+        raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
+    return array
+
+
+def check_name(owner: str, name: str, value: object, options: tuple[str, ...]) -> None:
+    allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
+    if not isinstance(value, str):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    if value not in options:
+        raise ValueError(f"{allowed}. Got {value!r} instead.")

@@ -1,0 +1,160 @@
+"""Checks of scalar parameters, in scikit-learn's wording."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Literal, get_args
+
+Adjacency = Literal["replace_one", "add_remove"]
+"""What counts as neighbouring data: one record replaced, or one record more or fewer."""
+
+_ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
+
+
+def check_real(
+    owner: str,
+    name: str,
+    value: object,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    low_closed: bool = False,
+    high_closed: bool = False,
+) -> float:
+    """Return ``value`` as a float of the stated interval, or say what is allowed instead.
+
+    Parameters
+    ----------
+    owner, name : str
+        The class or function, and its parameter, to name in the message.
+    value : object
+        What the caller gave.
+    low, high : float
+        Ends of the interval.
+    low_closed, high_closed : bool
+        Whether each end belongs to the interval.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not a real number (booleans and strings are not).
+    ValueError
+        If it lies outside the interval or is not a number.
+
+    Examples
+    --------
+    >>> check_real("PrivacyGuarantee", "epsilon", 1)
+    1.0
+    """
+    left, right = "[" if low_closed else "(", "]" if high_closed else ")"
+    allowed = (
+        f"The {name!r} parameter of {owner} must be a float in the range {left}{low}, {high}{right}"
+    )
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    number = float(value)
+    above = number >= low if low_closed else number > low
+    below = number <= high if high_closed else number < high
+    if not (above and below):
+        raise ValueError(f"{allowed}. Got {value!r} instead.")
+    return number
+
+
+def check_count(owner: str, name: str, value: object, *, low: int = 1) -> int:
+    """Return ``value`` as an int of at least ``low``, or say what is allowed instead.
+
+    Parameters
+    ----------
+    owner, name : str
+        The class or function, and its parameter, to name in the message.
+    value : object
+        What the caller gave.
+    low : int
+        The smallest count allowed.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not an integer.
+    ValueError
+        If it is below ``low``.
+
+    Examples
+    --------
+    >>> check_count("calibrate", "n_releases", 3)
+    3
+    """
+    allowed = f"The {name!r} parameter of {owner} must be an int in the range [{low}, inf)"
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    if value < low:
+        raise ValueError(f"{allowed}. Got {value!r} instead.")
+    return int(value)
+
+
+def check_adjacency(owner: str, value: object) -> Adjacency:
+    """Return ``value`` if it names a neighbouring relation, or say which do.
+
+    Parameters
+    ----------
+    owner : str
+        The class or function to name in the message.
+    value : object
+        What the caller gave.
+
+    Returns
+    -------
+    {"replace_one", "add_remove"}
+
+    Raises
+    ------
+    TypeError
+        If ``value`` is not a string.
+    ValueError
+        If it is neither of the two names.
+
+    Examples
+    --------
+    >>> check_adjacency("PrivacyGuarantee", "add_remove")
+    'add_remove'
+    """
+    allowed = f"The 'adjacency' parameter of {owner} must be a str among {list(_ADJACENCIES)}"
+    if not isinstance(value, str):
+        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
+    for known in _ADJACENCIES:
+        if value == known:
+            return known
+    raise ValueError(f"{allowed}. Got {value!r} instead.")
+
+
+def check_type(owner: str, name: str, value: object, *kinds: type) -> None:
+    """Refuse what is not exactly of one of these classes: a subclass may do anything.
+
+    Parameters
+    ----------
+    owner, name : str
+        The class, and its parameter, to name in the message.
+    value : object
+        What the caller gave.
+    *kinds : type
+        What is allowed.
+
+    Examples
+    --------
+    >>> check_type("f", "data", 1.0, int, float)
+    """
+    if type(value) not in kinds:
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(
+            f"The {name!r} parameter of {owner} must be of type {names}. Got an object of type "
+            f"{type(value).__name__} instead."
+        )

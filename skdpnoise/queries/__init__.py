@@ -1,0 +1,28 @@
+"""What an analyst asks: counts, sums, means, histograms, quantiles, locations and scales."""
+
+from skdpnoise.queries._estimate import PrivateEstimate
+from skdpnoise.queries.aggregates import private_count, private_histogram, private_mean, private_sum
+from skdpnoise.queries.argmax import private_argmax
+from skdpnoise.queries.histogram import noisy_histogram
+from skdpnoise.queries.location_scale import LocationScale, private_location_scale
+from skdpnoise.queries.moments import Moments, private_moments
+from skdpnoise.queries.norm_quantile import NormQuantileMechanism, private_norm_quantile
+from skdpnoise.queries.quantiles import Quantiles, private_quantiles
+
+__all__ = [
+    "LocationScale",
+    "Moments",
+    "NormQuantileMechanism",
+    "PrivateEstimate",
+    "Quantiles",
+    "noisy_histogram",
+    "private_argmax",
+    "private_count",
+    "private_histogram",
+    "private_location_scale",
+    "private_mean",
+    "private_moments",
+    "private_norm_quantile",
+    "private_quantiles",
+    "private_sum",
+]

@@ -1,0 +1,124 @@
+"""The best of several public candidates, chosen privately."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from skdpnoise.mechanisms.selection import (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    check_name,
+    range_epsilon,
+)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.sampling import random_words
+
+__all__ = ["private_argmax"]
+
+_METHODS = ("auto", "permute_and_flip", "exponential", "report_noisy_max")
+
+
+def private_argmax(
+    utilities: ArrayLike,
+    guarantee: PrivacyGuarantee | LossBudget,
+    *,
+    sensitivity: float = 1.0,
+    monotonic: bool = False,
+    method: str = "auto",
+    random_state: Any = None,
+    ledger: LedgerLike | None = None,
+) -> tuple[int, ExponentialMechanism | PermuteAndFlip | ReportNoisyMax]:
+    r"""Choose the best candidate privately.
+
+    Under (ε, δ) the choice is by permute-and-flip with ε, which no exponential mechanism beats.
+    Under a :class:`~skdpnoise.privacy.GaussianLoss` μ it is by the exponential mechanism, whose
+    bounded range allows twice the ε that pure privacy allows, ε = 2 logit Φ(μ/2) (see
+    :meth:`ExponentialMechanism.gaussian_loss`).
+
+    **Guarantee.** For neighbours between whom no utility moves by more than Δ, what the guarantee
+    says. The neighbouring relation is that for which the sensitivity was computed.
+
+    Parameters
+    ----------
+    utilities : array-like of shape (n_candidates,)
+        u, larger is better. Candidates, and their number, are public; the utilities are not.
+    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+        What the choice may cost.
+    sensitivity : float, default=1.0
+        Δ, public: the most that one record moves any utility; in their units.
+    monotonic : bool, default=False
+        Whether a record moves all utilities in the same direction, as counts under "add_remove".
+    method : {"auto", "permute_and_flip", "exponential", "report_noisy_max"}, default="auto"
+        "report_noisy_max" is that with Laplace noise.
+    random_state : None, int, numpy generator or RandomWords, default=None
+        None is the operating system's cryptographic source.
+    ledger : PrivacyLedger or None, default=None
+        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
+        the accounting.
+
+    Returns
+    -------
+    index : int
+        The chosen candidate.
+    mechanism : ExponentialMechanism, PermuteAndFlip or ReportNoisyMax
+        What chose it, with its ``privacy_loss``. An exponential mechanism that was chosen for a
+        GaussianLoss is to be charged by its ``gaussian_loss``.
+
+    Raises
+    ------
+    TypeError
+        If an argument is of the wrong kind.
+    ValueError
+        If the utilities are not finite or the method is unknown.
+
+    References
+    ----------
+    McKenna and Sheldon, NeurIPS 2020, Theorem 2. Dong, Durfee and Rogers, ICML 2020.
+
+    Examples
+    --------
+    >>> index, mechanism = private_argmax([500, 100, 200], PrivacyGuarantee(1.0), random_state=0)
+    >>> index, mechanism
+    (0, PermuteAndFlip(sensitivity=1.0, epsilon=1.0, monotonic=False))
+    >>> _, mechanism = private_argmax([500, 100, 200], GaussianLoss(0.5), random_state=0)
+    >>> print(mechanism.gaussian_loss())
+    0.5-GDP
+    """
+    check_name("private_argmax", "method", method, _METHODS)
+    ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")
+    if isinstance(guarantee, PrivacyGuarantee):
+        epsilon = guarantee.epsilon
+    elif isinstance(guarantee, PureLoss):
+        epsilon = guarantee.pure_epsilon
+    elif isinstance(guarantee, GaussianLoss):
+        # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
+        epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
+    else:
+        raise TypeError(
+            "The 'guarantee' parameter of private_argmax must be a PrivacyGuarantee, a PureLoss or "
+            f"a GaussianLoss. Got an object of type {type(guarantee).__name__} instead."
+        )
+    mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
+    if method == "report_noisy_max":
+        mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
+    elif ranged or method == "exponential":
+        mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
+    else:
+        mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
+    check_ledger("private_argmax", ledger)
+    words = random_words(random_state)
+    mechanism.check(utilities)
+    chosen = method
+    if method == "auto":
+        chosen = "exponential" if ranged else "permute_and_flip"
+    cost: LossBudget = mechanism.privacy_loss()
+    if ranged and isinstance(mechanism, ExponentialMechanism):
+        cost = mechanism.gaussian_loss()
+    relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    owner, secure = "private_argmax", words.secure
+    pay(ledger, owner, cost, guarantee, adjacency=relation, noise=chosen, secure=secure)
+    return mechanism.select(utilities, words), mechanism

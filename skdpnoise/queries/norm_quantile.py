@@ -1,0 +1,359 @@
+"""How large the rows of a table are: a private quantile of their norms, with or without limits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
+from skdpnoise.mechanisms.sharing import shared_budget
+from skdpnoise.privacy import (
+    Adjacency,
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    check_adjacency,
+    check_real,
+)
+from skdpnoise.privacy.checks import check_type
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
+
+_PER_OCTAVE = 4  # candidates per factor of two
+_LOWEST, _HIGHEST = -1200, 1360  # exponents of candidates, in quarters of an octave
+_WINDOW = 2 * _PER_OCTAVE  # candidates of the window that holds most norms
+_PREFERRED = 4.0  # octaves around 1 that are looked at first
+_MAGNITUDE = 0.3  # share of the budget that finds the window
+# What a radius twice as large must hold in addition, in shares of the records beyond the quantile
+# that is asked for; and the most over all octaves.
+_PRICE, _MOST_PRICE = 0.05, 0.1
+# Candidates 2**(k/4). The mantissas are compared exactly, so that whether a norm is within a
+# candidate is a function of that norm alone.
+_STEPS = np.exp2(np.arange(1, _PER_OCTAVE) / _PER_OCTAVE - 1.0)
+# What is public in a utility is a multiple of 2**-10 of at most 2**40 records, as its counts are
+# whole numbers below 2**40: so sums are exact, and one record moves them by one and no ulp more.
+_UNIT, _MOST = 2.0**-10, 2.0**40
+
+
+@dataclass(frozen=True, slots=True)
+class NormQuantileMechanism:
+    r"""One private choice of a radius among public candidates.
+
+    **Guarantee.** That of its selection: every utility moves by at most ``selection.sensitivity``
+    when one record is changed. Under a Gaussian budget it is the exponential mechanism, charged
+    for its bounded range; under a pure one it is permute-and-flip.
+
+    Parameters
+    ----------
+    selection : ExponentialMechanism or PermuteAndFlip
+        What chooses.
+    bounded_range : bool
+        Whether it is charged for the range of its loss, as a Gaussian loss.
+
+    References
+    ----------
+    Dong, Durfee and Rogers, "Optimal differential privacy composition for exponential mechanisms",
+    ICML 2020. McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1.
+
+    Examples
+    --------
+    >>> mechanism = NormQuantileMechanism.within(GaussianLoss(0.5))
+    >>> mechanism.select([500, 100, 200], random_words(0)), str(mechanism.privacy_loss())
+    (0, '0.5-GDP')
+    """
+
+    selection: ExponentialMechanism | PermuteAndFlip
+    bounded_range: bool
+
+    def __post_init__(self) -> None:
+        kinds = (ExponentialMechanism, PermuteAndFlip)
+        check_type(type(self).__name__, "selection", self.selection, *kinds)
+        if self.bounded_range != (type(self.selection) is ExponentialMechanism):
+            raise ValueError(
+                "The 'bounded_range' parameter of NormQuantileMechanism must be True for an "
+                "ExponentialMechanism, and False for PermuteAndFlip, whose loss has no bounded "
+                f"range. Got {self.bounded_range!r} instead."
+            )
+
+    @classmethod
+    def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:
+        """Return the mechanism that spends a budget on utilities of sensitivity 1.
+
+        Parameters
+        ----------
+        budget : PureLoss or GaussianLoss
+            What the choice may cost.
+        monotonic : bool, default=False
+            Whether a record moves all utilities in the same direction.
+
+        Returns
+        -------
+        NormQuantileMechanism
+        """
+        if isinstance(budget, GaussianLoss):
+            epsilon = range_epsilon(budget.mu)
+            return cls(ExponentialMechanism(1.0, epsilon, monotonic), True)
+        return cls(PermuteAndFlip(1.0, budget.pure_epsilon, monotonic), False)
+
+    @property
+    def noise(self) -> str:
+        """Name of the mechanism, for reports."""
+        return "exponential_mechanism" if self.bounded_range else "permute_and_flip"
+
+    @property
+    def n_releases(self) -> int:
+        """Number of choices that are charged for: 1."""
+        return 1
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """What one record can do to a utility."""
+        return SensitivityProfile([self.selection.sensitivity])
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Records that make a candidate e times as likely, shape (1,)."""
+        factor = 1.0 if self.selection.monotonic else 2.0
+        return np.array([factor * self.selection.sensitivity / self.selection.epsilon])
+
+    def privacy_loss(self) -> PureLoss | GaussianLoss:
+        """Return what one choice costs.
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
+        """
+        if self.bounded_range:
+            assert isinstance(self.selection, ExponentialMechanism)
+            return self.selection.gaussian_loss()
+        return self.selection.privacy_loss()
+
+    def select(self, utilities: ArrayLike, words: RandomWords) -> int:
+        """Return the index of the chosen candidate: what may be made public.
+
+        Parameters
+        ----------
+        utilities : array-like of shape (n_candidates,)
+            In records; larger is better.
+        words : RandomWords
+            Source of randomness.
+
+        Returns
+        -------
+        int
+        """
+        return self.selection.select(utilities, words)
+
+
+def private_norm_quantile(
+    norms: NDArray[np.float64],
+    level: float,
+    guarantee: PrivacyGuarantee | LossBudget,
+    *,
+    limits: tuple[float, float] | None = None,
+    n_samples: float | None = None,
+    adjacency: Adjacency | None = None,
+    random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
+    charge: Callable[[str, Any], None] | None = None,
+    ledger: LedgerLike | None = None,
+) -> float:
+    r"""Choose a radius that about a share `level` of the rows do not exceed.
+
+    Candidates are :math:`r_k = 2^{k/4}`, whatever the data; N(r) is the number of norms up to r.
+
+    1. *Magnitude.* Of all windows (r/4, r], r a power of two, the one with most norms is chosen, by
+       the utility :math:`N(r) - N(r/4)`. The second step is limited to it.
+    2. *Quantile.* Of the candidates in the window one is chosen, by the utility
+
+       .. math:: u_k = -|N(r_k) - q n| - c (1 - q) \, n \log_2 (r_k / r_{\mathrm{low}})
+
+       with q the level and c = 0.05. The second term, a public one, takes the smaller of two radii
+       that hold almost the same rows: noise grows with the radius.
+
+    With limits that are no further apart than a window there is no first step. The largest of all
+    candidates counts as holding all rows: it is taken where most are longer. Without limits a
+    public preference, :math:`(1 + (\log_2 r / 4)^2)^{-1}`, multiplies the probabilities of an
+    exponential mechanism in the first step, so that magnitudes near 1 are looked at first, and
+    those of :math:`2^{\pm 300}` last.
+
+    **Guarantee.** The norm of a row is a function of that row, and n is public or released. Adding
+    a record adds 0 or 1 to each N(r), hence 0 or 1 to each N(r) - N(r/4), and moves each u_k by at
+    most 1. Replacing one moves each N(r) by −1, 0 or 1; it moves u_k by at most 1, and the count of
+    a window by at most 1, since the record leaves the window, enters it, or neither. So the
+    sensitivity is 1 throughout, under both relations, and the counts of windows are monotonic under
+    "add_remove". Whatever is added to utilities that is public costs nothing; it is rounded to
+    multiples of 2^-10, so that utilities *as computed* are exact. Both choices are exact
+    (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and their costs add up.
+
+    Parameters
+    ----------
+    norms : ndarray of shape (n_samples,)
+        The private norms of rows: non-negative.
+    level : float
+        q, between 0 and 1, public. If few records or little budget are left, about
+        (1 − q) n ε/2 should be above 8: otherwise a radius far beyond all rows may be chosen.
+    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+        What both choices together may cost.
+    limits : tuple (low, high) or None, default=None
+        Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
+        low / 2^{1/4} and at most 2^{1/4} high.
+    n_samples : float or None, default=None
+        n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
+        a private count must be given.
+    adjacency : {"replace_one", "add_remove"} or None, default=None
+        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
+    random_state : None, int, RandomState, Generator or RandomWords, default=None
+        None is the operating system's cryptographic source.
+    charge : callable or None, default=None
+        Called as ``charge(label, mechanism)`` before each choice.
+    ledger : PrivacyLedger or None, default=None
+        Charged for both choices together, before the first, after all checks: None charges nobody,
+        and the caller does the accounting.
+
+    Returns
+    -------
+    float
+        A radius, in the units of the norms.
+
+    Raises
+    ------
+    ValueError
+        If the level, the limits or the norms are not as described, or `n_samples` is missing under
+        "add_remove".
+
+    References
+    ----------
+    Smith, "Privacy-preserving statistical estimation with optimal convergence rates", STOC 2011,
+    Algorithm 2 (quantiles by the exponential mechanism). McSherry and Talwar, FOCS 2007.
+
+    Examples
+    --------
+    >>> norms = np.random.default_rng(0).uniform(900.0, 1100.0, size=2000)
+    >>> radius = private_norm_quantile(norms, 0.9, PrivacyGuarantee(1.0, 1e-6), random_state=0)
+    >>> 1000.0 < radius < 1300.0
+    True
+    """
+    owner = "private_norm_quantile"
+    q = check_real(owner, "level", level, high=1.0)
+    values = np.asarray(norms)
+    if values.dtype.kind != "f" or values.ndim != 1 or not (values >= 0.0).all():
+        raise ValueError(
+            f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
+            "floating-point numbers."
+        )
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
+    relation = stated if adjacency is None else check_adjacency(owner, adjacency)
+    if n_samples is None:
+        if relation == "add_remove":
+            raise ValueError(
+                f"The 'n_samples' parameter of {owner} must be given when adjacency='add_remove': "
+                "the number of records is then private. Release a noisy count and pass it."
+            )
+        n_samples = values.size
+    n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
+    check_ledger(owner, ledger)
+    words = random_words(random_state)
+    one = SensitivityProfile([1.0])
+    budget = shared_budget("auto", one, guarantee, 2)[1]
+    low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
+    within = _Counts(values.astype(np.float64, copy=False), high)
+    name = NormQuantileMechanism.within(budget).noise
+    secure = words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name, secure=secure)
+    if high - low > _WINDOW:
+        mechanism = NormQuantileMechanism.within(
+            budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
+        )
+        if charge is not None:
+            charge("magnitude of norms", mechanism)
+        low, high = _find_window(within, low, high, limits is None, mechanism, words)
+        budget = budget.share(1.0 - _MAGNITUDE)
+    mechanism = NormQuantileMechanism.within(budget)
+    if charge is not None:
+        charge("norm quantile", mechanism)
+    candidates = np.arange(low, high + 1)
+    octaves = (candidates - low) / _PER_OCTAVE
+    price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
+    utilities = _rank_utilities(within(candidates), q * n_samples, price)
+    return float(np.exp2(candidates[mechanism.select(utilities, words)] / _PER_OCTAVE))
+
+
+def _rank_utilities(
+    counts: NDArray[np.int_], rank: float, price: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return -|N - rank| - price, exactly for the public numbers as rounded."""
+    return -np.abs(counts - exact_terms(np.asarray(rank))) - exact_terms(price)
+
+
+def _window_utilities(
+    counts: NDArray[np.int_], preference: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return N + preference, exactly for the preference as rounded."""
+    return counts + exact_terms(preference)
+
+
+def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return public numbers as multiples of a unit whose sums with counts are exact."""
+    rounded: NDArray[np.float64] = np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT
+    return rounded
+
+
+class _Counts:
+    """How many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
+
+    def __init__(self, norms: NDArray[np.float64], last: int) -> None:
+        mantissa, exponent = np.frexp(norms)
+        # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
+        least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)
+        for step in _STEPS:
+            least += mantissa > step
+        least[norms == 0.0] = _LOWEST
+        least[np.isinf(norms)] = last
+        span = np.clip(least, _LOWEST, last) - _LOWEST
+        self._up_to = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
+
+    def __call__(self, candidates: NDArray[np.int_]) -> NDArray[np.int_]:
+        """Return the counts of each k from the lowest candidate of all to the last."""
+        counts: NDArray[np.int_] = self._up_to[candidates - _LOWEST]
+        return counts
+
+
+def _find_window(
+    within: _Counts,
+    low: int,
+    high: int,
+    unlimited: bool,
+    mechanism: NormQuantileMechanism,
+    words: RandomWords,
+) -> tuple[int, int]:
+    """Return the ends, in quarters of an octave, of a window that holds most norms."""
+    tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
+    preference = np.zeros(tops.size)
+    if unlimited:
+        octaves = tops / (_PER_OCTAVE * _PREFERRED)
+        # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
+        preference = -np.log1p(octaves**2) * mechanism.scale[0]
+    utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
+    top = int(tops[mechanism.select(utilities, words)])
+    return top - _WINDOW, top
+
+
+def _check_limits(owner: str, limits: tuple[float, float]) -> tuple[int, int]:
+    low, high = limits
+    if not (0.0 < low <= high and math.isfinite(high)):
+        raise ValueError(
+            f"The 'limits' parameter of {owner} must be a pair (low, high) with 0 < low <= high. "
+            f"Got {limits!r} instead."
+        )
+    ends = (math.floor(_PER_OCTAVE * math.log2(low)), math.ceil(_PER_OCTAVE * math.log2(high)))
+    first, last = (min(max(end, _LOWEST), _HIGHEST) for end in ends)
+    return first, last

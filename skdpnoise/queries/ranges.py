@@ -1,0 +1,161 @@
+"""Ranges of columns, public or bought, that later releases are clipped to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
+from skdpnoise.queries._aggregation import as_table
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._unbounded import find_bins
+from skdpnoise.sampling import random_words
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
+
+STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
+# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
+_SEARCH = (0.4, 0.12, 0.18)
+_COUNT = 0.02  # for the number of records, where that is private
+
+Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
+"""From columns, neighbouring relation and releases to the noise and the loss of all releases."""
+
+
+def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
+    """Return what each stage may cost, whatever the stages before it release.
+
+    `counts` and `searches` say whether the number of records and the ranges of some columns are
+    bought. Together the stages cost no more than the budget.
+    """
+    rest, stages = 1.0, []
+    if counts:
+        stages.append(budget.share(_COUNT))
+        rest -= _COUNT
+    if searches:
+        stages += [budget.share(rest * part) for part in _SEARCH]
+        rest *= 1.0 - sum(_SEARCH)
+    return [*stages, budget if rest == 1.0 else budget.share(rest)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranges:
+    """Where the values of each column are, and what is left to release more about them.
+
+    Parameters
+    ----------
+    columns : list of ndarray of shape (n_samples,)
+        The private values, in floating point.
+    center, unit : ndarray of shape (n_columns,)
+        In the units of the columns: middle and half width of public bounds; else a location, and a
+        power of two about one standard deviation.
+    bounded : ndarray of bool of shape (n_columns,)
+        Whether the bounds are public.
+    found : ndarray of bool of shape (n_columns,)
+        False where the noise drowned a column, or it is constant.
+    n_samples : float
+        Number of records, public or bought; at least 1.
+    budget : PureLoss or GaussianLoss
+        What is left.
+    releases : Releases
+        Noise, neighbouring relation, randomness and account.
+    """
+
+    columns: list[NDArray[np.floating]]
+    center: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    bounded: NDArray[np.bool_]
+    found: NDArray[np.bool_]
+    n_samples: float
+    budget: LossBudget
+    releases: Releases
+
+
+def find_ranges(
+    owner: str,
+    values: ArrayLike,
+    guarantee: PrivacyGuarantee | LossBudget,
+    choose: Choice,
+    *,
+    adjacency: Adjacency | None,
+    bounds: tuple[ArrayLike, ArrayLike] | None,
+    n_samples: float | None,
+    random_state: Any,
+    charge: Charge | None,
+    ledger: LedgerLike | None,
+) -> Ranges:
+    """Return public ranges where there are some, and buy the others with a part of the budget.
+
+    Columns without bounds are searched for their magnitude and location as
+    :func:`~skdpnoise.queries.private_location_scale` says, steps 1 and 2; the number of records
+    is bought under "add_remove" unless one is given. The shares of the budget never add up to more
+    than the whole, whatever is released.
+    """
+    check_ledger(owner, ledger)
+    array, _ = as_table(owner, values)
+    if len(array) == 0:
+        raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
+    # Floats stay as they are: a copy of large data would be as large again.
+    table = array if array.dtype.kind == "f" else array.astype(np.float64)
+    columns = list(table.T)
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
+    relation: Adjacency = stated if adjacency is None else check_adjacency(owner, adjacency)
+    low, high = _ends(owner, bounds, len(columns))
+    bounded = np.isfinite(low) & np.isfinite(high)
+    noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
+    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
+    if n_samples is not None:
+        n_samples = check_real(owner, "n_samples", n_samples)
+    secure = releases.words.secure
+    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise, secure=secure)
+    rest = 1.0
+    if n_samples is None and relation == "add_remove":
+        rest -= _COUNT
+        mechanism = calibrate(noise, SensitivityProfile([1.0]), budget.share(_COUNT))
+        releases.charge("number of records", mechanism)
+        n_samples = float(mechanism.release([len(table)], releases.words)[0])
+    elif n_samples is None:
+        n_samples = float(len(table))
+    center, unit = np.zeros(len(columns)), np.ones(len(columns))
+    # Halves are taken before the sum, so that the widest bounds do not overflow.
+    center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
+    unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
+    found = bounded.copy()
+    searched = np.flatnonzero(~bounded)
+    if searched.size:
+        shares = [budget.share(rest * part) for part in _SEARCH]
+        center[searched], unit[searched], found[searched] = find_bins(
+            [columns[j] for j in searched], (shares[0], shares[1], shares[2]), releases
+        )
+        rest *= 1.0 - sum(_SEARCH)
+    return Ranges(
+        columns,
+        center,
+        unit,
+        bounded,
+        found,
+        max(n_samples, 1.0),
+        budget if rest == 1.0 else budget.share(rest),
+        releases,
+    )
+
+
+def _ends(
+    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    low, high = (-np.inf, np.inf) if bounds is None else bounds
+    low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
+    high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
+    if not (low < high).all():
+        raise ValueError(
+            f"The 'bounds' parameter of {owner} must have low < high in every column: check "
+            "whether the two are swapped."
+        )
+    return low, high

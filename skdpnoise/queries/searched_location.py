@@ -1,0 +1,390 @@
+"""Location and scale of one column from very few records, with or without bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.queries._quantile_choice import choose_quantile
+from skdpnoise.queries._quantile_search import (
+    Belief,
+    believe_location,
+    believe_spread,
+    ordered,
+    plan_search,
+    search_quantile,
+)
+from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.sampling import random_words
+from skdpnoise.sensitivity import clipped_sum
+
+__all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
+
+_HALF, _NEARLY_ALL = (1, 1), (1, 13)
+_MOST = 8 / 9  # of the records; a choice that looks for more of them is more often far too wide
+_FARTHEST = 2.0  # spreads from the median that a distance counts
+_REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
+_TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
+_SHIFT = 0.4  # how far means are from medians, in standard deviations
+_LEAST = 0.01  # mean square over squared spread
+# Parts of an interval of the belief, for the first choice and the second: medians are found to
+# within 2**-18 of their size, spreads to within a factor of 1.5.
+_LOCATION_PARTS, _SPREAD_PARTS = (1, 1 << 18), (2,)
+_ZERO = 1e-300  # a choice of zero is at most this
+_CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
+
+
+_Quantiles = Callable[
+    [
+        NDArray[np.float64],
+        tuple[float, float],
+        tuple[LossBudget, LossBudget],
+        tuple[Releases, float],
+    ],
+    tuple[float, float],
+]
+
+
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """How a search is paid for.
+
+    Needs are numbers of records over the standard deviation of the noise on one count. They are for
+    the median, the spread, the mean square and the mean: the least, and as much as is of use. With
+    less than `least` for all four only the median is looked for, by so many steps. `quantiles`
+    finds median and spread.
+    """
+
+    needs: tuple[float, float, float, float]
+    wants: tuple[float, float, float, float]
+    least: float
+    order: float
+    n_steps: int
+    quantiles: _Quantiles
+
+    @property
+    def total(self) -> float:
+        """What all four need together."""
+        return float(np.linalg.norm(self.needs, self.order))
+
+    @property
+    def most(self) -> float:
+        """What all four want together."""
+        return float(np.linalg.norm(self.wants, self.order))
+
+    def shares(self, strength: float) -> list[float]:
+        """Return the parts of a loss that the four get; the loss gives a count such a strength."""
+        needs, wants = np.power(self.needs, self.order), np.power(self.wants, self.order)
+        beyond = (strength**self.order - needs.sum()) / (wants.sum() - needs.sum())
+        costs = needs + min(1.0, max(0.0, beyond)) * (wants - needs)
+        return list(costs / costs.sum() * (1.0 - 1e-12))
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedLocation:
+    """A location, and a scale if there was enough for it; all of it is public.
+
+    Parameters
+    ----------
+    location : float
+        In the units of the values: a mean, or a median where `found` is False.
+    error : float
+        What the noise does to the location, about one standard deviation, in the same units.
+    scale : float
+        About one standard deviation of the bulk of the values; 1 where `found` is False.
+    found : bool
+        Whether there is a scale: there is none for a constant, or with too little budget.
+
+    Examples
+    --------
+    >>> SearchedLocation(12.5, 0.1, 3.0, True).found
+    True
+    """
+
+    location: float
+    error: float
+    scale: float
+    found: bool
+
+
+def search_share(
+    noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
+) -> float:
+    r"""Return the part of a loss that :func:`search_location` needs: a function of public facts.
+
+    A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian losses
+    σ falls with the root of the part, under pure ones with the part itself. Where 28 % of n/σ
+    are more than is needed, it gets that, up to about twice its needs.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``.
+    loss : PureLoss or GaussianLoss
+        Of which a part is wanted.
+    n_samples : float
+        Number of records.
+    most : float
+        The largest part.
+    bare : bool, default=False
+        Whether it gets its needs only, however much there is.
+
+    Returns
+    -------
+    float
+        In (0, most].
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
+    0.0484
+    """
+    schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
+    plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
+    return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
+
+
+def search_location(
+    values: ArrayLike,
+    loss: LossBudget,
+    *,
+    noise: str,
+    adjacency: Adjacency,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    n_samples: float,
+    random_state: Any = None,
+    charge: Charge | None = None,
+) -> SearchedLocation:
+    r"""Find the location and scale of a column, from a few hundred records over ε.
+
+    1. *Median.* Noisy bisection over all doubles, or those within public bounds: 48 steps (24 for
+       pure losses), each the number of records below a threshold, with noise.
+    2. *Spread.* The same for the 9/10 quantile s of :math:`|x - m|`, m the median.
+    3. *Deviation and mean.* The noisy mean absolute deviation from m, of distances clipped to 2 s,
+       times 1.25 is the scale; the noisy mean of values clipped to 2.5 to 5 scales around m is the
+       location. Both are drawn towards typical values by as much as their noise suggests.
+
+    Where the loss is too small for all of this, it goes into step 1 alone. Which it is, and
+    every share, depends on public numbers only.
+
+    **Privacy.** A step's sum has contributions a below its threshold and -b above it, so that
+    :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced, by
+    max(a, b) if it is added or removed. Steps 1 and 2 have a = b = 1, and a = 1, b = 9.
+    (Each is rounded to integer quanta once, and sums are exact.)
+    Thresholds, m and s depend on released numbers and public ones only. So all steps are adaptive
+    releases of mechanisms fixed in advance, whose losses add up to `loss`. For groups of rows,
+    `loss` is that of one row, as everywhere.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_samples,)
+        The private values; finite, at most 1e100 in magnitude.
+    loss : PureLoss or GaussianLoss
+        What all releases together may cost.
+    noise : str
+        A noise that adaptive releases can share.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
+    bounds : tuple (low, high), default=(-inf, inf)
+        Public bounds of the values, low < high.
+    n_samples : float
+        Number of records, public or paid for.
+    random_state : None, int, numpy generator or RandomWords, default=None
+        None is the operating system's cryptographic source.
+    charge : callable or None, default=None
+        Called as ``charge(label, mechanism)`` before each release.
+
+    Returns
+    -------
+    SearchedLocation
+
+    References
+    ----------
+    Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007 (the median of the
+    belief as the next threshold). Smith and Thakurta, "Fully adaptive composition for Gaussian
+    differential privacy", arXiv:2210.17520, Theorem 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> values = np.random.default_rng(0).normal(5e6, 3.0, size=2000)
+    >>> found = search_location(
+    ...     values,
+    ...     GaussianLoss(0.05),
+    ...     noise="inid_gaussian",
+    ...     adjacency="replace_one",
+    ...     n_samples=2000.0,
+    ...     random_state=0,
+    ... )
+    >>> abs(found.location - 5e6) < 1.0, 2.0 < found.scale < 4.5
+    (True, True)
+    """
+    data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
+    schedule = _schedule(loss)
+    releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
+    common = (releases, n_samples)
+    strength = count_strength(noise, loss, n_samples)
+    if strength < schedule.least:
+        prior = believe_location(*bounds)
+        belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
+        unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
+        return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
+    losses = [loss.share(share) for share in schedule.shares(strength)]
+    median, spread = schedule.quantiles(data, bounds, (losses[0], losses[1]), common)
+    if spread <= max(_CONSTANT * abs(median), 1e-290):
+        return SearchedLocation(median, spread, 1.0, False)
+    mean, error, scale = _refined(data, median, spread, (losses[2], losses[3]), *common)
+    return SearchedLocation(median + mean, error, scale, True)
+
+
+def _searched(
+    data: NDArray[np.float64],
+    bounds: tuple[float, float],
+    losses: tuple[LossBudget, LossBudget],
+    common: tuple[Releases, float],
+) -> tuple[float, float]:
+    """Return median and spread by bisection."""
+    prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
+    median = _search(data, _HALF, prior, losses[0], steps, common).quantile(0.5)
+    distances = np.sort(np.abs(data - median))
+    prior, steps = believe_spread(median, _widest(median, bounds)), ("spread", _SPREAD_STEPS)
+    return median, _search(distances, _NEARLY_ALL, prior, losses[1], steps, common).quantile(0.5)
+
+
+def _chosen(
+    data: NDArray[np.float64],
+    bounds: tuple[float, float],
+    losses: tuple[LossBudget, LossBudget],
+    common: tuple[Releases, float],
+) -> tuple[float, float]:
+    """Return median and spread by choices."""
+    halves = (losses[0].share(0.5), losses[0].share(0.5))
+    prior = believe_location(*bounds)
+    median = choose_quantile(
+        ordered(data), 0.5, prior, halves, _LOCATION_PARTS, ("median", *common)
+    )
+    distances = ordered(np.sort(np.abs(data - median)))
+    center = median if abs(median) > _ZERO else 0.0
+    prior = believe_spread(center, _widest(median, bounds), sure=True)
+    parts, stage = _SPREAD_PARTS, ("spread", *common)
+    return median, choose_quantile(distances, _MOST, prior, losses[1:], parts, stage)
+
+
+def _widest(median: float, bounds: tuple[float, float]) -> float:
+    return max(bounds[1] - median, median - bounds[0])
+
+
+def _search(
+    ordered_values: NDArray[np.float64],
+    parts: tuple[int, int],
+    belief: Belief,
+    loss: LossBudget,
+    stage: tuple[str, int],
+    common: tuple[Releases, float],
+) -> Belief:
+    """Charge for a search of so many steps, and run it."""
+    (label, n_steps), (releases, n_samples) = stage, common
+    mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
+    releases.charge(label, mechanism)
+    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.words)
+
+
+def _refined(
+    data: NDArray[np.float64],
+    center: float,
+    spread: float,
+    losses: tuple[LossBudget, LossBudget],
+    releases: Releases,
+    n_samples: float,
+) -> tuple[float, float, float]:
+    """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
+
+    def square(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.minimum(np.abs(block - center) / spread, _FARTHEST) ** 2
+
+    label, most = "mean square", _FARTHEST**2
+    sums, noise = releases.sums([data], square, (0.0, most), losses[0], label)
+    squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
+    # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
+    scale = math.sqrt(max(squares, _LEAST)) * spread
+    reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
+
+    def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip((block - center) / scale, -reach, reach)
+
+    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[1], "mean")
+    error = noise / n_samples
+    mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
+    return mean * scale, error * scale, scale
+
+
+def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -> float:
+    """Return the mean of a normal quantity, given a noisy estimate: what the noise suggests."""
+    trust = deviation**2 / (deviation**2 + noise**2)
+    return typical + trust * (float(estimate) - typical)
+
+
+def mean_reach(strength: float) -> float:
+    """Return how many scales a mean looks at: less where that many cost much noise.
+
+    Parameters
+    ----------
+    strength : float
+        Number of records over the standard deviation of the noise on one count.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_reach(20.0), mean_reach(200.0)
+    (2.5, 5.0)
+    """
+    return float(np.clip(0.06 * strength, *_REACHES))
+
+
+def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
+    """Return the number of records over the standard deviation of the noise on one count.
+
+    Parameters
+    ----------
+    noise : str
+        ``"<rule>_<family>"``.
+    loss : PureLoss or GaussianLoss
+        What the count may cost; one record moves it by 1.
+    n_samples : float
+        Number of records.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> round(count_strength("inid_gaussian", GaussianLoss(0.2), 3000.0), 3)
+    600.0
+    """
+    one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)
+    return n_samples / float(one_count.standard_deviation[0])
+
+
+# Where costs add in squares many small steps lose little; where they add up, much.
+_GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, _chosen)
+_SPREAD_STEPS = 10
+_PLENTY = 0.28  # of all that there is, where that is more than a search needs
+
+
+def _schedule(loss: LossBudget) -> _Schedule:
+    return _PURE if isinstance(loss, PureLoss) else _GAUSSIAN

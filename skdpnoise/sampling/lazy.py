@@ -1,0 +1,91 @@
+"""Uniform numbers on [0, 1) that are drawn only as far as something is asked about them.
+
+A lazily extended uniform number is a row of a table of integers: first the count of digits that
+have been drawn, then the digits, of `width` bits each and the most significant first. A comparison
+draws as many digits as it takes to find a difference and no more, so it is exact. What has been
+drawn is remembered as long as the number lives: later questions are about the same number. Setting
+the count to zero begins a new number.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from skdpnoise.sampling.bits import INNER, take_bits
+
+# Bits that can be kept of one number. Two numbers agree so far with probability 2**-256.
+CAPACITY = 256
+
+# Width of a digit in bits. Narrow digits save random words, wide ones save ties. Eight bits are
+# as fast as any; every width that divides 32 gives the same distribution.
+DIGIT_BITS = 8
+
+UNDECIDED = -1
+
+
+def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> NDArray[np.int64]:
+    """Return a table of `n` new numbers and, after them, constants of which every digit is known.
+
+    A constant c is given as the integer part of c * 2**CAPACITY.
+    """
+    return _table(n, width, constants).copy()
+
+
+@cache
+def _table(n: int, width: int, constants: tuple[int, ...]) -> NDArray[np.int64]:
+    places = range(CAPACITY - width, -1, -width)
+    table = np.zeros((n + len(constants), 1 + len(places)), dtype=np.int64)
+    for row, constant in enumerate(constants, start=n):
+        table[row, 0] = len(places)
+        table[row, 1:] = [constant >> place & (2**width - 1) for place in places]
+    return table
+
+
+@njit(**INNER)
+def is_smaller(
+    words: NDArray[np.uint64],
+    position: int,
+    width: int,
+    numbers: NDArray[np.int64],
+    one: int,
+    other: int,
+) -> tuple[int, int]:
+    """Return 1 if number `one` is below number `other`, else 0; `UNDECIDED` if all digits agree."""
+    for i in range(1, numbers.shape[1]):
+        if numbers[one, 0] < i:
+            numbers[one, 0] = i
+            numbers[one, i] = take_bits(words, position, width)
+            position += width
+        if numbers[other, 0] < i:
+            numbers[other, 0] = i
+            numbers[other, i] = take_bits(words, position, width)
+            position += width
+        if numbers[one, i] != numbers[other, i]:
+            return (1 if numbers[one, i] < numbers[other, i] else 0), position
+    return UNDECIDED, position
+
+
+@njit(**INNER)
+def leading_bits(
+    words: NDArray[np.uint64],
+    position: int,
+    width: int,
+    numbers: NDArray[np.int64],
+    number: int,
+    n: int,
+) -> tuple[int, int]:
+    """Return floor(2**n * number) for n <= 53, drawing the bits that are not yet known."""
+    value = 0
+    missing = n
+    for i in range(1, numbers[number, 0] + 1):
+        used = min(width, missing)
+        value = (value << used) | (numbers[number, i] >> (width - used))
+        missing -= used
+    if missing > 0:
+        value = (value << missing) | take_bits(words, position, missing)
+        position += missing
+    return value, position

@@ -1,0 +1,263 @@
+"""What was changed in a storage by something else than a charge is found before more is charged."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+
+from skdpnoise.ledger import LedgerStorageError, PrivacyLedger
+from skdpnoise.ledger.storage.memory import Row
+from skdpnoise.noises import get_noise
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
+
+DELTA = 1e-6
+SUMS = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
+
+
+def filled(dataset, database, n=70):
+    """A ledger with a summary of its first charges."""
+    ledger = PrivacyLedger(dataset, 3.0, DELTA, database)
+    rng, laplace = np.random.default_rng(0), get_noise("laplace")
+    for k in range(n):
+        shift = float(rng.uniform(0.005, 0.02))
+        cost = (PureLoss(shift), GaussianLoss(shift), NumericLoss(((laplace, shift, 1),)))[k % 3]
+        ledger.charge("fit", cost, guarantee=(shift, 1e-9))
+    return ledger
+
+
+def run(database, query, **values):
+    engine = sa.create_engine(database.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        found = connection.execute(sa.text(query), values)
+        rows = found.fetchall() if found.returns_rows else []
+    engine.dispose()
+    return rows
+
+
+def summary_of(dataset, database):
+    ((text,),) = run(
+        database, "SELECT summary FROM skdpnoise_datasets WHERE name = :name", name=dataset
+    )
+    number, token, time, sums, _ = json.loads(text)
+    return number, token, time, json.loads(sums)
+
+
+def rewrite(dataset, database, number, token, time, sums):
+    query = "SELECT summary FROM skdpnoise_datasets WHERE name = :name"
+    ((before,),) = run(database, query, name=dataset)
+    text = json.dumps([number, token, time, json.dumps(sums), json.loads(before)[4]])
+    query = "UPDATE skdpnoise_datasets SET summary = :text WHERE name = :name"
+    run(database, query, text=text, name=dataset)
+
+
+def assert_found(dataset, database):
+    """A newcomer refuses to charge and to tell a total, and still shows what is there."""
+    ledger = PrivacyLedger.open(dataset, database)
+    before = len(ledger.charges())
+    for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match=r"not those that.*Nothing was charged"):
+            work()
+    assert len(ledger.charges()) == before
+
+
+@pytest.mark.quick(1)
+def test_an_honest_summary_is_believed(database, dataset):
+    ledger = filled(dataset, database)
+    assert summary_of(dataset, database)[0] >= 64
+    opened = PrivacyLedger.open(dataset, database)
+    assert opened.total().epsilon == pytest.approx(ledger.total().epsilon, rel=1e-9)
+    opened.charge("fit", PureLoss(1e-6))
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("factor", [0.0, 0.999999, 1.000001])
+def test_a_summary_with_other_sums_is_found(dataset, sqlite, name, factor):
+    filled(dataset, sqlite)
+    *head, sums = summary_of(dataset, sqlite)
+    changed = "0" if factor == 0.0 else str(float(sums[name]) * factor)
+    if sums[name] in ("0", "Infinity"):
+        changed = "0.1"
+    rewrite(dataset, sqlite, *head, {**sums, name: changed})
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.quick(1)
+def test_a_rewritten_summary_is_found_in_a_database_of_a_team(database, dataset):
+    filled(dataset, database)
+    *head, sums = summary_of(dataset, database)
+    rewrite(dataset, database, *head, {**sums, "squares": "0", "normal": "0", "terms": []})
+    assert_found(dataset, database)
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("sums", [{}, {"count": 0}, [], "nonsense", None])
+def test_a_summary_that_is_none_is_found(dataset, sqlite, sums):
+    filled(dataset, sqlite)
+    rewrite(dataset, sqlite, *summary_of(dataset, sqlite)[:3], sums)
+    assert_found(dataset, sqlite)
+
+
+def test_a_bound_that_a_summary_claims_lets_nothing_through(sqlite, dataset):
+    ledger = filled(dataset, sqlite)
+    *head, sums = summary_of(dataset, sqlite)
+    # Slack without end: whatever is charged would seem to fit.
+    rewrite(dataset, sqlite, *head, {**sums, "anchor": ["1000000", "1000000"]})
+    opened = PrivacyLedger.open(dataset, sqlite)
+    assert opened.total().epsilon == pytest.approx(ledger.total().epsilon, rel=1e-9)
+    with pytest.raises(ValueError, match="asks for"):
+        opened.charge("fit", NumericLoss(((get_noise("laplace"), 5.0, 1),)))
+    # Nor do shifts, which the summary may not be asked for.
+    rewrite(dataset, sqlite, *head, {**sums, "terms": []})
+    assert PrivacyLedger.open(dataset, sqlite).total().epsilon == pytest.approx(
+        ledger.total().epsilon, rel=1e-9
+    )
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM skdpnoise_charges WHERE number = 3",
+        "DELETE FROM skdpnoise_charges WHERE number > 5",
+        'UPDATE skdpnoise_charges SET loss = \'{"kind": "pure", "epsilon": 0.0}\' WHERE number = 7',
+        "UPDATE skdpnoise_charges SET epsilon = 0.0 WHERE number = 8",
+        'UPDATE skdpnoise_charges SET loss = \'{"kind": "gaussian", "mu": 0.0}\' WHERE number = 2',
+        "DELETE FROM skdpnoise_charges",
+    ],
+)
+def test_charges_that_were_changed_or_removed_are_found(sqlite, dataset, change):
+    filled(dataset, sqlite)
+    run(sqlite, change)
+    assert_found(dataset, sqlite)
+
+
+def test_a_summary_that_nobody_wrote_is_found(dataset, sqlite):
+    filled(dataset, sqlite)
+    texts = [
+        "",
+        "x",
+        "[1]",
+        "{}",
+        "5",
+        '[64, "t"]',
+        '["64", "", "", "", ""]',
+        '[0, "", "", "", ""]',
+    ]
+    texts += [f'[{n}, "", "", "{{}}", ""]' for n in (-1, 2**31, 10**30, "1e2", "NaN", "true")]
+    for text in [*texts, "[" * 10_000]:
+        run(sqlite, "UPDATE skdpnoise_datasets SET summary = :text", text=text)
+        assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM skdpnoise_charges WHERE number = 1",
+        "DELETE FROM skdpnoise_charges WHERE number IN (3, 4)",
+        "DELETE FROM skdpnoise_charges WHERE number < 9",
+        "UPDATE skdpnoise_charges SET number = 12 WHERE number = 9",
+    ],
+)
+def test_gaps_before_the_first_summary_are_found(sqlite, dataset, change):
+    filled(dataset, sqlite, 10)
+    run(sqlite, change)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize("summarised", [True, False])
+def test_gaps_are_found_with_and_without_a_summary(sqlite, dataset, summarised):
+    filled(dataset, sqlite, 70)
+    if not summarised:
+        run(sqlite, "UPDATE skdpnoise_datasets SET summary = NULL")
+    run(sqlite, "DELETE FROM skdpnoise_charges WHERE number = 66")
+    assert_found(dataset, sqlite)
+
+
+def test_a_summary_of_charges_to_come_is_found(sqlite, dataset):
+    filled(dataset, sqlite)
+    number, token, time, sums = summary_of(dataset, sqlite)
+    rewrite(dataset, sqlite, number + 1000, token, time, sums)
+    assert_found(dataset, sqlite)
+
+
+CHANGES = {
+    "number": "number + 1000",
+    "token": "'other'",
+    "time": "'2026-01-01T00:00:00.000000+00:00'",
+    "label": "'other'",
+    "mechanism": "'other'",
+    "estimator": "'other'",
+    "loss": '\'{"kind": "pure", "epsilon": 0.0}\'',
+    "epsilon": "epsilon / 2",
+    "delta": "delta / 2",
+    "who": "'other'",
+    "parameters": "'{\"other\": 1}'",
+}
+
+
+@pytest.mark.parametrize("number", [1, 3, 5])
+@pytest.mark.parametrize("column", CHANGES)
+def test_every_change_of_a_charge_is_found_before_there_is_a_summary(
+    sqlite, dataset, column, number
+):
+    ledger = PrivacyLedger(dataset, 3.0, DELTA, sqlite)
+    for _ in range(5):
+        ledger.charge("fit", PureLoss(0.01), guarantee=(0.01, 1e-9))
+    assert set(CHANGES) == set(Row._fields)
+    change = f"UPDATE skdpnoise_charges SET {column} = {CHANGES[column]} WHERE number = :number"
+    run(sqlite, change, number=number)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.parametrize("n", [5, 70])
+@pytest.mark.parametrize("last", [1, 4, 5])
+def test_the_last_charges_cannot_be_removed_unseen(sqlite, dataset, n, last):
+    filled(dataset, sqlite, n)
+    run(sqlite, "DELETE FROM skdpnoise_charges WHERE number > :number", number=n - last)
+    assert_found(dataset, sqlite)
+
+
+@pytest.mark.quick(1)
+def test_removed_charges_are_found_in_a_database_of_a_team(database, dataset):
+    filled(dataset, database, 5)
+    query = (
+        "DELETE FROM skdpnoise_charges WHERE number = 5 AND dataset = "
+        "(SELECT id FROM skdpnoise_datasets WHERE name = :name)"
+    )
+    run(database, query, name=dataset)
+    assert_found(dataset, database)
+
+
+@pytest.mark.parametrize("column", sorted(set(CHANGES) - {"number"}))
+def test_a_change_of_an_old_charge_is_found_by_the_total(sqlite, dataset, column):
+    filled(dataset, sqlite)
+    run(sqlite, f"UPDATE skdpnoise_charges SET {column} = {CHANGES[column]} WHERE number = 2")
+    with pytest.raises(LedgerStorageError, match="not those that"):
+        PrivacyLedger.open(dataset, sqlite).total()
+
+
+@pytest.mark.parametrize("n", [5, 70])
+def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dataset, n):
+    ledger = filled(dataset, sqlite, n)
+    run(
+        sqlite,
+        "INSERT INTO skdpnoise_charges SELECT dataset, number + 1, 'by hand', time, label, "
+        "mechanism, estimator, loss, epsilon, delta, who, parameters FROM skdpnoise_charges "
+        "WHERE number = :number",
+        number=n,
+    )
+    assert_found(dataset, sqlite)
+    for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match="not those that"):
+            work()
+
+
+@pytest.mark.parametrize("head", ["NULL", "''", "'[0, \"\"]'", "'[5, \"\"]'", "7", "'[5, []]'"])
+def test_a_head_that_nobody_wrote_is_found(sqlite, dataset, head):
+    filled(dataset, sqlite, 5)
+    run(sqlite, f"UPDATE skdpnoise_datasets SET head = {head}")
+    assert_found(dataset, sqlite)

@@ -1,0 +1,182 @@
+"""Rows of a group are chosen exactly uniformly, and independently of other groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from itertools import combinations, permutations, product
+from math import comb
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
+from skdpnoise.sampling import SeededWords
+from tests._statistics import FALSE_ALARM, uniform_pvalue
+
+
+class Script:
+    """Words that are known beforehand, and how many were taken."""
+
+    secure = False
+
+    def __init__(self, *words):
+        self.words, self.taken = list(words), 0
+
+    def take(self, n):
+        self.taken += n
+        taken, self.words = self.words[:n], self.words[n:]
+        assert len(taken) == n
+        return np.array(taken, dtype=np.uint64)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_all_choices_are_equally_likely_and_independent_between_groups(most):
+    # Every order of five distinct words is equally likely.
+    codes, drawn = np.array([0, 1, 0, 2, 1, 0, 1]), Counter()
+    small = {3}
+    words = list(permutations(range(6)))
+    for script in words:
+        drawn[tuple(sample_rows(codes, most, Script(*script)).tolist())] += Fraction(1, len(words))
+    expected = {
+        tuple(sorted({*first, *second} | small))
+        for first, second in product(combinations([0, 2, 5], most), combinations([1, 4, 6], most))
+    }
+    assert drawn == {rows: Fraction(1, comb(3, most) ** 2) for rows in expected}
+
+
+def test_what_is_kept_of_a_group_does_not_depend_on_other_groups():
+    alone, codes = Counter(), np.array([0, 0, 0])
+    for script in permutations(range(3)):
+        alone[tuple(sample_rows(codes, 2, Script(*script)).tolist())] += Fraction(1, 6)
+    beside = Counter()
+    codes = np.array([0, 0, 0, 1, 1, 1])
+    for script in permutations(range(6)):
+        rows = sample_rows(codes, 2, Script(*script))
+        beside[tuple(rows[rows < 3].tolist())] += Fraction(1, 720)
+    assert beside == alone
+
+
+def test_groups_with_equal_words_draw_again_and_others_do_not():
+    codes = np.array([0, 0, 0, 1, 1])
+    words = Script(5, 5, 9, 1, 2, 7, 8, 3)
+    assert sample_rows(codes, 1, words).tolist() == [2, 3]
+    assert words.taken == 5 + 3
+    again = Script(5, 5, 9, 1, 2, 7, 7, 3, 2, 3, 4)
+    assert sample_rows(codes, 1, again).tolist() == [0, 3]
+
+
+class TwoBits:
+    """Words with so few values that most groups draw several times."""
+
+    secure = False
+
+    def __init__(self, seed):
+        self._words = SeededWords(seed)
+
+    def take(self, n):
+        return self._words.take(n) >> np.uint64(62)
+
+
+def test_equal_words_favour_no_row():
+    codes = np.repeat(np.arange(30_000), 3)
+    chosen = sample_rows(codes, 1, TwoBits(0)) % 3
+    assert uniform_pvalue(chosen, 3) > FALSE_ALARM
+    # A stable sort of words that tie would favour the first row.
+    keys = TwoBits(0).take(codes.size)
+    biased = np.lexsort((keys, codes)).reshape(-1, 3)[:, 0] % 3
+    assert uniform_pvalue(biased, 3) < FALSE_ALARM
+
+
+def test_no_word_is_read_where_no_group_is_too_large_and_tables_are_not_copied():
+    table, labels = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
+    for rows in (GroupedRows(None, 1, 3), GroupedRows(np.array([0, 1, 1]), 2, 3)):
+        kept, names = rows.keep(Script(), table, labels)
+        assert kept is table
+        assert names is labels
+        assert rows.n_kept == 3
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_stay_together_in_their_order_and_memory_layout(order):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 40, 500)
+    table = np.asarray(np.column_stack([np.arange(500.0), codes]), order=order)
+    rows = GroupedRows(codes, 3, 500)
+    kept, numbers = rows.keep(SeededWords(1), table, np.arange(500))
+    assert kept.flags.f_contiguous == (order == "F")
+    assert len(numbers) == rows.n_kept == np.minimum(np.bincount(codes), 3).sum()
+    assert (np.diff(numbers) > 0).all()
+    np.testing.assert_array_equal(kept[:, 0], numbers)
+    np.testing.assert_array_equal(kept[:, 1], codes[numbers])
+    assert np.bincount(codes[numbers]).max() == 3
+
+
+PEOPLE = ["Ann", "Bob", "Ann", "Cem", "Bob"]
+CODES = [0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        PEOPLE,
+        tuple(PEOPLE),
+        np.array(PEOPLE),
+        np.array(PEOPLE, dtype=object),
+        pd.Series(PEOPLE, index=list("vwxyz")),
+        pd.Series(PEOPLE, dtype="category"),
+        pd.Series(PEOPLE, dtype="string"),
+        pd.Categorical(PEOPLE, categories=["Zoe", "Cem", "Bob", "Ann"]),
+        pd.Index(PEOPLE),
+        pl.Series(PEOPLE),
+        pl.Series(PEOPLE, dtype=pl.Categorical),
+        [7, -2, 7, 10**30, -2],
+        [1, "1", 1, ("1",), "1"],
+        [("a", 1), ("a", 2), ("a", 1), ("b", 1), ("a", 2)],
+        np.array([0.5, -1e300, 0.5, np.inf, -1e300]),
+        np.array(["2020-01-01", "2021-01-01", "2020-01-01", "2022-01-01", "2021-01-01"], "M8[D]"),
+        np.ma.array([1, 2, 1, 3, 2]),
+        np.array([True, False, True, True, False]),
+    ],
+    ids=lambda groups: type(groups).__module__ + str(getattr(groups, "dtype", "")),
+)
+def test_labels_of_any_kind_are_told_apart(groups):
+    expected = CODES
+    if isinstance(groups, np.ndarray) and groups.dtype.kind == "b":
+        expected = [0, 1, 0, 0, 1]
+    assert group_codes("Test.fit", groups, 5).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (None, ["object of type NoneType"]),
+        (12345, ["object of type int"]),
+        ("12345", ["object of type str"]),
+        (np.array(12345), ["object of type ndarray"]),
+        ({12345, 1, 2, 3, 4}, ["object of type set"]),
+        ([12345] * 4, [r"shape \(4,\)", "in their order"]),
+        (np.full((5, 1), 12345), [r"shape \(5, 1\)", "one column"]),
+        (pd.DataFrame({"who": [12345] * 5}), [r"shape \(5, 1\)", r"frame\['person'\]"]),
+        ([12345, None, 1, 2, 3], ["missing", "group of its own"]),
+        ([12345.0, np.nan, 1, 2, 3], ["missing"]),
+        (pd.Series([12345, pd.NA, 1, 2, 3], dtype="Int64"), ["missing"]),
+        (pd.Series(["12345", None, "b", "c", "d"], dtype="category"), ["missing"]),
+        (np.array(["2020-01-01", "NaT", "2020", "2021", "2022"], dtype="M8[D]"), ["missing"]),
+        (np.ma.array([12345, 1, 2, 3, 4], mask=[0, 1, 0, 0, 0]), ["missing"]),
+        (pl.Series(["12345", None, "b", "c", "d"]), ["missing"]),
+        ([[12345], [1], [2], [3], [4]], ["can be hashed"]),
+        ([{"a": 12345}, 1, 2, 3, 4], ["can be hashed"]),
+    ],
+    ids=lambda value: None if isinstance(value, list) else type(value).__name__,
+)
+def test_labels_that_do_not_fit_are_refused_without_showing_one(groups, words):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        group_codes("Test.fit", groups, 5)
+    text = str(caught.value)
+    assert text.startswith("The 'groups' parameter of Test.fit must be an array-like of shape (5,)")
+    for word in words:
+        assert caught.match(word)
+    assert "12345" not in text

@@ -1,0 +1,112 @@
+"""Cells are chosen by utilities that one record hardly moves; the chosen one has the quantile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.queries._quantile_choice import _cut, choose_quantile, quantile_utilities
+from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
+from skdpnoise.queries._releases import Releases
+from skdpnoise.sampling import random_words
+
+RNG = np.random.default_rng(0)
+
+
+def choose(values, loss, probability=0.5, seed=0, belief=None):
+    charged = []
+    releases = Releases(
+        "iid_laplace",
+        "replace_one",
+        random_words(seed),
+        lambda label, mechanism: charged.append(mechanism.privacy_loss()),
+    )
+    found = choose_quantile(
+        ordered(np.sort(values)),
+        probability,
+        believe_location(-np.inf, np.inf) if belief is None else belief,
+        (loss.share(0.5), loss.share(0.5)),
+        (1, 1 << 18),
+        ("median", releases, float(len(values))),
+    )
+    return found, charged
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-3, 1.0, 1e90])
+@pytest.mark.parametrize("probability", [0.5, 0.875])
+def test_with_a_large_budget_the_quantile_is_found(factor, probability):
+    values = factor * (RNG.normal(size=2001) + 1.0)
+    for loss in (PureLoss(1e3), GaussianLoss(200.0)):
+        found, _ = choose(values, loss, probability)
+        assert abs(np.mean(values < found) - probability) < 2e-3
+
+
+def test_zeros_are_found_as_zeros():
+    values = np.repeat([0.0, 1.0, 5.0], [700, 200, 100])
+    for seed in range(10):
+        assert 0.0 <= choose(values, PureLoss(0.1), seed=seed)[0] < 1e-300
+
+
+def test_two_choices_cost_what_they_were_given():
+    _, charged = choose(RNG.normal(size=100), PureLoss(2.0))
+    assert len(charged) == 2
+    assert sum(loss.pure_epsilon for loss in charged) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("n_samples", [60.0, 57.3])
+def test_one_record_moves_no_utility_by_more_than_one(n_samples):
+    edges = ordered(np.array([-1e300, -2.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 1.0, 3.0, 1e300]))
+    preference = np.linspace(-3.0, 0.0, edges.size - 1)
+    places = np.array([-1e200, -1.5, -1.0, -1e-10, 0.0, 0.2, 0.5, 2.0, 1e200])
+    largest = 0.0
+    for _ in range(2000):
+        values = RNG.choice(places, size=60)
+        other = values.copy()
+        other[0] = RNG.choice(places)
+        for neighbour in (other, values[1:]):
+            here, there = (
+                quantile_utilities(
+                    np.searchsorted(np.sort(ordered(one)), edges), 0.875 * n_samples, preference
+                )
+                for one in (values, neighbour)
+            )
+            largest = max(largest, float(np.abs(here - there).max()))
+    assert largest == 1.0
+
+
+def test_the_utility_is_zero_for_the_cell_with_the_quantile_and_falls_on_both_sides():
+    values = ordered(np.arange(100.0))
+    edges = ordered(np.arange(0.0, 101.0, 10.0))
+    utilities = quantile_utilities(np.searchsorted(values, edges), 50.0, np.zeros(10))
+    expected = [-40.0, -30.0, -20.0, -10.0, 0.0, 0.0, -10.0, -20.0, -30.0, -40.0]
+    np.testing.assert_array_equal(utilities, expected)
+
+
+@pytest.mark.parametrize(
+    "belief",
+    [
+        believe_location(-np.inf, np.inf),
+        believe_location(-3.0, 1e6),
+        believe_location(1.0, np.nextafter(1.0, 2.0)),
+        believe_spread(1e50, 1e60),
+    ],
+)
+@pytest.mark.parametrize("n_parts", [1, 8, 1000])
+def test_parts_cover_the_belief_in_order_and_zero_is_never_unlikely(belief, n_parts):
+    edges, log_mass = _cut(belief.edges, belief.log_mass, n_parts)
+    assert (np.diff(edges) > 0).all()
+    assert (edges[0], edges[-1]) == (belief.edges[0], belief.edges[-1])
+    assert np.isin(belief.edges, edges).all()
+    at_zero = (edges[:-1] <= 0) & (edges[1:] > 0)
+    assert at_zero.sum() == (real(int(edges[0])) <= 0.0 < real(int(edges[-1])))
+    assert (np.exp(log_mass[at_zero]) >= 0.2 * np.exp(log_mass[~at_zero]).sum()).all()
+
+
+@pytest.mark.parametrize("center", [0.0, 1e-300, 1e-200, -1e-30, 1e-3, 5.0, 1e6])
+def test_no_spread_of_ordinary_size_is_thought_impossible_whatever_the_centre_is(center):
+    belief = believe_spread(center, 1e9, sure=True)
+    octave = (ordered(np.array([1.0, 2.0]))).tolist()
+    place = int(np.searchsorted(belief.edges, octave[0]))
+    log_mass = belief.log_mass - np.log(np.exp(belief.log_mass).sum())
+    assert log_mass[place] > -20.0

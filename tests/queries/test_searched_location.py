@@ -1,0 +1,203 @@
+"""A search for a location needs few records, no bounds, and costs what it is charged for."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from skdpnoise.queries._quantile_search import (
+    believe_location,
+    believe_spread,
+    plan_search,
+    search_quantile,
+)
+from skdpnoise.queries.searched_location import (
+    count_strength,
+    search_location,
+    search_share,
+)
+from skdpnoise.sampling import random_words
+from tests._replay import two_runs
+
+RNG = np.random.default_rng(0)
+N = 1000
+TARGETS = {
+    "normal": RNG.normal(size=N),
+    "far away": 1e6 + RNG.normal(size=N),
+    "tiny": 1e-30 * (5.0 + RNG.normal(size=N)),
+    "huge": 1e30 * RNG.lognormal(size=N),
+    "counts, mostly zero": np.repeat([0.0, 1.0, 2.0, 5.0], [700, 150, 100, 50]),
+    "two values": np.repeat([0.0, 1.0], [500, 500]),
+    "heavy tails": RNG.standard_t(3, size=N),
+}
+LOSSES = {
+    ("inid_gaussian", 300.0): GaussianLoss(gdp_mu(300.0 / N, 1e-6)),
+    ("inid_laplace", 500.0): PureLoss(500.0 / N),
+}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_constant_from_few_records_is_nearly_as_good_as_the_mean(name, kind, loss, adjacency):
+    y = TARGETS[name]
+    scores = []
+    for seed in range(6):
+        found = search_location(
+            y, loss, noise=kind[0], adjacency=adjacency, n_samples=float(N), random_state=seed
+        )
+        scores.append(1.0 - np.mean(((y - found.location) / y.std()) ** 2))
+    # R2 of the median itself may be as low as -1 for two values, and -0.1 for skewed ones.
+    assert np.median(scores) >= -0.15
+    assert np.sort(scores)[1] >= -1.05
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, -1e100, 1e100, 1e-290])
+@pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
+def test_a_constant_target_is_found_and_nothing_overflows(value, kind, loss):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = search_location(
+            np.full(N, value),
+            loss.share(1.0),
+            noise=kind[0],
+            adjacency="replace_one",
+            n_samples=float(N),
+            random_state=0,
+        )
+    assert np.isfinite([found.location, found.error, found.scale]).all()
+    # A spread that is far below the location, or none at all.
+    assert not found.found or found.scale <= max(0.02 * abs(value), 1e-3)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, -1e5])
+@pytest.mark.parametrize("factor", [1e-8, 1.0, 1e8])
+def test_units_do_not_decide_whether_a_target_is_found(shift, factor):
+    y = factor * (RNG.normal(size=2000) + shift)
+    found = search_location(
+        y,
+        GaussianLoss(0.05),
+        noise="inid_gaussian",
+        adjacency="replace_one",
+        n_samples=2000.0,
+        random_state=1,
+    )
+    assert found.found
+    assert abs(found.location - factor * shift) < 0.5 * factor
+    assert 0.5 < found.scale / factor < 2.0
+
+
+def test_public_bounds_hold_the_location():
+    for bounds in ((0.0, 1.0), (-1e100, 1e100), (5.0, np.inf), (-np.inf, -5.0)):
+        found = search_location(
+            RNG.normal(size=50),
+            GaussianLoss(0.001),
+            noise="inid_gaussian",
+            adjacency="replace_one",
+            bounds=bounds,
+            n_samples=50.0,
+            random_state=0,
+        )
+        assert bounds[0] <= found.location <= bounds[1]
+        assert not found.found
+
+
+def test_the_stated_error_is_that_of_the_location():
+    y = np.random.default_rng(1).normal(10.0, 2.0, size=2000)
+    found = [
+        search_location(
+            y,
+            GaussianLoss(0.04),
+            noise="inid_gaussian",
+            adjacency="replace_one",
+            n_samples=2000.0,
+            random_state=seed,
+        )
+        for seed in range(40)
+    ]
+    errors = np.array([one.location - y.mean() for one in found])
+    stated = np.array([one.error for one in found])
+    assert 0.6 < np.sqrt(np.mean(errors**2)) / np.sqrt(np.mean(stated**2)) < 1.4
+
+
+def test_no_noise_finds_quantiles_to_the_last_digits():
+    y = np.sort(np.random.default_rng(2).lognormal(3.0, 2.0, size=4001))
+    for parts, probability in (((1, 1), 0.5), ((1, 9), 0.9), ((3, 1), 0.25)):
+        mechanism = plan_search("inid_gaussian", parts, GaussianLoss(1e4), "replace_one", 64)
+        belief = believe_location(-np.inf, np.inf)
+        found = search_quantile(y, parts, belief, mechanism, 4001.0, random_words(0)).quantile(0.5)
+        assert abs(np.mean(y < found) - probability) < 1e-3
+
+
+def test_beliefs_are_probabilities_and_are_cut_without_loss():
+    for belief in (
+        believe_location(-np.inf, np.inf),
+        believe_location(-3.0, 1e6),
+        believe_location(1e99, 1e100),
+        believe_spread(0.0, np.inf),
+        believe_spread(1e50, 1e60),
+    ):
+        mass = np.exp(belief.log_mass)
+        assert (np.diff(belief.edges) > 0).all()
+        assert mass.sum() == pytest.approx(1.0)
+        for threshold in (belief.quantile(0.3), belief.quantile(0.9)):
+            cut, edge = belief.cut(threshold)
+            assert np.exp(cut.log_mass).sum() == pytest.approx(1.0)
+            assert 0 <= edge < cut.edges.size
+        quantiles = [belief.quantile(q) for q in np.linspace(0.01, 0.99, 50)]
+        assert (np.diff(quantiles) > 0).all()
+
+
+def test_shares_buy_what_a_search_needs_and_up_to_twice_that_of_many_records():
+    for loss, noise in ((GaussianLoss(0.03), "inid_gaussian"), (PureLoss(0.1), "inid_laplace")):
+        shares = [search_share(noise, loss, n, 0.9) for n in (5e3, 1e4, 2e4, 1e5, 1e7)]
+        assert (np.diff(shares) < 0.0).all()
+        strengths = [
+            count_strength(noise, loss.share(share), n)
+            for share, n in zip(shares, (5e3, 1e4, 2e4, 1e5, 1e7), strict=True)
+        ]
+        assert (np.diff(strengths[:3]) > 0.0).all()
+        assert strengths[4] == pytest.approx(strengths[3])
+        assert strengths[4] < 2.1 * strengths[0]
+        assert search_share(noise, loss, 10.0, 0.9) == 0.9
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("noise", ["iid_laplace", "inid_gaussian"])
+def test_each_step_of_a_search_costs_what_it_is_charged_for(adjacency, noise):
+    loss = PureLoss(12.0) if noise == "iid_laplace" else GaussianLoss(2.0)
+    rng, largest = np.random.default_rng(3), {}
+    choices = np.array([0.0, -1.0, 1e100, -1e100, 3e-200, 40.0, 1e6])
+    for seed in range(40):
+        y = rng.normal(3.0, 1.0, size=60)
+        other = y.copy()
+        y[-1], other[-1] = rng.choice(choices, 2, replace=False)
+        labels = {}
+
+        def find(values, seed=seed, labels=labels):
+            return search_location(
+                values,
+                loss,
+                noise=noise,
+                adjacency=adjacency,
+                n_samples=60.0,
+                random_state=seed,
+                charge=lambda label, mechanism: labels.update(
+                    {getattr(mechanism, "selection", mechanism): label}
+                ),
+            )
+
+        neighbour = other if adjacency == "replace_one" else other[:-1]
+        runs = two_runs(find, (y,), (neighbour,), seed)
+        runs.check_same()
+        for one in runs.moved:
+            assert one.share <= 1.0 + 1e-9
+            known = labels[one.mechanism]
+            largest[known] = max(largest.get(known, 0.0), one.share)
+    assert len(largest) >= 3
+    assert largest["median"] >= 0.99
+    assert largest["mean"] >= 0.99
