@@ -18,9 +18,9 @@ from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.advice import advise, advise_on_bought_number, advise_on_public_number
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
+from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.lists import without_lists
 from skdpnoise.compose.numbers import check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
@@ -223,7 +223,7 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X, y = without_lists("DPPipeline", read_once(X)), read_once(y)
+        X, y = read_features("DPPipeline", read_once(X)), read_once(y)
         n_rows = check_data(X, y)
         codes = None if groups is None else read_groups(groups, n_rows)
         advise(self)
