@@ -16,7 +16,7 @@ import numpy as np
 from skdpnoise.compose.lists import without_lists
 from skdpnoise.compose.silence import silence
 
-__all__ = ["by_declared_type", "is_numeric", "read_features"]
+__all__ = ["by_declared_type", "is_numeric", "is_polars", "read_features"]
 
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
 
@@ -101,13 +101,18 @@ def by_declared_type(owner: str, data: Any) -> Any:
 
 def is_numeric(data: Any) -> bool:
     """Return whether all columns are declared as numbers or truth values, whatever they hold."""
-    polars = sys.modules.get("polars")
-    if polars is not None and isinstance(data, polars.DataFrame | polars.Series):
-        dtypes = [data.dtype] if isinstance(data, polars.Series) else list(data.dtypes)
-        return all(dtype.is_numeric() or dtype == polars.Boolean for dtype in dtypes)
+    if is_polars(data):
+        dtypes = list(data.dtypes) if hasattr(data, "columns") else [data.dtype]
+        return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes)
     found = getattr(data, "dtypes", None)
     dtypes = list(found) if getattr(found, "ndim", 0) == 1 else [getattr(data, "dtype", None)]
     return all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes)
+
+
+def is_polars(data: Any) -> bool:
+    """Return whether data are a frame or a series of polars."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(data, polars.DataFrame | polars.Series)
 
 
 def _pandas_frame(frame: Any) -> Any:
