@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from skdpnoise.compose.columns import is_numeric, is_polars
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.register import is_private, rule_of
 
-__all__ = ["NoFurther", "StandIn", "is_stand_in", "readers", "stand_ins"]
+__all__ = ["NoFurther", "StandIn", "is_stand_in", "open_widths", "readers", "stand_ins"]
 
 _ENOUGH = 1000  # rows of a table that stands for the data
 _NOTHING: frozenset[str] = frozenset()
@@ -90,12 +91,25 @@ def readers(
         yield Reader(label, step, passed, fills)
 
 
-def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -> dict[str, Any]:
+def open_widths(composition: Any) -> list[str]:
+    """Return the parameters that leave the number of columns to what a step finds out."""
+    return [
+        name
+        for name, value in composition.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "n_components"
+        and not (value is None or isinstance(value, Integral))
+    ]
+
+
+def stand_ins(
+    pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool, narrow: bool = False
+) -> dict[str, Any]:
     """Return what takes the places of steps in a rehearsal, by label.
 
     Values of what the user passed are looked at as in scikit-learn: by the steps that read it
     first. No other step refuses a value. That holds for numbers; Python objects, which scikit-learn
-    and numpy compute with one by one, fail for a value, so that their *type* is refused.
+    and numpy compute with one by one, fail for a value, so that their *type* is refused. Steps that
+    return so many columns as they find out return all that they may, or a single one if `narrow`.
     """
     checks = bool(get_config()["assume_finite"])
     found: dict[str, Any] = {}
@@ -104,7 +118,8 @@ def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -
             if "y" in one.passed and y is not None:
                 _look_at("y", y)
         elif is_private(one.step):
-            found[one.label] = StandIn(one.step, one.label, grouped, DATA - one.passed, checks)
+            settings = Settings(grouped, checks, narrow)
+            found[one.label] = StandIn(one.step, one.label, DATA - one.passed, settings)
         elif one.step is None or (type(one.step) is str and one.step != "passthrough"):
             continue
         elif type(one.step) is str:
@@ -121,21 +136,39 @@ def is_stand_in(subject: Any) -> bool:
     return type(subject) in (StandIn, Looking, Passing)
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for all private steps of a rehearsal.
+
+    Parameters
+    ----------
+    grouped : bool
+        Whether fit gets groups.
+    assume_finite : bool
+        Whether scikit-learn is told not to look at values.
+    narrow : bool
+        Whether a step whose number of columns is open returns one, rather than all that it may.
+    """
+
+    grouped: bool
+    assume_finite: bool
+    narrow: bool
+
+
 class StandIn(BaseEstimator):
     """Stands in a rehearsal where a private step will be."""
 
     def __init__(
-        self, step: Any, label: str, grouped: bool, computed: Collection[str], assume_finite: bool
+        self, step: Any, label: str, computed: Collection[str], settings: Settings
     ) -> None:
         self.step = step
         self.label = label
-        self.grouped = grouped
         self.computed = computed
-        self.assume_finite = assume_finite
+        self.settings = settings
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> StandIn:
         """Have the step check the data, up to its first charge."""
-        if self.grouped and groups is None:
+        if self.settings.grouped and groups is None:
             raise ValueError(
                 f"The 'groups' of DPPipeline.fit do not reach its step {self.label!r}, which would "
                 "protect records only. Put it where scikit-learn's metadata routing leads."
@@ -145,7 +178,7 @@ class StandIn(BaseEstimator):
             _need_numbers(self.label, type(self.step).__name__, X)
         self.fitted_: Any = None
         # A step does not raise that has nothing to release.
-        with suppress(Rehearsed), _looking(self.computed, self.assume_finite):
+        with suppress(Rehearsed), _looking(self.computed, self.settings.assume_finite):
             self.fitted_ = self.step.fit(X, y, **grouped)
         return self
 
@@ -159,6 +192,8 @@ class StandIn(BaseEstimator):
         if self.fitted_ is None:
             try:
                 copy = clone(self.step).set_params(ledger=None)
+                width = 1 if self.settings.narrow else None  # None is all
+                copy.set_params(**dict.fromkeys(open_widths(copy), width))
                 if hasattr(copy, "rows_per_group"):
                     copy.set_params(rows_per_group=1)  # noise has no groups
                 self.fitted_ = copy.fit(_noise_like(X))

@@ -104,8 +104,8 @@ def is_numeric(data: Any) -> bool:
     if is_polars(data):
         dtypes = list(data.dtypes) if hasattr(data, "columns") else [data.dtype]
         return all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in dtypes)
-    found = getattr(data, "dtypes", None)
-    dtypes = list(found) if getattr(found, "ndim", 0) == 1 else [getattr(data, "dtype", None)]
+    several = hasattr(data, "columns") and hasattr(data, "dtypes")
+    dtypes = list(data.dtypes) if several else [getattr(data, "dtype", None)]
     return all(getattr(dtype, "kind", "O") in "biuf" for dtype in dtypes)
 
 
