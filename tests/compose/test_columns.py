@@ -84,9 +84,7 @@ def public_steps(values):
     """Yield every registered class, for one column of such values."""
     fill = values[0]
     yield OneHotEncoder(categories=[values], handle_unknown="ignore", sparse_output=False)
-    yield OrdinalEncoder(
-        categories=[values], handle_unknown="use_encoded_value", unknown_value=-1
-    )
+    yield OrdinalEncoder(categories=[values], handle_unknown="use_encoded_value", unknown_value=-1)
     yield SimpleImputer(strategy="constant", fill_value=fill, keep_empty_features=True)
     yield MissingIndicator(features="all")
     yield FunctionTransformer()
@@ -159,7 +157,9 @@ def test_every_registered_class_is_among_these_or_reads_no_columns():
 def test_the_type_of_a_column_is_that_which_it_is_declared_to_have(kind):
     complete, missing, values = two_tables(kind)
     found = [by_declared_type("Test", table) for table in (complete, missing)]
-    types = [list(getattr(table, "dtypes", [table.dtype] if kind[0] == "a" else [])) for table in found]
+    types = [
+        list(getattr(table, "dtypes", [table.dtype] if kind[0] == "a" else [])) for table in found
+    ]
     assert types[0] == types[1]
     arrays = [np.asarray(table) for table in found]
     assert arrays[0].dtype == arrays[1].dtype
