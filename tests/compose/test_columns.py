@@ -25,6 +25,7 @@ from skdpnoise import BoundsClipper, DPGridSearchCV, DPLogisticCD, DPPipeline, D
 from skdpnoise.compose.columns import by_declared_type, is_numeric
 from skdpnoise.compose.register import _public
 from skdpnoise.inspection._fingerprint import differences
+from tests._replay import two_runs
 from tests.compose._pipelines import Notebook
 from tests.compose.test_public_register import CASES
 
@@ -223,6 +224,26 @@ def test_a_search_scores_the_same_model_with_and_without_a_missing_value(kind):
         assert search.best_score_ > 0.8
         predicted = search.predict(amounts(kind, missing=not missing))
         assert np.mean(predicted == LABELS) > 0.8
+
+
+@pytest.mark.parametrize("kind", ["polars Int64", "polars Boolean", "pandas category of int"])
+@pytest.mark.parametrize("searched", [False, True])
+def test_on_frozen_releases_one_missing_value_leaves_the_same_model(kind, searched):
+    """What differs is what the noise of each release makes up for, and nothing beside it."""
+    complete, missing, values = two_tables(kind)
+    fill = SimpleImputer(strategy="constant", fill_value=values[0], keep_empty_features=True)
+    kinds = OneHotEncoder(categories=[values], handle_unknown="ignore", sparse_output=False)
+    fitted = [("fill", fill), ("kinds", kinds), ("model", DPLogisticCD(classes=[0, 1]))]
+    model = DPPipeline(fitted)
+    if searched:
+        model = DPGridSearchCV(model, {"model__alpha": [0.0, 0.1]}, strategy="noisy_max")
+
+    def run(table, y):
+        found = clone(model).fit(table, y)
+        return found.best_estimator_.steps_ if searched else found.steps_
+
+    replay = two_runs(run, (complete, CODES), (missing, CODES), seed=0)
+    replay.check_same()
 
 
 @pytest.mark.parametrize("kind", ["polars", "category"])
