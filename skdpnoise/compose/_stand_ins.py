@@ -190,20 +190,24 @@ class StandIn(BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
-            try:
-                copy = clone(self.step).set_params(ledger=None)
-                width = 1 if self.settings.narrow else None  # None is all
-                copy.set_params(**dict.fromkeys(open_widths(copy), width))
-                if hasattr(copy, "rows_per_group"):
-                    copy.set_params(rows_per_group=1)  # noise has no groups
-                self.fitted_ = copy.fit(_noise_like(X))
-            except Exception:
-                raise NoFurther from None
+            self.fitted_ = self._fitted_to_noise(X)
         return self.fitted_.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
         """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
+        raise NoFurther
+
+    def _fitted_to_noise(self, X: Any) -> Any:
+        """Return a copy that has seen normal values, beside text if it does not do without."""
+        copy = clone(self.step).set_params(ledger=None)
+        width = 1 if self.settings.narrow else None  # None is all
+        copy.set_params(**dict.fromkeys(open_widths(copy), width))
+        if hasattr(copy, "rows_per_group"):
+            copy.set_params(rows_per_group=1)  # noise has no groups
+        for with_text in (False, True):
+            with suppress(Exception), _looking(self.computed, self.settings.assume_finite):
+                return copy.fit(_noise_like(X, with_text=with_text))
         raise NoFurther
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -363,12 +367,21 @@ def _fills(step: Any) -> bool:
     return any(get_tags(one).input_tags.allow_nan for one in learn_nothing)
 
 
-def _noise_like(X: Any) -> Any:
-    """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
+def _noise_like(X: Any, *, with_text: bool = False) -> Any:
+    """Return normal values in the shape of a table, with its columns; of many rows a thousand.
+
+    Columns that are not of numbers stay `with_text`: nothing is drawn from them, or shown.
+    """
     n_rows, n_columns = np.shape(X)
     size = min(n_rows, max(_ENOUGH, 2 * n_columns))
     noise = np.random.default_rng().normal(size=(size, n_columns))
+    if with_text and not hasattr(X, "columns"):
+        return X[:size]
     with suppress(Exception):  # a table that is made in another way stays without names
-        named = type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
+        columns = {name: noise[:, column] for column, name in enumerate(X.columns)}
+        if with_text:
+            kept = {name: X[name] for name in X.columns if not is_numeric(X[name])}
+            columns |= {name: np.asarray(column)[:size] for name, column in kept.items()}
+        named = type(X)(columns)
         return named if np.shape(named) == noise.shape else noise
     return noise

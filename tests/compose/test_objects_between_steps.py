@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
@@ -176,3 +177,23 @@ def test_a_class_that_does_not_say_what_it_reads_gets_no_objects_from_other_step
         assert "needs columns of a numeric type" in text
     assert outcome([constant(fill_value=0.0), Rooted(np.square)], AGES.astype(float))[1] == 1
     assert outcome([make_pipeline(Normalizer(), Rooted(np.square))], AGES.astype(float))[1] == 1
+
+
+@pytest.mark.parametrize("form", [lambda table: table, pl.from_pandas, pd.DataFrame.to_numpy])
+def test_what_a_pipeline_hands_on_is_rehearsed_although_noise_has_no_text(form):
+    """Else the step behind it would fail for a value, when the fit is paid for."""
+    encoder = OneHotEncoder(categories=[["x", "y"]], handle_unknown="ignore", sparse_output=False)
+    for value in (1.0, 0.0):
+        table = ORDINARY.assign(b=rng.normal(size=N), t=ORDINARY["t"].astype(object))
+        table.loc[7, "a"] = value
+        found = form(table[["a", "t", "b"]])
+        places = ["a", "t", "b"] if hasattr(found, "columns") else [0, 1, 2]
+        passing = ("same", "passthrough", places[:2])
+        kinds = ("kinds", encoder, places[1:2])
+        scale = ("scale", DPStandardScaler(), places[2:])
+        inner = ColumnTransformer([passing, kinds, scale], sparse_threshold=0)
+        text, charges = outcome(
+            [DPPipeline([("inner", inner)]), first(function("reciprocal"))], found
+        )
+        assert charges == 0
+        assert "needs columns of a numeric type" in text
