@@ -208,7 +208,11 @@ class StandIn(BaseEstimator):
         for with_text in (False, True):
             with suppress(Exception), _looking(self.computed, self.settings.assume_finite):
                 return copy.fit(_noise_like(X, with_text=with_text))
-        raise NoFurther
+        raise ValueError(
+            f"The step {self.label!r} ({type(self.step).__name__}) cannot be fitted to made-up "
+            "values of the form that it gets here, so that what comes behind it cannot be checked "
+            "before the charge. Fit it to public data of that form to see why."
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what `transform` gives."""
@@ -375,7 +379,7 @@ def _noise_like(X: Any, *, with_text: bool = False) -> Any:
     n_rows, n_columns = np.shape(X)
     size = min(n_rows, max(_ENOUGH, 2 * n_columns))
     noise = np.random.default_rng().normal(size=(size, n_columns))
-    if with_text and not hasattr(X, "columns"):
+    if with_text and not hasattr(X, "columns") and not is_numeric(X):
         return X[:size]
     with suppress(Exception):  # a table that is made in another way stays without names
         columns = {name: noise[:, column] for column, name in enumerate(X.columns)}

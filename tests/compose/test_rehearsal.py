@@ -32,6 +32,7 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
+from skdpnoise.compose import register
 from skdpnoise.compose.lists import without_lists
 from skdpnoise.inspection import audit
 from tests.compose._pipelines import Notebook
@@ -290,3 +291,23 @@ def test_a_number_that_changes_when_it_is_asked_is_refused(name):
         with pytest.raises((TypeError, ValueError), match=r"must be|must give"):
             estimator.fit(TABLE, Y)
     assert ledger.charges == []
+
+
+class Particular(DPStandardScaler):
+    """A private step of somebody else's that takes no values but those of one data set."""
+
+    def fit(self, X, y=None, groups=None):
+        if not np.array_equal(X, TABLE):
+            raise ValueError("takes no other values")
+        return super().fit(X, y, groups)
+
+
+def test_what_no_noise_can_stand_for_is_refused_before_the_charge(monkeypatch):
+    """What comes behind it could not be checked, and might fail for a value after the charge."""
+    monkeypatch.setattr(register, "_private", {*register._private, Particular})
+    ledger = Notebook()
+    steps = [("own", Particular()), ("scale", DPStandardScaler())]
+    with pytest.raises(ValueError, match=r"'own'.*made-up values"):
+        DPPipeline(steps, ledger=ledger).fit(TABLE)
+    assert ledger.charges == []
+    assert hasattr(DPPipeline(steps[:1]).fit(TABLE), "steps_")
