@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skdpnoise.compose.lists import without_lists
+from skdpnoise.compose.columns import read_features
 
 __all__ = ["FittedSteps", "offers"]
 
@@ -30,9 +30,9 @@ def _handed_on(name: str) -> Any:
     def run(self: FittedSteps, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
         owner = type(self).__name__
-        read = [without_lists(owner, X) for X in args[:1]]  # as fit reads them
+        read = [read_features(owner, X) for X in args[:1]]  # as fit reads them
         if "X" in kwargs:
-            kwargs["X"] = without_lists(owner, kwargs["X"])
+            kwargs["X"] = read_features(owner, kwargs["X"])
         return getattr(self._ordinary(), name)(*read, *args[1:], **kwargs)
 
     return available_if(offers(name))(run)

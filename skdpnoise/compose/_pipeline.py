@@ -15,12 +15,17 @@ from sklearn.utils.metaestimators import available_if
 
 from skdpnoise.compose._data import check_data, read_groups, read_once
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
-from skdpnoise.compose.advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose.advice import (
+    advise,
+    advise_on_bought_number,
+    advise_on_public_number,
+    held_back,
+)
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
+from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.lists import without_lists
 from skdpnoise.compose.numbers import check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
@@ -223,7 +228,7 @@ class DPPipeline(FittedSteps):
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X, y = without_lists("DPPipeline", read_once(X)), read_once(y)
+        X, y = read_features("DPPipeline", read_once(X)), read_once(y)
         n_rows = check_data(X, y)
         codes = None if groups is None else read_groups(groups, n_rows)
         advise(self)
@@ -245,23 +250,26 @@ class DPPipeline(FittedSteps):
             charge_whole(self, budget, parts, rows)
         # draw
         cap = Cap(budget, self.adjacency)
-        try:
-            private = [part.estimator for part in parts if part.kind == "private"]
-            with after_charge(private), silence(PrivacyWarning, LedgerWarning):
-                model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
-            fitted = private_parts(model, fitted=True)
-            cap.settle((part.label, part.estimator.privacy_) for part in fitted)
-            report = whole_report(self, budget, fitted, parts, rows)
-            if report.releases and not releases:
-                raise UnsettledError("The steps released what was not charged. No guarantee holds.")
+        with held_back():
+            try:
+                private = [part.estimator for part in parts if part.kind == "private"]
+                with after_charge(private), silence(PrivacyWarning, LedgerWarning):
+                    model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
+                fitted = private_parts(model, fitted=True)
+                cap.settle((part.label, part.estimator.privacy_) for part in fitted)
+                report = whole_report(self, budget, fitted, parts, rows)
+                if report.releases and not releases:
+                    raise UnsettledError(
+                        "The steps released what was not charged. No guarantee holds."
+                    )
+            except BaseException as error:
+                if releases and self.ledger is not None:
+                    error.add_note(f"The ledger was charged {budget}, which stays spent.")
+                raise
+            # store
+            self.steps_ = settled(model, report, self.ledger).steps
+            self.privacy_ = report
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
-        except BaseException as error:
-            if releases and self.ledger is not None:
-                error.add_note(f"The ledger was charged {budget}, which stays spent.")
-            raise
-        # store
-        self.steps_ = settled(model, report, self.ledger).steps
-        self.privacy_ = report
         return self
 
     @available_if(offers("fit_transform"))

@@ -26,7 +26,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from skdpnoise.compose.register import register_public
+from skdpnoise.compose.register import Reads, register_public
 
 __all__ = ["function_remedy"]
 
@@ -233,6 +233,18 @@ def _seed(transformer: Any) -> str | None:
     )
 
 
+def _objects(estimator: Any) -> Reads:
+    """Compare values, or hash them, and compute nothing with them."""
+    return "objects"
+
+
+def _read_by_function(transformer: FunctionTransformer) -> Reads:
+    """numpy lets each object answer for itself: 1 / 0 is an error, 1.0 / 0.0 is not."""
+    if transformer.validate:
+        return "values"
+    return "objects" if transformer.func is None else "types"
+
+
 def _sparse_output(estimator: Any) -> bool:
     return bool(estimator.sparse_output)
 
@@ -245,14 +257,14 @@ for _class in (Normalizer, Binarizer, PolynomialFeatures):
     register_public(_class, _always)
 for _class in (GaussianRandomProjection, SparseRandomProjection):
     register_public(_class, _projection)
-register_public(OneHotEncoder, _one_hot, sparse=_sparse_output)
-register_public(OrdinalEncoder, _ordinal)
-register_public(SimpleImputer, _imputer)
-register_public(MissingIndicator, _indicator, sparse=_sparse_mask)
+register_public(OneHotEncoder, _one_hot, sparse=_sparse_output, reads=_objects)
+register_public(OrdinalEncoder, _ordinal, reads=_objects)
+register_public(SimpleImputer, _imputer, reads=_objects)
+register_public(MissingIndicator, _indicator, sparse=_sparse_mask, reads=_objects)
 register_public(SplineTransformer, _spline, sparse=_sparse_output)
-register_public(FunctionTransformer, _function)
-register_public(HashingVectorizer, _hashed_text, sparse=lambda vectorizer: True)
-register_public(FeatureHasher, _always, sparse=lambda hasher: True)
+register_public(FunctionTransformer, _function, reads=_read_by_function)
+register_public(HashingVectorizer, _hashed_text, sparse=lambda text: True, reads=_objects)
+register_public(FeatureHasher, _always, sparse=lambda hasher: True, reads=_objects)
 register_public(TfidfTransformer, _weighted_text, sparse=lambda transformer: True)
 register_public(RBFSampler, _kernel)
 register_public(PolynomialCountSketch, _seed)

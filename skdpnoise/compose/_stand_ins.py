@@ -7,8 +7,9 @@ than what another step computed, is a fact of the composition alone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ from sklearn.utils.metaestimators import available_if
 
 from skdpnoise.compose.caps import Rehearsed
 from skdpnoise.compose.charged import DATA, reading
-from skdpnoise.compose.compositions import below
-from skdpnoise.compose.register import is_private
+from skdpnoise.compose.columns import is_numeric, is_polars
+from skdpnoise.compose.compositions import below, inner_of
+from skdpnoise.compose.register import is_private, rule_of
 
-__all__ = ["NoFurther", "StandIn", "is_stand_in", "readers", "stand_ins"]
+__all__ = ["NoFurther", "StandIn", "is_stand_in", "open_widths", "readers", "stand_ins"]
 
 _ENOUGH = 1000  # rows of a table that stands for the data
 _NOTHING: frozenset[str] = frozenset()
@@ -89,11 +91,25 @@ def readers(
         yield Reader(label, step, passed, fills)
 
 
-def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -> dict[str, Any]:
+def open_widths(composition: Any) -> list[str]:
+    """Return the parameters that leave the number of columns to what a step finds out."""
+    return [
+        name
+        for name, value in composition.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "n_components"
+        and not (value is None or isinstance(value, Integral))
+    ]
+
+
+def stand_ins(
+    pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool, narrow: bool = False
+) -> dict[str, Any]:
     """Return what takes the places of steps in a rehearsal, by label.
 
     Values of what the user passed are looked at as in scikit-learn: by the steps that read it
-    first. No other step refuses a value.
+    first. No other step refuses a value. That holds for numbers; Python objects, which scikit-learn
+    and numpy compute with one by one, fail for a value, so that their *type* is refused. Steps that
+    return so many columns as they find out return all that they may, or a single one if `narrow`.
     """
     checks = bool(get_config()["assume_finite"])
     found: dict[str, Any] = {}
@@ -102,44 +118,67 @@ def stand_ins(pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool) -
             if "y" in one.passed and y is not None:
                 _look_at("y", y)
         elif is_private(one.step):
-            found[one.label] = StandIn(one.step, one.label, grouped, DATA - one.passed, checks)
-        elif "X" not in one.passed or one.step is None:
+            settings = Settings(grouped, checks, narrow)
+            found[one.label] = StandIn(one.step, one.label, DATA - one.passed, settings)
+        elif one.step is None or (type(one.step) is str and one.step != "passthrough"):
             continue
-        elif type(one.step) is not str:
-            found[one.label] = Looking(one.step, checks)
-        elif one.step == "passthrough" and not one.fills:
-            found[one.label] = Passing(checks).set_output(transform=one.output)
+        elif type(one.step) is str:
+            looks = "X" in one.passed and not one.fills
+            passing = Passing(one.label, looks, checks, one.output)
+            found[one.label] = passing.set_output(transform=one.output)
+        else:
+            found[one.label] = Looking(one.step, one.label, "X" in one.passed, checks)
     return found
 
 
 def is_stand_in(subject: Any) -> bool:
     """Return whether errors from within an object hold no value."""
-    return type(subject) in (StandIn, Passing)
+    return type(subject) in (StandIn, Looking, Passing)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for all private steps of a rehearsal.
+
+    Parameters
+    ----------
+    grouped : bool
+        Whether fit gets groups.
+    assume_finite : bool
+        Whether scikit-learn is told not to look at values.
+    narrow : bool
+        Whether a step whose number of columns is open returns one, rather than all that it may.
+    """
+
+    grouped: bool
+    assume_finite: bool
+    narrow: bool
 
 
 class StandIn(BaseEstimator):
     """Stands in a rehearsal where a private step will be."""
 
     def __init__(
-        self, step: Any, label: str, grouped: bool, computed: Collection[str], assume_finite: bool
+        self, step: Any, label: str, computed: Collection[str], settings: Settings
     ) -> None:
         self.step = step
         self.label = label
-        self.grouped = grouped
         self.computed = computed
-        self.assume_finite = assume_finite
+        self.settings = settings
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> StandIn:
         """Have the step check the data, up to its first charge."""
-        if self.grouped and groups is None:
+        if self.settings.grouped and groups is None:
             raise ValueError(
                 f"The 'groups' of DPPipeline.fit do not reach its step {self.label!r}, which would "
                 "protect records only. Put it where scikit-learn's metadata routing leads."
             )
         grouped = {} if groups is None else {"groups": groups}
+        if "X" in self.computed and not inner_of(self.step)[0]:
+            _need_numbers(self.label, type(self.step).__name__, X)
         self.fitted_: Any = None
         # A step does not raise that has nothing to release.
-        with suppress(Rehearsed), _looking(self.computed, self.assume_finite):
+        with suppress(Rehearsed), _looking(self.computed, self.settings.assume_finite):
             self.fitted_ = self.step.fit(X, y, **grouped)
         return self
 
@@ -151,19 +190,29 @@ class StandIn(BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Transform as the step would, had it seen noise."""
         if self.fitted_ is None:
-            try:
-                copy = clone(self.step).set_params(ledger=None)
-                if hasattr(copy, "rows_per_group"):
-                    copy.set_params(rows_per_group=1)  # noise has no groups
-                self.fitted_ = copy.fit(_noise_like(X))
-            except Exception:
-                raise NoFurther from None
+            self.fitted_ = self._fitted_to_noise(X)
         return self.fitted_.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "predict"))
     def predict(self, X: Any) -> Any:
         """Offer what the place of a model asks for; nothing is predicted in a rehearsal."""
         raise NoFurther
+
+    def _fitted_to_noise(self, X: Any) -> Any:
+        """Return a copy that has seen normal values, beside text if it does not do without."""
+        copy = clone(self.step).set_params(ledger=None)
+        width = 1 if self.settings.narrow else None  # None is all
+        copy.set_params(**dict.fromkeys(open_widths(copy), width))
+        if hasattr(copy, "rows_per_group"):
+            copy.set_params(rows_per_group=1)  # noise has no groups
+        for with_text in (False, True):
+            with suppress(Exception), _looking(self.computed, self.settings.assume_finite):
+                return copy.fit(_noise_like(X, with_text=with_text))
+        raise ValueError(
+            f"The step {self.label!r} ({type(self.step).__name__}) cannot be fitted to made-up "
+            "values of the form that it gets here, so that what comes behind it cannot be checked "
+            "before the charge. Fit it to public data of that form to see why."
+        )
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of what `transform` gives."""
@@ -174,21 +223,31 @@ class StandIn(BaseEstimator):
 
 
 class Looking(BaseEstimator):
-    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn.
 
-    def __init__(self, step: Any, assume_finite: bool) -> None:
+    At what another step computed it has the step look at types alone.
+    """
+
+    def __init__(self, step: Any, label: str, passed: bool, assume_finite: bool) -> None:
         self.step = step
+        self.label = label
+        self.passed = passed
         self.assume_finite = assume_finite
 
     def fit(self, X: Any, y: Any = None) -> Looking:
         """Fit the step."""
-        with _looking(_NOTHING, self.assume_finite):
+        self._check_types(X)
+        with self._looking():
             self.step.fit(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, and transform the same data."""
-        with _looking(_NOTHING, self.assume_finite):
+        self._check_types(X)
+        with self._looking():
+            if _output(self.step) == "polars" and hasattr(self.step, "set_output"):
+                plain = clone(self.step).set_output(transform="default")
+                _need_types(self.label, plain.fit_transform(X, y))
             return self.step.fit_transform(X, y)
 
     def transform(self, X: Any) -> Any:
@@ -200,20 +259,48 @@ class Looking(BaseEstimator):
         """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
 
+    def _check_types(self, X: Any) -> None:
+        """Refuse columns of objects where one of them might be refused for what it is."""
+        rule = rule_of(self.step)
+        reads = "objects" if rule is None else rule.reads(self.step)  # vouched for
+        if reads == "types" or (reads == "values" and not self.passed):
+            _need_numbers(self.label, type(self.step).__name__, X)
+
+    def _looking(self) -> AbstractContextManager[None]:
+        return _looking(_NOTHING, self.assume_finite) if self.passed else nullcontext()
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
 
 class Passing(TransformerMixin, BaseEstimator):
-    """Looks at columns of the user's table that pass by other steps to one that may not refuse."""
+    """Looks at columns of a table that pass by other steps: at values where none may refuse them.
 
-    def __init__(self, assume_finite: bool) -> None:
+    Parameters
+    ----------
+    label : str
+        The prefix of its parameters in the whole.
+    looks : bool
+        Whether they are the user's, and no later step does something about missing values.
+    assume_finite : bool
+        Whether scikit-learn is told not to look.
+    output : str
+        In what form columns are handed on.
+    """
+
+    def __init__(self, label: str, looks: bool, assume_finite: bool, output: str) -> None:
+        self.label = label
+        self.looks = looks
         self.assume_finite = assume_finite
+        self.output = output
 
     def fit(self, X: Any, y: Any = None) -> Passing:
-        """Refuse values that are missing or not finite."""
-        with _looking(_NOTHING, self.assume_finite):
-            _look_at("X", X)
+        """Refuse values that are missing or not finite, and types that would be guessed."""
+        if self.output == "polars":
+            _need_types(self.label, X)
+        if self.looks:
+            with _looking(_NOTHING, self.assume_finite):
+                _look_at("X", X)
         return self
 
     def transform(self, X: Any) -> Any:
@@ -232,6 +319,27 @@ class Passing(TransformerMixin, BaseEstimator):
 def _looking(computed: Collection[str], assume_finite: bool) -> Iterator[None]:
     with reading(computed), config_context(assume_finite=assume_finite):
         yield
+
+
+def _need_numbers(label: str, name: str, X: Any) -> None:
+    """Refuse columns whose type is not one of numbers, whatever they hold."""
+    if not is_numeric(X):
+        raise ValueError(
+            f"The step {label!r} ({name}) needs columns of a numeric type here. Some that it gets "
+            "are declared as objects, text or dates: for such columns, an error would tell of a "
+            "single value. Pass columns of numbers as such, as in X.astype(float), and hand others "
+            "to their own steps by a ColumnTransformer."
+        )
+
+
+def _need_types(label: str, X: Any) -> None:
+    """Refuse what polars would make columns of by looking at values."""
+    if not (is_numeric(X) or is_polars(X)):
+        raise ValueError(
+            f"The step {label!r} is to return a polars frame, and has columns of objects, of which "
+            "polars would guess the types from single values. Call set_output(transform='default') "
+            "or 'pandas', or pass a polars frame."
+        )
 
 
 def _look_at(name: str, data: Any) -> None:
@@ -263,12 +371,21 @@ def _fills(step: Any) -> bool:
     return any(get_tags(one).input_tags.allow_nan for one in learn_nothing)
 
 
-def _noise_like(X: Any) -> Any:
-    """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
+def _noise_like(X: Any, *, with_text: bool = False) -> Any:
+    """Return normal values in the shape of a table, with its columns; of many rows a thousand.
+
+    Columns that are not of numbers stay `with_text`: nothing is drawn from them, or shown.
+    """
     n_rows, n_columns = np.shape(X)
     size = min(n_rows, max(_ENOUGH, 2 * n_columns))
     noise = np.random.default_rng().normal(size=(size, n_columns))
+    if with_text and not hasattr(X, "columns") and not is_numeric(X):
+        return X[:size]
     with suppress(Exception):  # a table that is made in another way stays without names
-        named = type(X)({name: noise[:, column] for column, name in enumerate(X.columns)})
+        columns = {name: noise[:, column] for column, name in enumerate(X.columns)}
+        if with_text:
+            kept = {name: X[name] for name in X.columns if not is_numeric(X[name])}
+            columns |= {name: np.asarray(column)[:size] for name, column in kept.items()}
+        named = type(X)(columns)
         return named if np.shape(named) == noise.shape else noise
     return noise

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from math import floor, log10
 from types import FrameType
 from typing import Any
@@ -24,6 +27,8 @@ __all__ = [
     "advise_on_bought_number",
     "advise_on_public_number",
     "bought_number",
+    "held_back",
+    "warn_last",
     "warn_once",
 ]
 
@@ -32,6 +37,8 @@ _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 # Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in
 # every fit: its own "once for each place" would be once for each fit.
 _shown: set[tuple[str, str, int]] = set()
+# What is known after the charge only, as text and topic; None where no fit is going on.
+_known: ContextVar[list[tuple[str, str | None]] | None] = ContextVar("known", default=None)
 
 
 def advise(estimator: Any) -> None:
@@ -61,7 +68,7 @@ def advise_on_public_number(
     """
     if estimator.adjacency == "replace_one":
         n = n_rows if codes is None else int(codes.max()) + 1
-        _advise_on_delta(estimator, n, grouped=codes is not None)
+        _advise_on_delta(estimator, n, warn_once, grouped=codes is not None)
 
 
 def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:
@@ -70,7 +77,7 @@ def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped:
     Groups are no more than the records that were kept of them.
     """
     if n_records is not None:
-        _advise_on_delta(estimator, n_records, grouped=grouped)
+        _advise_on_delta(estimator, n_records, warn_last, grouped=grouped)
 
 
 def bought_number(model: Any) -> float | None:
@@ -84,18 +91,50 @@ def _is_part(estimator: Any) -> bool:
     return isinstance(estimator.ledger, Cap | PartCap)
 
 
-def _advise_on_delta(estimator: Any, n: float, *, grouped: bool) -> None:
+def _advise_on_delta(
+    estimator: Any, n: float, warn: Callable[[str, str], None], *, grouped: bool
+) -> None:
     """Warn of a δ above 1/n: publishing one of n records by chance is (0, 1/n)-private."""
     name, delta = type(estimator).__name__, float(estimator.delta)
     if delta * n <= 1.0 or _is_part(estimator):
         return
     unit, better = "group" if grouped else "record", 10.0 ** floor(-log10(10.0 * n))
-    warn_once(
+    warn(
         f"The 'delta' parameter of {name} is {delta:g}, above 1/n for about "
         f"{float(f'{n:.2g}'):,.0f} {unit}s: a mechanism that publishes the data of one {unit}, "
         f"chosen at random, would pass. Pass delta={better:.0e} or less.",
-        topic=f"delta={delta} of {name}",  # a noisy number differs in every fit
+        f"delta={delta} of {name}",  # a noisy number differs in every fit
     )
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Hold back what :func:`warn_last` says until a fit has stored what it was charged for.
+
+    Where warnings are errors, the first one would else end a fit that is paid for without a result.
+    A fit within another leaves what it says to the outer one; a fit that fails says nothing.
+    """
+    known: list[tuple[str, str | None]] = []
+    token = _known.set(known)
+    try:
+        yield
+    finally:
+        _known.reset(token)
+    try:
+        for text, topic in known:
+            warn_last(text, topic)
+    except PrivacyWarning as warning:
+        warning.add_note("What the fit was charged stays spent; its result is stored.")
+        raise
+
+
+def warn_last(text: str, topic: str | None = None) -> None:
+    """Give a PrivacyWarning of what was released, at the end of the fit that goes on."""
+    known = _known.get()
+    if known is None:
+        warn_once(text, topic)
+    else:
+        known.append((text, topic))
 
 
 def warn_once(text: str, topic: str | None = None) -> None:

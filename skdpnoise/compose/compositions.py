@@ -10,8 +10,10 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from skdpnoise.compose._public import function_remedy
+from skdpnoise.compose._states import CHANGED
 from skdpnoise.compose.register import is_private, rule_of
 
 __all__ = [
@@ -81,9 +83,20 @@ def _columns(columns: ColumnTransformer, fitted: bool) -> Inside:
         )
     elif callable(columns.verbose_feature_names_out):
         complaint = "must have verbose_feature_names_out=True or False, not a function"
+    elif now and (
+        (columns.sparse_output_ and columns.sparse_threshold == 0) or not _as_fitted(columns)
+    ):
+        complaint = CHANGED
     elif columns.sparse_threshold != 0 and any(_may_be_sparse(child) for _, child in children):
         complaint = SPARSE
     return Inside(tuple(children), complaint, columns.sparse_threshold != 0)
+
+
+def _as_fitted(columns: ColumnTransformer) -> bool:
+    """Return whether a fitted ColumnTransformer has the steps that its parameters name."""
+    listed = [name for name, *_ in columns.transformers]
+    found = [name for name, *_ in columns.transformers_]
+    return listed == found[: len(listed)] and set(found[len(listed) :]) <= {"remainder"}
 
 
 def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
@@ -96,14 +109,25 @@ def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
             else None
         )
     )
-    end = "_" if fitted and "regressor_" in vars(regressor) else ""
-    children = [("regressor", getattr(regressor, f"regressor{end}"))]
+    own, transformer = vars(regressor), regressor.transformer
+    now = fitted and "regressor_" in own
+    children = [("regressor", own["regressor_"] if now else regressor.regressor)]
     if hasattr(regressor.regressor, "get_params") and is_classifier(regressor.regressor):
         complaint = complaint or "must have a regressor: labels that were computed may not be some"
     if regressor.regressor is None:
         complaint = complaint or "must have a private regressor=: None is LinearRegression"
-    if regressor.transformer is not None:
-        children.append(("transformer", getattr(regressor, f"transformer{end}")))
+    if now and "transformer_" in own:  # whatever the parameter says since
+        made_of_functions = transformer is None and type(own["transformer_"]) is FunctionTransformer
+        transformer = None if made_of_functions else own["transformer_"]
+        if made_of_functions:
+            found = own["transformer_"]
+            complaint = (
+                complaint
+                or function_remedy("func", found.func)
+                or function_remedy("inverse_func", found.inverse_func)
+            )
+    if transformer is not None:
+        children.append(("transformer", transformer))
     return Inside(tuple(children), complaint)
 
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
-from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, stand_ins
+from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, open_widths, stand_ins
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
 from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.compose.register import is_private
@@ -88,12 +89,28 @@ def rehearse(
     if any(not _is_known(part.estimator) for part in parts):
         X = deepcopy(X)
     ours = all_ours(part.estimator for part in private_parts(pipeline))
-    pipeline.set_params(**stand_ins(pipeline, passed(), y, grouped=groups is not None))
-    with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
+    found = open_widths(pipeline)
+    # Whatever a step finds out, what comes after it must take the columns that are then there.
+    models = [(clone(pipeline), True)] if found else []
+    failed = False
+    for model, narrow in [(pipeline, False), *models]:
+        places = stand_ins(model, passed(), y, grouped=groups is not None, narrow=narrow)
+        model.set_params(**places)
         try:
-            unobserved(fit_steps, pipeline, X, y, groups, parts, owner=owner)
+            with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
+                unobserved(fit_steps, model, X, y, groups, parts, owner=owner)
         except NoFurther:
-            return
+            continue
+        except Exception:
+            if not narrow:
+                raise
+            failed = True
+    if failed:
+        raise ValueError(  # outside the handler, so that no other error is attached to it
+            f"A step of {owner} does not take any number of columns that a step before it may "
+            f"return: {', '.join(map(repr, found))} leaves that number to what is released. Give "
+            "n_components= as a number, or no columns, bounds or knots by position behind it."
+        )
 
 
 def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:

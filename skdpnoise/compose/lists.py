@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
@@ -18,8 +18,9 @@ def without_lists(owner: str, X: Any) -> Any:
 
     numpy gives a list the type of its most general value: one 2.5 makes floats of all integers, and
     one text makes text of all numbers. Names of columns and types that a public step keeps would
-    tell of that one value. Other data, lists of texts or of mappings too, are returned as they are:
-    what reads those reads one after the other.
+    tell of that one value. So would one complex number, date or decimal. Other data, such as lists
+    of texts, of mappings or of rows of pairs, are returned as they are: what reads those reads one
+    after the other.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def without_lists(owner: str, X: Any) -> Any:
         for place, row in enumerate(X):
             table[place] = list(row)
         return table
-    elif "other" in kinds:
+    elif kinds == {"nested"}:
         return X
     raise ValueError(
         f"{owner} takes lists of rows that hold numbers alone, in double precision, or text alone: "
@@ -70,6 +71,8 @@ def _kind(value: Any) -> str:
         return "missing"
     if isinstance(value, _TEXT):
         return "text"
+    if isinstance(value, list | tuple | Mapping):
+        return "nested"  # pairs of names and values, for a FeatureHasher
     return "number" if isinstance(value, Real | np.bool_) else "other"
 
 

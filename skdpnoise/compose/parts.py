@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from skdpnoise.compose._remedies import remedy_for
+from skdpnoise.compose._states import changed_since_fit
 from skdpnoise.compose.compositions import (
     INSIDE,
     SPARSE,
@@ -238,6 +239,8 @@ class _Walk:
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
         complaint = remedy_for(step) if rule is None else tampered(step) or rule.condition(step)
+        if complaint is None and self.fitted:
+            complaint = changed_since_fit(step)
         self._refuse(label, step, complaint)
         if complaint is None:
             self.parts.append(Part(label, step, "public"))

@@ -8,21 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-__all__ = ["Rule", "is_private", "register_private", "register_public", "related", "rule_of"]
+__all__ = [
+    "Reads",
+    "Rule",
+    "is_private",
+    "register_private",
+    "register_public",
+    "related",
+    "rule_of",
+]
 
 T = TypeVar("T")
 Condition = Callable[[Any], str | None]
 Sparse = Callable[[Any], bool]
+Reads = Literal["objects", "values", "types"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Under which parameters a class learns nothing, and whether its output is then sparse."""
+    """Under which parameters a class learns nothing, what it reads, and what its output is."""
 
     condition: Condition
     sparse: Sparse
+    reads: Callable[[Any], Reads]
 
 
 _private: set[type] = set()
@@ -72,7 +82,13 @@ def register_private(cls: type[T]) -> type[T]:
     return cls
 
 
-def register_public(cls: type[T], condition: Condition, *, sparse: Sparse | None = None) -> type[T]:
+def register_public(
+    cls: type[T],
+    condition: Condition,
+    *,
+    sparse: Sparse | None = None,
+    reads: Callable[[Any], Reads] | None = None,
+) -> type[T]:
     """Make a class known that learns nothing from the data under a condition.
 
     It is a promise about the exact class: under the condition, two data sets with the same columns
@@ -91,6 +107,12 @@ def register_public(cls: type[T], condition: Condition, *, sparse: Sparse | None
     sparse : callable or None, default=None
         Takes an estimator; returns whether its output can be sparse where its input is not. None:
         it never is.
+    reads : callable or None, default=None
+        Takes an estimator; returns what it does with columns that are not of a numeric type:
+        "objects" if no value in them makes it fail, "values" if it turns them into numbers as
+        ``check_array`` does and fails for a text, "types" if it lets each value do what it can.
+        Columns of objects are refused before the last always, and before the second where another
+        step computed them, whatever they hold. None: "values".
 
     Returns
     -------
@@ -119,7 +141,7 @@ def register_public(cls: type[T], condition: Condition, *, sparse: Sparse | None
     _check_class("register_public", cls)
     if cls in _private:
         raise TypeError(f"{cls.__name__} is registered as private, which pays for what it learns.")
-    _public[cls] = Rule(condition, _never if sparse is None else sparse)
+    _public[cls] = Rule(condition, sparse or _never, reads or _values)
     return cls
 
 
@@ -145,6 +167,10 @@ def related(estimator: Any) -> tuple[str, str] | None:
 
 def _never(estimator: Any) -> bool:
     return False
+
+
+def _values(estimator: Any) -> Reads:
+    return "values"
 
 
 def _check_class(owner: str, cls: Any) -> None:

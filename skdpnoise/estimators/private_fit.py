@@ -14,7 +14,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils._param_validation import HasMethods, Interval
 
-from skdpnoise.compose.advice import advise, advise_on_bought_number, advise_on_public_number
+from skdpnoise.compose.advice import (
+    advise,
+    advise_on_bought_number,
+    advise_on_public_number,
+    held_back,
+    warn_last,
+)
 from skdpnoise.compose.surroundings import (
     PrivacyWarning,
     warn_if_cloned_to_be_scored,
@@ -32,6 +38,7 @@ __all__ = [
     "as_bounds",
     "check_unpaid_arguments",
     "unchanged_on_failure",
+    "warn_last",
 ]
 
 
@@ -66,7 +73,8 @@ class PrivateFitMixin:
         Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
         value meet noise. No warning but our own is heard from the first look at the data on: what
         warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
-        as it was, with an earlier fit intact, and says what stays spent.
+        as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
+        released come last, when the fit is stored.
         """
         warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
@@ -85,8 +93,9 @@ class PrivateFitMixin:
         )
         heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
         advise(self)
-        with unchanged_on_failure(self), silence(*heard), account.noted():
-            yield account
+        with held_back():
+            with unchanged_on_failure(self), silence(*heard), account.noted():
+                yield account
             advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:

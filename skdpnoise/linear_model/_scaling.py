@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from skdpnoise.estimators.private_fit import PrivacyWarning
+from skdpnoise.estimators.private_fit import warn_last
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.mechanisms import calibrate
@@ -214,7 +213,7 @@ def _warn_of_constant(estimator: Any, found: SearchedLocation) -> None:
     else:
         name += " predicts 0 everywhere: the target is constant, or its scale is hidden;"
     remedy = "More records, a larger epsilon or public bounds (target_bounds) would help."
-    warnings.warn(f"{name} {about}. {remedy}", PrivacyWarning, stacklevel=4)
+    warn_last(f"{name} {about}. {remedy}")
 
 
 def _warn(estimator: Any, found: np.ndarray) -> None:
@@ -224,4 +223,4 @@ def _warn(estimator: Any, found: np.ndarray) -> None:
         f"constant, or the noise at epsilon={estimator.epsilon:g} hides the scale. More records, a "
         "larger epsilon or public bounds (feature_bounds) would help."
     )
-    warnings.warn(text, PrivacyWarning, stacklevel=5)
+    warn_last(text)

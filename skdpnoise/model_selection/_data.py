@@ -13,7 +13,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from skdpnoise.compose.lists import without_lists
+from skdpnoise.compose.columns import read_features
 from skdpnoise.estimators.seal import silence, without_values
 
 __all__ = ["checked_data"]
@@ -40,7 +40,8 @@ def checked_data(
     Returns
     -------
     X : array-like
-        As it is, but for lists of parameters that can be indexed.
+        As :func:`~skdpnoise.compose.columns.read_features` returns it, so that rows that are
+        taken from it have its types.
     y : ndarray of shape (n_samples,)
     classes : ndarray or None
         Sorted labels.
@@ -56,7 +57,7 @@ def checked_data(
         raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     for name, data in (("X", X), ("y", y)):
         _check_container(owner, name, data)
-    rows = without_lists(owner, X)
+    rows = read_features(owner, X)
     X, y = without_values(
         lambda: indexable(rows, y),
         f"{owner}.fit needs X of shape (n_samples, n_features) and y of shape (n_samples,), got an "

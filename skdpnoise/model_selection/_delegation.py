@@ -8,6 +8,8 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skdpnoise.compose.columns import read_features
+
 __all__ = ["Delegation"]
 
 
@@ -39,7 +41,7 @@ class Delegation:
         -------
         ndarray of shape (n_samples,)
         """
-        return self._winner.predict(X)
+        return self._winner.predict(self._read(X))
 
     @_offers("predict_proba")
     def predict_proba(self, X: Any) -> Any:
@@ -53,7 +55,7 @@ class Delegation:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._winner.predict_proba(X)
+        return self._winner.predict_proba(self._read(X))
 
     @_offers("predict_log_proba")
     def predict_log_proba(self, X: Any) -> Any:
@@ -67,7 +69,7 @@ class Delegation:
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        return self._winner.predict_log_proba(X)
+        return self._winner.predict_log_proba(self._read(X))
 
     @_offers("decision_function")
     def decision_function(self, X: Any) -> Any:
@@ -81,7 +83,7 @@ class Delegation:
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
         """
-        return self._winner.decision_function(X)
+        return self._winner.decision_function(self._read(X))
 
     @_offers("score")
     def score(self, X: Any, y: Any) -> float:
@@ -99,7 +101,7 @@ class Delegation:
         float
             By `scoring`, or the winner's own score.
         """
-        model = self._winner
+        model, X = self._winner, self._read(X)
         if self.scoring is None:
             return float(model.score(X, y))
         return float(get_scorer(self.scoring)(model, X, y))
@@ -121,6 +123,10 @@ class Delegation:
     def _winner(self) -> Any:
         check_is_fitted(self, "best_estimator_")
         return self.best_estimator_
+
+    def _read(self, X: Any) -> Any:
+        """Return new features with the types of columns that the winner was fitted to."""
+        return read_features(type(self).__name__, X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.estimators.parameters import check_size, number_pair
 from skdpnoise.estimators.private_fit import (
-    PrivacyWarning,
     PrivateFitMixin,
     as_bounds,
+    warn_last,
 )
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
@@ -166,12 +165,10 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def _warn(self, lost: np.ndarray, what: str) -> None:
         if lost.any():
-            warnings.warn(
+            warn_last(
                 f"{type(self).__name__} {what} {np.count_nonzero(lost)} of {lost.size} columns: "
                 f"each is constant, or the noise at epsilon={self.epsilon:g} hides its scale. More "
-                "records, a larger epsilon or closer public bounds (feature_bounds) would help.",
-                PrivacyWarning,
-                stacklevel=5,
+                "records, a larger epsilon or closer public bounds (feature_bounds) would help."
             )
 
     def __sklearn_tags__(self) -> Any:

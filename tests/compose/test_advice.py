@@ -301,9 +301,9 @@ def test_under_add_remove_the_advice_is_a_function_of_the_bought_number(
     """Nothing private decides: the number that was released, and it alone."""
     bought = []
 
-    def note(estimator, n, *, grouped):
+    def note(estimator, n, warn, *, grouped):
         bought.append(n)
-        tell(estimator, n, grouped=grouped)
+        tell(estimator, n, warn, grouped=grouped)
 
     from skdpnoise.compose import advice
 

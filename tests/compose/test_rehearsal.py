@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -10,7 +12,14 @@ from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import DataConversionWarning
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import Binarizer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import (
+    Binarizer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from skdpnoise import (
     DPPCA,
@@ -23,6 +32,7 @@ from skdpnoise import (
     DPRobustScaler,
     DPStandardScaler,
 )
+from skdpnoise.compose import register
 from skdpnoise.compose.lists import without_lists
 from skdpnoise.inspection import audit
 from tests.compose._pipelines import Notebook
@@ -193,6 +203,56 @@ def test_lists_that_no_array_can_hold_are_handed_on_as_they_are(data):
     assert without_lists("Test", data) is data
 
 
+@pytest.mark.parametrize(
+    "other",
+    [1j, Decimal(4), date(2020, 1, 1), np.datetime64("2020-01-01"), [4], {}],
+    ids=str,
+)
+@pytest.mark.parametrize("value", [1, 2.5, "a"])
+def test_one_value_of_another_kind_decides_no_type_of_a_list_of_rows(value, other):
+    """numpy makes text of all numbers beside a complex one, and objects beside a decimal."""
+    for rows in ([[value, value], [value, other]], [[other, value], [other, value]]):
+        with pytest.raises(ValueError, match="Pass an array"):
+            without_lists("Test", rows)
+
+
+# Widths that are found out
+
+OPEN = [0.5, 0.9, "auto"]
+BY_COLUMN = {
+    "positions": ColumnTransformer([("a", "passthrough", [0]), ("b", "passthrough", [1])]),
+    "masks": ColumnTransformer([("a", "passthrough", [True, False])]),
+    "bounds": BoundsClipper(([-1.0] * 2, [1.0] * 2)),
+    "knots": SplineTransformer(knots=np.linspace([-1.0] * 2, [1.0] * 2, 3)),
+    "components": DPPCA(n_components=2),
+}
+
+
+@pytest.mark.parametrize("step", BY_COLUMN.values(), ids=BY_COLUMN)
+@pytest.mark.parametrize("n_components", OPEN)
+def test_a_step_that_needs_so_many_columns_is_refused_behind_one_that_finds_them_out(
+    n_components, step
+):
+    """Which of them there are is released: the fit would fail when it is paid for."""
+    for front in (
+        DPPCA(n_components=n_components),
+        DPPipeline([("p", DPPCA(n_components=n_components))]),
+    ):
+        ledger = Notebook()
+        steps = [("front", front), ("step", step), ("scale", DPStandardScaler())]
+        with pytest.raises(ValueError, match="n_components"):
+            DPPipeline(steps, ledger=ledger).fit(TABLE)
+        assert ledger.charges == []
+
+
+@pytest.mark.parametrize("n_components", OPEN)
+def test_steps_that_take_any_number_of_columns_stay_behind_one_that_finds_them_out(n_components):
+    one = ColumnTransformer([("a", DPStandardScaler(), [0])], remainder="passthrough")
+    for step in (PolynomialFeatures(2), BoundsClipper((-1.0, 1.0)), one):
+        steps = [("front", DPPCA(n_components=n_components)), ("step", step), ("model", MODEL)]
+        assert hasattr(DPPipeline(steps).fit(TABLE, Y), "steps_")
+
+
 # Messages and parameters
 
 
@@ -231,3 +291,23 @@ def test_a_number_that_changes_when_it_is_asked_is_refused(name):
         with pytest.raises((TypeError, ValueError), match=r"must be|must give"):
             estimator.fit(TABLE, Y)
     assert ledger.charges == []
+
+
+class Particular(DPStandardScaler):
+    """A private step of somebody else's that takes no values but those of one data set."""
+
+    def fit(self, X, y=None, groups=None):
+        if not np.array_equal(X, TABLE):
+            raise ValueError("takes no other values")
+        return super().fit(X, y, groups)
+
+
+def test_what_no_noise_can_stand_for_is_refused_before_the_charge(monkeypatch):
+    """What comes behind it could not be checked, and might fail for a value after the charge."""
+    monkeypatch.setattr(register, "_private", {*register._private, Particular})
+    ledger = Notebook()
+    steps = [("own", Particular()), ("scale", DPStandardScaler())]
+    with pytest.raises(ValueError, match=r"'own'.*made-up values"):
+        DPPipeline(steps, ledger=ledger).fit(TABLE)
+    assert ledger.charges == []
+    assert hasattr(DPPipeline(steps[:1]).fit(TABLE), "steps_")

@@ -1,0 +1,109 @@
+"""Where warnings are errors, what a fit was charged for is there all the same."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skdpnoise import (
+    DPCoordinateDescentRegressor,
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPMinMaxScaler,
+    DPPipeline,
+    DPRobustScaler,
+    DPStandardScaler,
+    PrivacyWarning,
+)
+from skdpnoise.linear_model import DPLassoPath
+from tests.compose._pipelines import Notebook
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(60, 3))
+Y = X[:, 0] + 1e3
+LABELS = (X[:, 0] > 0.0).astype(int)
+SCALE = ("scale", DPStandardScaler())
+NESTED = DPPipeline([SCALE, ("robust", DPRobustScaler())])
+
+# Whatever warns of what it released: with so few records each scale is hidden
+FITS = {
+    "standard": (DPStandardScaler(), None),
+    "robust": (DPRobustScaler(), None),
+    "range": (DPMinMaxScaler(), None),
+    "regression": (DPCoordinateDescentRegressor(), Y),
+    "path": (DPLassoPath(), Y),
+    "classification": (DPLogisticCD(), LABELS),
+    "pipeline": (DPPipeline([SCALE, ("model", DPCoordinateDescentRegressor())]), Y),
+    "nested": (DPPipeline([("nested", NESTED), ("model", DPLogisticCD())]), LABELS),
+    "search": (DPGridSearchCV(DPCoordinateDescentRegressor(), {"alpha": [0.0, 0.1]}), Y),
+}
+
+
+def fitted_attributes(estimator):
+    return {name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")}
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("delta", [1e-6, 0.02])
+@pytest.mark.parametrize("case", FITS.values(), ids=FITS)
+def test_a_warning_after_the_charge_leaves_the_fit_that_was_paid_for(case, delta, adjacency):
+    model, y = case
+    settings = {"epsilon": 0.5, "delta": delta, "adjacency": adjacency}
+    if hasattr(model, "estimator"):
+        settings["estimator__adjacency"] = adjacency
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        quiet = clone(model).set_params(**settings).fit(X, y)
+    ledger = Notebook()
+    loud = clone(model).set_params(**settings, ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            loud.fit(X, y)
+        except PrivacyWarning as warning:
+            notes = getattr(warning, "__notes__", [])
+            assert bool(ledger.charges) == any("stays spent" in note for note in notes)
+    assert len(ledger.charges) == (1 if fitted_attributes(loud) else 0)
+    if ledger.charges:
+        assert fitted_attributes(loud) == fitted_attributes(quiet)
+        assert loud.privacy_.guarantee.epsilon == 0.5
+
+
+def test_a_warning_that_is_known_before_the_charge_prevents_it():
+    for estimator in (
+        DPLogisticCD(delta=0.02),
+        DPPipeline([SCALE], delta=0.02),
+        DPStandardScaler(20.0),
+    ):
+        estimator.set_params(ledger=(ledger := Notebook()))
+        with warnings.catch_warnings(), pytest.raises(PrivacyWarning):
+            warnings.simplefilter("error")
+            estimator.fit(X, LABELS)
+        assert ledger.charges == []
+        assert fitted_attributes(estimator) == set()
+
+
+def test_all_warnings_of_a_pipeline_are_given_at_the_line_that_fits_it():
+    model = DPPipeline([SCALE, ("model", DPCoordinateDescentRegressor())], epsilon=0.5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, Y)
+    assert {warning.filename for warning in caught} == {__file__}
+    texts = " ".join(str(warning.message) for warning in caught)
+    assert "DPStandardScaler leaves as they are" in texts
+    assert "DPCoordinateDescentRegressor predicts one constant" in texts
+
+
+def test_a_fit_that_fails_after_the_charge_warns_of_nothing():
+    class Failing(DPCoordinateDescentRegressor):
+        def _store(self, *args, **kwargs):
+            raise ValueError("cannot be stored")
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with pytest.raises(ValueError, match="cannot be stored"):
+            Failing(epsilon=0.5).fit(X, Y)
+    assert [warning for warning in caught if "hide" in str(warning.message)] == []
