@@ -132,9 +132,7 @@ def odd_values(X: Any, column: int) -> Iterator[Odd]:
         unseen = max(known) + 1
     if unseen is None or unseen in known:
         return
-    table = _widened(X, column, unseen)
-    if _cells(with_cell(table, 0, column, unseen), column)[0] not in known:  # texts may be cut
-        yield Odd("an unseen category", table, unseen)
+    yield Odd("an unseen category", _widened(X, column, unseen), unseen)
 
 
 def _missing_values(X: Any, column: int) -> list[tuple[str, Any]]:
@@ -172,7 +170,9 @@ def _named_categories(X: Any, column: int) -> list[Any]:
 
 
 def _widened(X: Any, column: int, category: Any) -> Any:
-    """Return a table with one more category where the type of a column names them."""
+    """Return a table with one more category where a type names them, or bounds their length."""
+    if isinstance(X, np.ndarray) and X.dtype.kind == "U":
+        return X.astype(np.result_type(X.dtype, np.array(category).dtype))
     named = _named_categories(X, column)
     if not named:
         return X
@@ -223,7 +223,7 @@ def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:
         name = str(X.dtype)
     try:
         found = np.dtype(name)
-    except TypeError:
+    except (TypeError, ValueError):
         return None
     return found if found.kind in "iufb" else None
 

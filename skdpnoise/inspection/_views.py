@@ -20,7 +20,7 @@ from skdpnoise.inspection._fingerprint import fingerprint, parts_of
 
 __all__ = ["Layout", "Parameters", "View", "view"]
 
-_DEEPEST = 8
+_DEEPEST = 16
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")

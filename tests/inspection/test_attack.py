@@ -123,7 +123,10 @@ def test_all_numbers_of_a_model_are_seen_however_deep_and_what_it_predicts():
     assert seen[".n_"].tolist() == [4.0]
     assert seen["predict()"].tolist() == [5.0]
     assert {"warned", "raised", ".kind_", ".ok_"} <= seen.keys()
-    assert view(model, np.array([[5.0]]), [], "ValueError: no", Parameters()).keys() == {"warned", "raised"}
+    assert view(model, np.array([[5.0]]), [], "ValueError: no", Parameters()).keys() == {
+        "warned",
+        "raised",
+    }
 
 
 def test_a_model_that_holds_itself_is_seen_once():
