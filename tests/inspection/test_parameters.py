@@ -88,7 +88,8 @@ def a_closure(model, X):
 
 
 def a_default(model, X):
-    model.score_ = lambda largest=float(X.max()): largest
+    largest = float(X.max())
+    model.score_ = lambda found=largest: found
 
 
 def a_partial(model, X):

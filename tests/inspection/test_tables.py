@@ -53,7 +53,7 @@ def test_rows_are_taken_changed_and_stacked_without_another_type(name):
     row = taken(X, [2])
     columns = list(numeric_columns(X))
     for size in (1e99, -1e99, 0.4):
-        changed = with_numbers(row, dict.fromkeys(columns, [size]))
+        changed = with_numbers(row, {k: [size] for k in columns})
         both = stacked(X, changed)
         assert type(both) is type(X)
         assert both.shape == (5, X.shape[1])
