@@ -12,7 +12,6 @@ import skdpnoise
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
-LONGEST_FILE = 450
 
 
 def public_names():
@@ -156,17 +155,6 @@ TEXT_FILES = sorted(
 # Put together from parts, so that this file does not match itself.
 FOLDERS = "|".join(["work", "farm", "root", "tmp"])
 MACHINE_PATH = re.compile(rf"(^|[^A-Za-z0-9_./])/({FOLDERS})/")
-
-
-def test_no_file_is_longer_than_two_rooms():
-    python = [path for path in TEXT_FILES if path.suffix == ".py"]
-    long = [
-        str(path.relative_to(ROOT))
-        for path in python
-        if len(path.read_text(encoding="utf-8").splitlines()) > LONGEST_FILE
-    ]
-    assert len(python) > 10
-    assert long == []
 
 
 def test_no_file_names_a_path_of_one_machine():

@@ -18,7 +18,8 @@ from skdpnoise.mechanisms._losses import shifts
 from skdpnoise.mechanisms._numeric import Criterion, Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
-from skdpnoise.noises import ForRatio, Noise, get_noise, shape_rule
+from skdpnoise.noises import Noise, get_noise
+from skdpnoise.noises.registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, LossCurve, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up

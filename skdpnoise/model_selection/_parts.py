@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.metrics import BITS
+from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count, noisy_mean
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_adjacency
 from skdpnoise.queries import private_location_scale

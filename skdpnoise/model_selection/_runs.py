@@ -22,7 +22,7 @@ from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.metrics import BITS, Scoring
+from skdpnoise.metrics.scoring import BITS, Scoring
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries import private_count

@@ -29,7 +29,7 @@ from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_un
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
-from skdpnoise.metrics import SCORINGS, Scoring, choose_scoring
+from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation

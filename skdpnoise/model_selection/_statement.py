@@ -7,7 +7,7 @@ from typing import Any
 
 from skdpnoise.compose.statement import public_parameters
 from skdpnoise.ledger import PrivacyReport, Release
-from skdpnoise.metrics import BITS
+from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import score_noise
 from skdpnoise.model_selection._strategies import Strategy

@@ -38,7 +38,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
-from skdpnoise.metrics import BITS
+from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._release import SharedRelease
 from skdpnoise.model_selection._runs import FAILED, Outcome, Priced, Problem, SearchStopped, Target
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss

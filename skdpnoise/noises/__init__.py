@@ -1,12 +1,5 @@
 """Noise families: one file each, found by themselves."""
 
-from skdpnoise.noises._registry import (
-    ForRatio,
-    Noise,
-    get_noise,
-    noise_names,
-    register,
-    shape_rule,
-)
+from skdpnoise.noises.registry import Noise, get_noise, noise_names, register
 
-__all__ = ["ForRatio", "Noise", "get_noise", "noise_names", "register", "shape_rule"]
+__all__ = ["Noise", "get_noise", "noise_names", "register"]

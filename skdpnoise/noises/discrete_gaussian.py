@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bernoulli, ndtri
 
 from skdpnoise.noises import _lattice_sums, _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.privacy import check_real
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.noises import _lattice_sums, _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.privacy import check_real
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, ndtri_exp
 
 from skdpnoise.noises import _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.privacy import check_real
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
 

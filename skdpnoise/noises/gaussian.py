@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
 from skdpnoise.noises import _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.privacy import NormalShift
 from skdpnoise.sampling import RandomWords, rounded_gaussian
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.noises import _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.sampling import RandomWords, rounded_laplace
 
 

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaincc
 
 from skdpnoise.noises import _threshold
-from skdpnoise.noises._registry import register
+from skdpnoise.noises.registry import register
 from skdpnoise.privacy import check_real
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
 

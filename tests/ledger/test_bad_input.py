@@ -17,8 +17,8 @@ from skdpnoise.ledger import (
     LedgerStorageError,
     PrivacyLedger,
     UnknownDatasetError,
-    _database,
 )
+from skdpnoise.ledger.storage import database
 from skdpnoise.privacy import PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
@@ -167,7 +167,7 @@ def test_a_password_is_never_shown(postgresql):
 
 
 def test_a_server_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr(_database.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(database.time, "sleep", lambda seconds: None)
     pytest.importorskip("psycopg")
     url = "postgresql://me:secret@127.0.0.1:1/x"
     with pytest.raises(LedgerStorageError, match=r"127.0.0.1.*cannot be used.*Nothing was changed"):
@@ -255,7 +255,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path):
 
 
 def test_a_file_that_another_program_holds_is_waited_for_and_then_named(spent, monkeypatch):
-    monkeypatch.setattr(_database, "_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.05)
     ledger = PrivacyLedger.open("trips", spent)
     other = sqlite3.connect(path_of(spent), isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

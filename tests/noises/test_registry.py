@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skdpnoise.noises import _registry, get_noise, noise_names, register
+from skdpnoise.noises import get_noise, noise_names, register, registry
 
 
 class Impostor:
@@ -40,7 +40,7 @@ def test_a_name_is_a_lower_case_identifier(name):
 
 
 def test_a_new_family_is_known_once_registered(monkeypatch):
-    monkeypatch.setattr(_registry, "_FAMILIES", dict(_registry._FAMILIES))
+    monkeypatch.setattr(registry, "_FAMILIES", dict(registry._FAMILIES))
     register("impostor", Impostor)
     assert "impostor" in noise_names(pure=True)
     assert isinstance(get_noise("impostor"), Impostor)

@@ -7,7 +7,7 @@ import inspect
 import numpy as np
 import pytest
 
-import skdpnoise.mechanisms
+import skdpnoise.queries
 from skdpnoise import PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
@@ -140,12 +140,12 @@ class WatchedWords(SeededWords):
 def test_every_public_private_function_is_here():
     public = {
         name
-        for name in skdpnoise.mechanisms.__all__
-        if name.startswith(("private_", "noisy_")) and callable(getattr(skdpnoise.mechanisms, name))
+        for name in skdpnoise.queries.__all__
+        if name.startswith(("private_", "noisy_")) and callable(getattr(skdpnoise.queries, name))
     }
     assert set(CALLS) == public == set(REFUSED)
     for name in public:
-        parameters = inspect.signature(getattr(skdpnoise.mechanisms, name)).parameters
+        parameters = inspect.signature(getattr(skdpnoise.queries, name)).parameters
         assert parameters["ledger"].default is None
         assert parameters["ledger"].kind is inspect.Parameter.KEYWORD_ONLY
 

@@ -13,8 +13,8 @@ from skdpnoise.sampling import (
     Exponent,
     SeededWords,
     SystemWords,
-    _bits,
     _piecewise_kernel,
+    bits,
     integer_piecewise,
     piecewise,
     rounded_piecewise,
@@ -207,8 +207,8 @@ def test_a_wider_band_of_undecided_draws_changes_no_draw(sampler, fresh_tables):
 
 def tables():
     for name, (exponent, _) in LAWS.items():
-        for bits in (0, 40):
-            yield pytest.param(exponent, bits, id=f"{name}-{bits}")
+        for places in (0, 40):
+            yield pytest.param(exponent, places, id=f"{name}-{places}")
     for name, (make, scale, *_) in (INTEGERS | WIDE).items():
         yield pytest.param(make(scale), None, id=name)
 
@@ -287,7 +287,7 @@ def test_running_out_of_words_anywhere_changes_nothing(sampler, fresh_tables):
     whole = sampler(Script(words), 100)
     for at_most in (1, 2, 5):
         assert (sampler(Script(words, at_most), 100) == whole).all()
-    fresh_tables.setattr(_bits, "_CHUNK", 7)
+    fresh_tables.setattr(bits, "_CHUNK", 7)
     assert (sampler(Script(words), 100) == whole).all()
 
 

@@ -12,7 +12,7 @@ from scipy.stats import laplace, norm
 from skdpnoise.sampling import (
     SeededWords,
     SystemWords,
-    _bits,
+    bits,
     exponential,
     gaussian,
     rounded_gaussian,
@@ -136,7 +136,7 @@ def test_running_out_of_words_anywhere_changes_nothing(sampler, density, bits, d
 def test_the_chunk_in_which_words_are_fetched_changes_nothing(sampler, density, monkeypatch):
     whole = sampler(SeededWords(8), 3_000, 25)
     for chunk in (1, 7, 100):
-        monkeypatch.setattr(_bits, "_CHUNK", chunk)
+        monkeypatch.setattr(bits, "_CHUNK", chunk)
         assert (sampler(SeededWords(8), 3_000, 25) == whole).all()
 
 

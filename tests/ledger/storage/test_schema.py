@@ -11,10 +11,10 @@ from skdpnoise.ledger import (
     LedgerSchemaError,
     LedgerStorageError,
     PrivacyLedger,
-    _schema,
     encode_loss,
 )
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.storage import _schema
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 sqlalchemy = pytest.importorskip("sqlalchemy")

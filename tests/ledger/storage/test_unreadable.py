@@ -14,8 +14,8 @@ from skdpnoise.ledger import (
     LedgerError,
     LedgerStorageError,
     PrivacyLedger,
-    _schema,
 )
+from skdpnoise.ledger.storage import _schema
 from skdpnoise.privacy import GaussianLoss, PureLoss
 
 pytest.importorskip("sqlalchemy")

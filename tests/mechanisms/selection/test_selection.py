@@ -9,9 +9,13 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from scipy.special import expit, ndtri
-from skdpnoise.mechanisms.selection._base import whole_quanta
 
-from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
+from skdpnoise.mechanisms.selection import (
+    ExponentialMechanism,
+    PermuteAndFlip,
+    ReportNoisyMax,
+    whole_quanta,
+)
 from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law
 from skdpnoise.mechanisms.selection._sampling import draw_exponential, draw_permute_and_flip
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
