@@ -300,7 +300,9 @@ class DatabaseStorage:
 
 
 def _facts_in(row: Any) -> Facts:
-    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, row.adaptive == 1)
+    """Return what a row says, which need be no budget: `check_facts` looks at that."""
+    adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
+    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
 
 
 _NO_SUMMARY = Summary(0, "", "", "", "")
