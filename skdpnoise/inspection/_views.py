@@ -55,38 +55,75 @@ def view(
     found: View = {"warned": _codes(warned), "raised": _codes([raised or ""])}
     if raised is not None:
         return found
-    _walk("", model, found, given, ())
+    look = _Look(found, given)
+    look.at("", model)
     for name in _ASKED:
         with suppress(AttributeError, TypeError, ValueError, NotFittedError):
-            answer = getattr(model, name)(deepcopy(points))
-            if not hasattr(answer, "get_params"):  # of transformers that return themselves
-                _walk(f"{name}()", answer, found, given, ())
+            look.at(f"{name}()", getattr(model, name)(deepcopy(points)))
             if name in _ENOUGH:
                 break
+    found["structure"] = _codes([" ".join(look.structure)])
     return found
 
 
-def _walk(path: str, value: Any, found: View, given: Parameters, above: tuple[int, ...]) -> None:
-    if value is None or len(above) > _DEEPEST or id(value) in above:
-        return
-    if isinstance(value, bool | int | float | np.number | np.bool_):
-        found[path] = _plain(value)
-    elif isinstance(value, str):
-        found[path] = _codes([value])
-    elif sp.issparse(value):
-        _walk(path, value.toarray(), found, given, above)
-    elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
-        found[path] = _ends(value.ravel().astype(np.float64))
-    elif hasattr(value, "to_numpy"):
-        _walk(path, value.to_numpy(), found, given, above)
-    elif isinstance(value, np.ndarray):
-        texts = value.ravel().tolist()
-        found[path] = _codes([str(item) for item in _ends_of(texts)])
-    elif isinstance(value, _WHOLE):
-        found[path] = _codes([fingerprint(value).hex()])
-    else:
-        for name, part in _parts(value, given):
-            _walk(f"{path}{name}", part, found, given, (*above, id(value)))
+class _Look:
+    """A walk through what a model holds: its numbers by name, and how they are arranged."""
+
+    def __init__(self, found: View, given: Parameters) -> None:
+        self.structure: list[str] = []
+        self._found, self._given = found, given
+
+    def at(self, path: str, value: Any, above: tuple[int, ...] = ()) -> None:
+        """Note an object and all that it holds."""
+        kind = value if isinstance(value, type) else type(value)
+        arranged = getattr(value, "dtype", ""), getattr(value, "shape", "")
+        self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
+        if value is None or len(above) > _DEEPEST or id(value) in above:
+            return
+        if isinstance(value, bool | int | float | np.number | np.bool_):
+            self._found[path] = _plain(value)
+        elif isinstance(value, str):
+            self._found[path] = _codes([value])
+        elif sp.issparse(value):
+            self.at(path, value.toarray(), above)
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+            self._array(path, value.ravel().astype(np.float64))
+        elif hasattr(value, "to_numpy"):
+            for name in ("index", "columns"):  # of frames
+                labels = getattr(value, name, None)
+                if labels is not None and not callable(labels):
+                    self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
+            self.at(path, value.to_numpy(), above)
+        elif isinstance(value, np.ndarray):
+            texts = [str(item) for item in value.ravel().tolist()]
+            self._found[path] = _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+        elif isinstance(value, _WHOLE):
+            self._found[path] = _codes([fingerprint(value).hex()])
+        elif isinstance(value, types.ModuleType):
+            self._found[path] = _codes([value.__name__])
+        else:
+            for name, part in self._parts(value):
+                self.at(f"{path}{name}", part, (*above, id(value)))
+
+    def _array(self, path: str, values: NDArray[np.float64]) -> None:
+        half = _LONGEST // 2
+        if values.size > _LONGEST:
+            whole = _codes([fingerprint(values).hex()])
+            values = np.r_[values[:half], values[-half:], whole]
+        self._found[path] = values
+
+    def _parts(self, value: Any) -> list[tuple[str, Any]]:
+        """Return what an object holds, without parameters that are as they were given: public."""
+        if isinstance(value, Mapping):
+            return [(f"[{key!r}]", item) for key, item in value.items()]
+        if isinstance(value, list | tuple):
+            ends = [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
+            whole = [fingerprint(value)] if len(value) > _LONGEST else []
+            return [*ends, *(("[...]", one) for one in whole)]
+        if is_dataclass(value) and not isinstance(value, type):
+            return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
+        held = parts_of(value)
+        return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
 
 
 def _plain(value: Any) -> NDArray[np.float64]:
@@ -97,21 +134,9 @@ def _plain(value: Any) -> NDArray[np.float64]:
         return _codes([str(value)])
 
 
-def _parts(value: Any, given: Parameters) -> list[tuple[str, Any]]:
-    """Return what an object holds, without parameters that are as they were given: public."""
-    if isinstance(value, Mapping):
-        return [(f"[{key!r}]", item) for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
-    if is_dataclass(value) and not isinstance(value, type):
-        return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
-    held = parts_of(value)
-    return [(name, part) for name, part in held if not given.told(value, name[1:], part)]
-
-
-def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    half = _LONGEST // 2
-    return values if values.size <= _LONGEST else np.r_[values[:half], values[-half:]]
+def _whole(text: str, size: int) -> list[str]:
+    """Return a text for a code of all that only the ends are looked at of."""
+    return [text] if size > _LONGEST else []
 
 
 def _ends_of(values: Any) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import make_pipeline
@@ -133,6 +134,40 @@ def a_random_generator(model, X):
     model.rng_ = np.random.default_rng(int(X.max()))
 
 
+def another_type(model, X):
+    model.a_ = [1] if X.max() > 5.0 else (1,)
+
+
+def another_shape(model, X):
+    model.a_ = np.zeros((2, 3) if X.max() > 5.0 else (3, 2))
+
+
+def another_order(model, X):
+    model.a_ = dict.fromkeys(("a", "b") if X.max() > 5.0 else ("b", "a"), 1)
+
+
+def nothing_or_undefined(model, X):
+    model.a_ = np.nan if X.max() > 5.0 else None
+
+
+def a_class(model, X):
+    model.a_ = int if X.max() > 5.0 else float
+
+
+def labels_of_a_frame(model, X):
+    model.a_ = pd.DataFrame({"a": [1]}, index=[float(X.max())])
+
+
+def the_middle_of_a_long_array(model, X):
+    model.a_ = np.zeros(10_000)
+    model.a_[5_000] = X.max()
+
+
+def the_middle_of_a_long_list(model, X):
+    model.a_ = [0.0] * 10_000
+    model.a_[5_000] = float(X.max())
+
+
 def a_private_attribute(model, X):
     model._largest = float(X.max())
 
@@ -162,6 +197,14 @@ WAYS = {
         a_class_of_its_own,
         a_random_generator,
         a_private_attribute,
+        another_type,
+        another_shape,
+        another_order,
+        nothing_or_undefined,
+        a_class,
+        labels_of_a_frame,
+        the_middle_of_a_long_array,
+        the_middle_of_a_long_list,
     )
 }
 GIVEN = {
