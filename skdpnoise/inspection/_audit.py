@@ -10,9 +10,10 @@ import numpy as np
 
 from skdpnoise.inspection._black_box import FEWEST, Fits, black_box, count_fits
 from skdpnoise.inspection._claims import claimed
-from skdpnoise.inspection._neighbours import Neighbours, as_data, candidates, given_pair
+from skdpnoise.inspection._neighbours import Data, Neighbours, as_data, candidates, given_pair
 from skdpnoise.inspection._one_run import one_run
 from skdpnoise.inspection._progress import telling
+from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.privacy import PrivacyGuarantee
@@ -84,8 +85,11 @@ def audit(
     neighbours : "worst" or tuple (X, y), default="worst"
         The neighbouring data set, y None without a target. "worst" tries records at the corners of
         the public bounds (of the data where there are none), far outside, zeros, duplicates, with
-        one target and the other: all of them in a replay; for the black box those that pilot fits
-        tell apart best, which are fits of their own.
+        one target and the other, and with each column missing, or of an unseen category, where the
+        table can hold that: all of them in a replay; for the black box those that pilot fits tell
+        apart best, which are fits of their own. Missing and unseen values that the estimator
+        refuses, in whichever record they stand and before it charges, are left out, and the
+        report says so.
     method : "auto", str or sequence of str, default="auto"
         "replay", "black_box" and "one_run", or several of them; "auto" is a replay, where releases
         of this library are seen, and the black box.
@@ -152,7 +156,10 @@ def audit(
         )
     claim = claimed(estimator, epsilon, delta, adjacency)
     data = as_data(X, y)
-    pairs = _pairs(estimator, data, neighbours, claim)
+    pairs: list[Neighbours] = []
+    left_out: tuple[str, ...] = ()
+    if set(methods) - {"one_run"} or neighbours != "worst":
+        pairs, left_out = _pairs(estimator, data, neighbours, claim)
     seeds = np.random.SeedSequence(random_state).spawn(3)
     n_tests = len(set(methods) - {"replay"})
     each = false_alarm / max(n_tests, 1)
@@ -176,7 +183,9 @@ def audit(
             results.append(one_run(estimator, data, claim, n_canaries, seeds[2], each, score))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
-    return AuditReport(type(estimator).__name__, claim, tuple(results), len(data[0]), alarm)
+    return AuditReport(
+        type(estimator).__name__, claim, tuple(results), len(data[0]), alarm, left_out
+    )
 
 
 def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
@@ -209,11 +218,12 @@ def _check_counts(**counts: Any) -> None:
 
 
 def _pairs(
-    estimator: Any, data: tuple[Any, Any], neighbours: Any, claim: PrivacyGuarantee
-) -> list[Neighbours]:
+    estimator: Any, data: Data, neighbours: Any, claim: PrivacyGuarantee
+) -> tuple[list[Neighbours], tuple[str, ...]]:
+    """Return the neighbours, and which are left out since the estimator refuses such input."""
     if isinstance(neighbours, str) and neighbours == "worst":
-        return candidates(estimator, data, claim.adjacency)
-    return [given_pair(data, neighbours, claim.adjacency)]
+        return without_refused(estimator, candidates(estimator, data, claim.adjacency))
+    return [given_pair(data, neighbours, claim.adjacency)], ()
 
 
 def _total(methods: Sequence[str], n_pairs: tuple[int, int], n_fits: int, n_replays: int) -> int:

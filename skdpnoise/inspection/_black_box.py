@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils import _safe_indexing
 
 from skdpnoise.inspection._attack import choose_attack, of_normal_scores
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
 from skdpnoise.inspection._claims import check_fits, fit_quietly, is_gaussian, seeded_clones
 from skdpnoise.inspection._neighbours import Neighbours
-from skdpnoise.inspection._views import Layout, View, view
+from skdpnoise.inspection._tables import stacked, taken
+from skdpnoise.inspection._views import Layout, Parameters, View, view
 from skdpnoise.inspection.report import BlackBoxResult
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 
@@ -175,22 +175,23 @@ def _mean_shift(first: NDArray[np.float64], second: NDArray[np.float64]) -> floa
 
 
 def _points(pair: Neighbours) -> Any:
-    """Return the records that a model is asked about: those that differ, and some others."""
-    size = len(pair.first[0])
-    rows = [size - 1, *np.linspace(0, size - 2, _POINTS).astype(int).tolist()]
-    X = _safe_indexing(pair.first[0], rows)
-    other = _safe_indexing(pair.second[0], [len(pair.second[0]) - 1])
-    if hasattr(X, "iloc"):
-        import pandas as pd
+    """Return the records that a model is asked about: those that differ, and some others.
 
-        return pd.concat([X, other], ignore_index=True)
-    return np.vstack([X, other])
+    Not one with an odd value, for which a model may say nothing at all.
+    """
+    size = len(pair.first[0])
+    others = np.linspace(0, size - 2, _POINTS).astype(int)
+    if pair.odd is not None:
+        return taken(pair.first[0], others)
+    asked = taken(pair.first[0], [size - 1, *others])
+    return stacked(asked, taken(pair.second[0], [len(pair.second[0]) - 1]))
 
 
 def _batch(estimator: Any, data: tuple[Any, Any], points: Any, seeds: Sequence[int]) -> list[View]:
     """Return what is seen of fits to one data set, one for each seed."""
     found = []
     for copy in seeded_clones(estimator, seeds):
+        given = Parameters(copy)
         model, warned, raised = fit_quietly(copy, *data)
-        found.append(view(model, points, warned, raised))
+        found.append(view(model, points, warned, raised, given))
     return found

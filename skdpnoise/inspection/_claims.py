@@ -21,6 +21,7 @@ __all__ = [
     "check_fits",
     "claimed",
     "clone_for_audit",
+    "estimators_in",
     "fit_quietly",
     "is_gaussian",
     "seeded_clones",
@@ -62,13 +63,13 @@ def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
     same seed take the same public coins. What is private keeps its own, which an observer sets.
     """
     copy = clone(estimator)
-    for part in _estimators(copy, set()):
+    for part in estimators_in(copy, set()):
         given = part.get_params(deep=False)
         unset = {n: None for n in ("ledger", "n_jobs") if given.get(n) is not None}
         if unset:
             part.set_params(**unset)
     if seed is not None:
-        _seed([part for part in _estimators(copy, set()) if not _is_private(part)], seed)
+        _seed([part for part in estimators_in(copy, set()) if not _is_private(part)], seed)
     return copy
 
 
@@ -77,7 +78,7 @@ def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
     ready = clone_for_audit(estimator)
     for seed in seeds:
         copy = clone(ready)
-        _seed(list(_estimators(copy, set())), seed)
+        _seed(list(estimators_in(copy, set())), seed)
         yield copy
 
 
@@ -89,7 +90,7 @@ def _seed(parts: Sequence[Any], seed: int) -> None:
         part.set_params(random_state=state)
 
 
-def _estimators(value: Any, seen: set[int]) -> Iterator[Any]:
+def estimators_in(value: Any, seen: set[int]) -> Iterator[Any]:
     """Yield an estimator and all that its parameters hold, such as those of a search's grid."""
     # A frozen estimator is its own clone: what it holds belongs to somebody else.
     if isinstance(value, type | FrozenEstimator) or id(value) in seen:
@@ -106,7 +107,7 @@ def _estimators(value: Any, seen: set[int]) -> Iterator[Any]:
         yield value
         inner = value.get_params(deep=False).values()
     for part in inner:
-        yield from _estimators(part, seen)
+        yield from estimators_in(part, seen)
 
 
 def _is_private(estimator: Any) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["differences", "fingerprint"]
+__all__ = ["differences", "fingerprint", "parts_of"]
 
 _PLAIN = (int, float, complex, str, bytes, bytearray)
 _LISTS = (list, tuple)
@@ -53,6 +53,11 @@ def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int
                 inner = here.get(name), there.get(name)
                 found += _differences(walk, *inner, path + name, above | {id(first)})
     return found or [path.removeprefix(".") or "the whole state"]
+
+
+def parts_of(value: Any) -> list[tuple[str, Any]]:
+    """Return what an object holds by name, its items, attributes, slots, closures and states."""
+    return [(name, part) for name, part in _Walk(caches=False).contents(value)[1] if name != "code"]
 
 
 class _Walk:

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils import indexable
 
+from skdpnoise.inspection._tables import (
+    as_table,
+    column_name,
+    numbers,
+    numeric_columns,
+    odd_values,
+    rows_of,
+    stacked,
+    taken,
+    with_cell,
+    with_numbers,
+)
 from skdpnoise.privacy import Adjacency
 
-__all__ = ["Data", "Neighbours", "append_rows", "as_data", "bounds_of", "candidates", "given_pair"]
+__all__ = [
+    "Data",
+    "Neighbours",
+    "Oddity",
+    "append_rows",
+    "as_data",
+    "bounds_of",
+    "candidates",
+    "given_pair",
+]
 
 _FAR = 1e3  # times the largest value of a column: outside of all sensible bounds
 _FARTHEST = 1e99  # our estimators refuse what is beyond 1e100, and a refusal is no finding
@@ -33,19 +55,42 @@ class Neighbours:
         In what they differ.
     first, second : tuple (X, y)
         Under "add_remove" the first has one record more.
+    odd : Oddity or None, default=None
+        What an estimator may refuse by its documentation; None: nothing.
     """
 
     label: str
     first: Data
     second: Data
+    odd: Oddity | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Oddity:
+    """A cell that is missing, or holds an unseen category.
+
+    Parameters
+    ----------
+    kind, column : str
+        What it is, and where.
+    data : tuple (X, y)
+        The one of the neighbours that has it.
+    elsewhere : tuple (X, y)
+        The data with such a cell in another record: who refuses it by a check of the input refuses
+        it there, too.
+    """
+
+    kind: str
+    column: str
+    data: Data
+    elsewhere: Data
 
 
 def as_data(X: Any, y: Any) -> Data:
     """Return X and y as they can be taken apart by rows."""
     X, y = indexable(X, y)
-    if not hasattr(X, "iloc"):
-        X = np.asarray(X)
-    if X.ndim != 2 or X.shape[0] < 4:
+    X = as_table(X)
+    if len(X.shape) != 2 or X.shape[0] < 4:
         raise ValueError(
             f"The 'X' parameter of audit must be two-dimensional, with 4 rows at least. Got shape "
             f"{tuple(X.shape)}."
@@ -90,17 +135,46 @@ def given_pair(data: Data, pair: Any, adjacency: Adjacency) -> Neighbours:
 def candidates(estimator: Any, data: Data, adjacency: Adjacency) -> list[Neighbours]:
     """Return pairs of neighbours that differ in records which tell much of most estimators."""
     records = _Records(estimator, data)
+    odd = _odd_pairs(data, adjacency)
     if adjacency == "add_remove":
-        return [
+        added = [
             Neighbours(f"{label} added", append_rows(data, *record), data)
             for label, record in records.single()
         ]
+        return [*added, *odd]
     rest = _take(data, np.arange(len(data[0]) - 1))
     pairs = [
         Neighbours(f"{one} replaced by {other}", append_rows(rest, *a), append_rows(rest, *b))
         for one, a, other, b in records.pairs()
     ]
+    pairs += odd
     return [pair for pair in pairs if _rows(pair.first)[-1] != _rows(pair.second)[-1]]
+
+
+def _odd_pairs(data: Data, adjacency: Adjacency) -> Iterator[Neighbours]:
+    """Yield neighbours of which one has a duplicate with a missing or unseen value in a column."""
+    X, y = data
+    target = None if y is None else y[0]
+    for column in range(X.shape[1]):
+        for odd in odd_values(X, column):
+            # A type that cannot hold the value after all has no such neighbour.
+            with suppress(TypeError, ValueError):
+                record = with_cell(taken(odd.table, [0]), 0, column, odd.value)
+                other = with_cell(odd.table, len(X) // 2, column, odd.value)
+                table = (odd.table, y)
+                rest = table
+                if adjacency == "replace_one":
+                    rest = _take(table, np.arange(len(X) - 1))
+                    table = append_rows(rest, taken(odd.table, [0]), target)
+                changed = append_rows(rest, record, target)
+                name = column_name(X, column)
+                note = Oddity(odd.kind, name, changed, (other, y))
+                text = f"with {odd.kind} in column {name}"
+                if adjacency == "replace_one":
+                    label = f"a duplicate replaced by one {text}"
+                    yield Neighbours(label, table, changed, note)
+                else:
+                    yield Neighbours(f"a duplicate {text} added", changed, table, note)
 
 
 Record = tuple[Any, Any]
@@ -112,12 +186,12 @@ class _Records:
     def __init__(self, estimator: Any, data: Data) -> None:
         X, y = data
         self._X = X
-        self._numeric = _numeric_columns(X)
-        values = self._values(X)
+        self._numeric = list(numeric_columns(X))
+        values = numbers(X, self._numeric)
         largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
         low, high = bounds_of(estimator, values)
         axis, other = np.zeros((2, values.shape[1]))
-        axis[0] = other[-1] = 1.0
+        axis[:1] = other[-1:] = 1.0
         far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
         self.places = {
             "a far corner": far,
@@ -179,32 +253,14 @@ class _Records:
         return "" if self.low is None else f" with the {target} target"
 
     def _record(self, place: str, target: Any) -> Record:
-        row = _safe_indexing(self._X, [0])
-        values = self.places[place]
-        if not hasattr(row, "iloc"):
-            return _as_dtype(values, self._X.dtype)[np.newaxis], target
-        row = row.copy()
-        for k, name in enumerate(self._numeric):
-            row[name] = values[k]
-        return row, target
-
-    def _values(self, X: Any) -> NDArray[np.float64]:
-        if hasattr(X, "iloc"):
-            return X[self._numeric].to_numpy(dtype=np.float64)
-        return np.asarray(X, dtype=np.float64)
+        row = taken(self._X, [0])
+        return with_numbers(row, dict(zip(self._numeric, self.places[place], strict=True))), target
 
 
 def append_rows(data: Data, rows: Any, targets: Any) -> Data:
     """Return data with more records, at the end; a single target may stand for all of them."""
     X, y = data
-    if hasattr(X, "iloc"):
-        import pandas as pd
-
-        if not hasattr(rows, "iloc"):
-            rows = pd.DataFrame(rows, columns=X.columns)
-        X = pd.concat([X, rows], ignore_index=True)
-    else:
-        X = np.vstack([X, rows])
+    X = stacked(X, rows)
     if y is None:
         return X, None
     return X, np.append(y, np.broadcast_to(np.asarray(targets), len(rows)).astype(y.dtype))
@@ -235,35 +291,15 @@ def bounds_of(
     return low, high
 
 
-def _as_dtype(values: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return values as a table holds them, as far as its numbers reach."""
-    if dtype.kind == "f":
-        limit = float(np.finfo(dtype).max)
-        return np.clip(values, -limit, limit).astype(dtype)
-    if dtype.kind in "iu":
-        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-        whole = [min(max(int(value), low), high) for value in np.rint(values)]
-        return np.array(whole, dtype=dtype)
-    return values
-
-
-def _numeric_columns(X: Any) -> list[Any]:
-    if not hasattr(X, "iloc"):
-        return list(range(X.shape[1]))
-    return [name for name, kind in zip(X.columns, X.dtypes, strict=True) if kind.kind in "iufb"]
-
-
 def _rows(data: Data) -> list[tuple[Any, ...]]:
     X, y = data
-    values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    rows = [tuple(row) for row in values.tolist()]
+    rows = rows_of(X)
     return rows if y is None else [(*row, t) for row, t in zip(rows, y.tolist(), strict=True)]
 
 
 def _take(data: Data, rows: NDArray[np.intp]) -> Data:
     X, y = data
-    taken = X.iloc[rows].reset_index(drop=True) if hasattr(X, "iloc") else X[rows]
-    return taken, None if y is None else y[rows]
+    return taken(X, rows), None if y is None else y[rows]
 
 
 def _last(data: Data, place: int) -> Data:

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from skdpnoise.inspection._bounds import one_run_bound, one_run_most
 from skdpnoise.inspection._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection._neighbours import Data, append_rows, bounds_of
+from skdpnoise.inspection._tables import numbers, numeric_columns, taken, with_numbers
 from skdpnoise.inspection.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -45,7 +46,7 @@ def one_run(
     else:
         rows = records[0][coins]
         targets = None if records[1] is None else records[1][coins]
-    X, y = append_rows(data, rows, targets)
+    X, y = append_rows(data, _as_records(data[0], np.asarray(rows)), targets)
     (copy,) = seeded_clones(estimator, fit_seed.generate_state(1).tolist())
     model, _, raised = fit_quietly(copy, X, y)
     check_fits(type(estimator).__name__, [raised])
@@ -76,8 +77,13 @@ def one_run(
 def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
     """Return records and those in their places, along the axes in turn, as far as bounds allow."""
     X, y = data
-    values = np.asarray(X, dtype=np.float64)
-    n_columns = values.shape[1]
+    n_columns = X.shape[1]
+    if len(numeric_columns(X)) < n_columns:
+        raise ValueError(
+            "method='one_run' makes canaries of numbers, and a column of X is none of numbers: use "
+            "another method, or audit what comes after its encoding."
+        )
+    values = numbers(X, range(n_columns))
     low, high = bounds_of(estimator, values)
     axis = np.arange(count) % n_columns
     center = 0.5 * (low + high)
@@ -91,6 +97,12 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
     else:
         (first,), (last,) = bounds_of(estimator, y[:, np.newaxis], target=True)
     return (one, np.full(count, last)), (one.copy(), np.full(count, first))
+
+
+def _as_records(X: Any, rows: NDArray[Any]) -> Any:
+    """Return numbers as rows of a table of the same kind."""
+    blank = taken(X, np.zeros(len(rows), dtype=np.intp))
+    return with_numbers(blank, dict(enumerate(rows.T)))
 
 
 def _default_score(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,79 +15,128 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
-__all__ = ["Layout", "view"]
+from skdpnoise.inspection._claims import estimators_in
+from skdpnoise.inspection._fingerprint import fingerprint, parts_of
 
-_DEEPEST = 8
+__all__ = ["Layout", "Parameters", "View", "view"]
+
+_DEEPEST = 16
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
+_WHOLE = (bytes, bytearray, complex, set, frozenset, types.CodeType)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 
 View = dict[str, NDArray[np.float64]]
 
 
-def view(model: Any, points: Any, warned: Sequence[str], raised: str | None) -> View:
+class Parameters:
+    """What is public of an estimator and of all estimators in it before it is fitted.
+
+    A parameter that a fit overwrites, or changes in place, is no longer what was given.
+    """
+
+    def __init__(self, estimator: Any | None = None) -> None:
+        self._given: dict[tuple[type, str], set[bytes]] = {}
+        for part in () if estimator is None else estimators_in(estimator, set()):
+            for name, value in part.get_params(deep=False).items():
+                self._given.setdefault((type(part), name), set()).add(fingerprint(value))
+
+    def told(self, owner: Any, name: str, value: Any) -> bool:
+        """Return whether an attribute is what all estimators of its class were given."""
+        given = self._given.get((type(owner), name))
+        return given is not None and given == {fingerprint(value)}
+
+
+def view(
+    model: Any, points: Any, warned: Sequence[str], raised: str | None, given: Parameters
+) -> View:
     """Return all numbers of a fitted model by name, and what it says of some points."""
     found: View = {"warned": _codes(warned), "raised": _codes([raised or ""])}
     if raised is not None:
         return found
-    _walk("", model, found, (), 0)
+    look = _Look(found, given)
+    look.at("", model)
     for name in _ASKED:
         with suppress(AttributeError, TypeError, ValueError, NotFittedError):
-            _walk(f"{name}()", getattr(model, name)(deepcopy(points)), found, (), _DEEPEST - 1)
+            look.at(f"{name}()", getattr(model, name)(deepcopy(points)))
             if name in _ENOUGH:
                 break
+    found["structure"] = _codes([" ".join(look.structure)])
     return found
 
 
-def _walk(path: str, value: Any, found: View, above: tuple[int, ...], depth: int) -> None:
-    if value is None or depth > _DEEPEST or id(value) in above:
-        return
-    if isinstance(value, bool | int | float | np.number | np.bool_):
-        found[path] = np.array([float(value)])
-    elif isinstance(value, str):
-        found[path] = _codes([value])
-    elif sp.issparse(value):
-        _walk(path, value.toarray(), found, above, depth)
-    elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
-        found[path] = _ends(value.ravel().astype(np.float64))
-    elif hasattr(value, "to_numpy"):
-        _walk(path, value.to_numpy(), found, above, depth)
-    elif isinstance(value, np.ndarray):
-        texts = value.ravel().tolist()
-        found[path] = _codes([str(item) for item in _ends_of(texts)])
-    else:
-        for name, part in _parts(value):
-            _walk(f"{path}{name}", part, found, (*above, id(value)), depth + 1)
+class _Look:
+    """A walk through what a model holds: its numbers by name, and how they are arranged."""
+
+    def __init__(self, found: View, given: Parameters) -> None:
+        self.structure: list[str] = []
+        self._found, self._given = found, given
+
+    def at(self, path: str, value: Any, above: tuple[int, ...] = ()) -> None:
+        """Note an object and all that it holds."""
+        kind = value if isinstance(value, type) else type(value)
+        arranged = getattr(value, "dtype", ""), getattr(value, "shape", "")
+        self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
+        if value is None or len(above) > _DEEPEST or id(value) in above:
+            return
+        if isinstance(value, bool | int | float | np.number | np.bool_):
+            self._found[path] = _plain(value)
+        elif isinstance(value, str):
+            self._found[path] = _codes([value])
+        elif sp.issparse(value):
+            self.at(path, value.toarray(), above)
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
+            self._array(path, value.ravel().astype(np.float64))
+        elif hasattr(value, "to_numpy"):
+            for name in ("index", "columns"):  # of frames
+                labels = getattr(value, name, None)
+                if labels is not None and not callable(labels):
+                    self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
+            self.at(path, value.to_numpy(), above)
+        elif isinstance(value, np.ndarray):
+            texts = [str(item) for item in value.ravel().tolist()]
+            self._found[path] = _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+        elif isinstance(value, _WHOLE):
+            self._found[path] = _codes([fingerprint(value).hex()])
+        elif isinstance(value, types.ModuleType):
+            self._found[path] = _codes([value.__name__])
+        else:
+            for name, part in self._parts(value):
+                self.at(f"{path}{name}", part, (*above, id(value)))
+
+    def _array(self, path: str, values: NDArray[np.float64]) -> None:
+        half = _LONGEST // 2
+        if values.size > _LONGEST:
+            whole = _codes([fingerprint(values).hex()])
+            values = np.r_[values[:half], values[-half:], whole]
+        self._found[path] = values
+
+    def _parts(self, value: Any) -> list[tuple[str, Any]]:
+        """Return what an object holds, without parameters that are as they were given: public."""
+        if isinstance(value, Mapping):
+            return [(f"[{key!r}]", item) for key, item in value.items()]
+        if isinstance(value, list | tuple):
+            ends = [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
+            whole = [fingerprint(value)] if len(value) > _LONGEST else []
+            return [*ends, *(("[...]", one) for one in whole)]
+        if is_dataclass(value) and not isinstance(value, type):
+            return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
+        held = parts_of(value)
+        return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
 
 
-def _parts(value: Any) -> list[tuple[str, Any]]:
-    """Return what an object holds, without parameters, which are public."""
-    if isinstance(value, Mapping):
-        return [(f"[{key!r}]", item) for key, item in value.items()]
-    if isinstance(value, list | tuple):
-        return [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
-    if isinstance(value, type) or callable(value):
-        return []
-    if is_dataclass(value):
-        return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
-    if not hasattr(value, "__dict__"):
-        return []
-    public: Mapping[str, Any] = {}
-    if hasattr(value, "get_params"):
-        public = {k: v for k, v in value.get_params(deep=False).items() if not _holds_models(v)}
-    return [(f".{name}", part) for name, part in vars(value).items() if name not in public]
+def _plain(value: Any) -> NDArray[np.float64]:
+    """Return a number as a double; of one beyond all doubles a code of its digits."""
+    try:
+        return np.array([float(value)])
+    except (OverflowError, TypeError):
+        return _codes([str(value)])
 
 
-def _holds_models(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(_holds_models(item) for item in value)
-    return hasattr(value, "fit")
-
-
-def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    half = _LONGEST // 2
-    return values if values.size <= _LONGEST else np.r_[values[:half], values[-half:]]
+def _whole(text: str, size: int) -> list[str]:
+    """Return a text for a code of all that only the ends are looked at of."""
+    return [text] if size > _LONGEST else []
 
 
 def _ends_of(values: Any) -> list[Any]:

@@ -246,6 +246,8 @@ class AuditReport:
         Rows of the data.
     false_alarm : float
         Probability that a sound estimator does not pass, all methods together.
+    left_out : tuple of str, default=()
+        Which neighbours were not looked at, since the estimator refuses such input.
 
     Examples
     --------
@@ -268,6 +270,7 @@ class AuditReport:
     results: tuple[ReplayResult | BlackBoxResult | OneRunResult, ...]
     n_records: int
     false_alarm: float
+    left_out: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -299,6 +302,7 @@ class AuditReport:
             "passed": self.passed,
             "n_records": self.n_records,
             "false_alarm": self.false_alarm,
+            "left_out": list(self.left_out),
             "results": results,
         }
 
@@ -360,6 +364,7 @@ class AuditReport:
     def _facts(self) -> Sequence[str]:
         return (
             f"records: {self.n_records}",
+            *(f"left out: {text}" for text in self.left_out),
             "false alarm: a sound estimator fails with probability at most "
             f"{self.false_alarm:g}, all methods together",
             _NOT_PRIVATE,

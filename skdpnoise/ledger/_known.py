@@ -11,7 +11,7 @@ from typing import cast
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.composition import Composition, agree
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
-from skdpnoise.ledger.storage.memory import Head, Row, Summary, Transaction, now
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, Transaction, now
 from skdpnoise.ledger.storage.reading import (
     check_texts,
     digest_after,
@@ -45,11 +45,21 @@ class Known:
         self.secure, self._looked = True, Head(0, "")
         self._where = where
 
-    def read(self, transaction: Transaction) -> None:
-        """Read the charges since the last time, from within a transaction."""
+    def read(self, transaction: Transaction, budget: Facts) -> None:
+        """Read the charges since the last time, from within a transaction.
+
+        What is charged must fit the budget that is stored, not one that this process remembers.
+        """
+        if transaction.facts != budget:
+            raise LedgerStorageError(
+                f"The budget of {self._where} is no longer the one that was opened: something "
+                "other than skdpnoise changed it, or the storage was replaced. Nothing was "
+                "charged. Find out who can write to the storage, and open the ledger again to go "
+                "on with what is there now."
+            )
         if self.number == 0:
             self._begin(transaction)
-        rows = transaction.rows(max(self.number - 1, 0))
+        rows = transaction.rows(self.number - 1 if self.number else None)
         if self.number:
             # The last known charge is read again: whatever came before it is still there then.
             if not rows or rows[0].token != self.token:
@@ -106,7 +116,7 @@ class Known:
         A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         """
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
-        for row in transaction.rows(number):
+        for row in transaction.rows(number or None):
             digest, number = digest_after(digest, row), row.number
             with readable(f"Charge {number}", self._where):
                 check_texts(row)

@@ -246,7 +246,7 @@ class PrivacyLedger:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.
             written = transaction.find(row.token) if retry else None
-            known.read(transaction)
+            known.read(transaction, self._opened())
             if written is not None:
                 return Charge.of(written)
             kind = (row.loss, row.epsilon, row.delta)
@@ -325,7 +325,7 @@ class PrivacyLedger:
 
         def read(_: int) -> list[Row]:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                return transaction.rows(0)
+                return transaction.rows(None)
 
         return tuple(map(Charge.shown, self._storage.attempt(read)))
 
@@ -363,7 +363,7 @@ class PrivacyLedger:
 
         def read(_: int) -> None:
             with self._storage.transaction(self.dataset, write=False) as transaction:
-                known.read(transaction)
+                known.read(transaction, self._opened())
                 if full:
                     known.look_through(transaction)
 

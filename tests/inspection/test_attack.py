@@ -8,7 +8,7 @@ from scipy.stats import laplace, norm
 
 from skdpnoise.inspection._attack import Event, choose_attack
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
-from skdpnoise.inspection._views import Layout, view
+from skdpnoise.inspection._views import Layout, Parameters, view
 from skdpnoise.privacy import gdp_epsilon
 
 RUNS, ALARM = 2000, 1e-3
@@ -117,19 +117,22 @@ class Holder:
 def test_all_numbers_of_a_model_are_seen_however_deep_and_what_it_predicts():
     inner = Holder(coef_=np.array([1.0, 2.0]), _hidden={"a": [3.0]})
     model = Holder(steps=[("inner", inner)], kind_="linear", n_=4, ok_=True, nothing_=None)
-    seen = view(model, np.array([[5.0, 0.0]]), ["a warning"], None)
+    seen = view(model, np.array([[5.0, 0.0]]), ["a warning"], None, Parameters())
     assert seen[".steps[0][1].coef_"].tolist() == [1.0, 2.0]
     assert seen[".steps[0][1]._hidden['a'][0]"].tolist() == [3.0]
     assert seen[".n_"].tolist() == [4.0]
     assert seen["predict()"].tolist() == [5.0]
     assert {"warned", "raised", ".kind_", ".ok_"} <= seen.keys()
-    assert view(model, np.array([[5.0]]), [], "ValueError: no").keys() == {"warned", "raised"}
+    assert view(model, np.array([[5.0]]), [], "ValueError: no", Parameters()).keys() == {
+        "warned",
+        "raised",
+    }
 
 
 def test_a_model_that_holds_itself_is_seen_once():
     model = Holder(n_=1.0)
     model.itself_ = model
-    assert view(model, np.zeros((1, 1)), [], None)[".n_"].tolist() == [1.0]
+    assert view(model, np.zeros((1, 1)), [], None, Parameters())[".n_"].tolist() == [1.0]
 
 
 def test_what_changes_its_size_tells_its_size_and_what_is_missing_tells_that():

@@ -149,8 +149,8 @@ class DatabaseStorage:
     def transaction(self, dataset: str, *, write: bool) -> Iterator[_Transaction]:
         """Begin; commit at the end of the block, or undo everything if it raises."""
         with self._connected(write=write) as connection:
-            key = self._key(connection, dataset, write=write)
-            yield _Transaction(connection, self._metadata, *key)
+            row = self._row(connection, dataset, write=write)
+            yield _Transaction(connection, self._metadata, row)
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do the work again where another process, or the network, was in the way."""
@@ -244,7 +244,7 @@ class DatabaseStorage:
         row = connection.execute(table.select().where(table.c.name == dataset)).first()
         if row is None:
             return None
-        facts = Facts(row.epsilon, row.delta, row.adjacency, row.unit, row.adaptive == 1)
+        facts = _facts_in(row)
         with readable("The budget", f"the data set {dataset!r} in {self.shown}"):
             check_facts(facts, row.adaptive)
         return facts
@@ -255,17 +255,18 @@ class DatabaseStorage:
         with readable("The names", self.shown):
             return [checked_name("dataset", name) for name in names]
 
-    def _key(self, connection: Any, dataset: str, *, write: bool) -> tuple[int, Head]:
-        """Return the number of a data set and its head; a writer holds its row until the end."""
+    def _row(self, connection: Any, dataset: str, *, write: bool) -> Any:
+        """Return what is stored of a data set; a writer holds its row until the end."""
         table = self._datasets
-        query = _sqlalchemy().select(table.c.id, table.c.head).where(table.c.name == dataset)
+        columns = [column for column in table.c if column.name != "summary"]  # which is long
+        query = _sqlalchemy().select(*columns).where(table.c.name == dataset)
         found = connection.execute(query.with_for_update() if write else query).first()
         if found is None:
             raise UnknownDatasetError(
                 f"The data set {dataset!r} is no longer in {self.shown}: the storage was replaced "
                 "or emptied while the ledger was open. Nothing was charged."
             )
-        return found.id, head_in(found.head)
+        return found
 
     def _must_exist(self, dataset: str) -> None:
         if self._has_no_file():
@@ -298,6 +299,12 @@ class DatabaseStorage:
         return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
 
 
+def _facts_in(row: Any) -> Facts:
+    """Return what a row says, which need be no budget: `check_facts` looks at that."""
+    adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
+    return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
+
+
 _NO_SUMMARY = Summary(0, "", "", "", "")
 _REMEDIES = {
     "readonly": "The file can be read but not written: make it writable to charge.",
@@ -328,8 +335,9 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    def __init__(self, connection: Any, metadata: Any, key: int, head: Head) -> None:
-        self._connection, self._key, self.head = connection, key, head
+    def __init__(self, connection: Any, metadata: Any, row: Any) -> None:
+        self._connection, self._key = connection, row.id
+        self.head, self.facts = head_in(row.head), _facts_in(row)
         self._datasets = metadata.tables["skdpnoise_datasets"]
         self._charges = metadata.tables["skdpnoise_charges"]
 
@@ -339,9 +347,11 @@ class _Transaction:
         text = self._connection.execute(query).scalar()
         return None if text is None else _summary_in(text)
 
-    def rows(self, after: int) -> list[Row]:
+    def rows(self, after: int | None) -> list[Row]:
         table = self._charges
-        query = self._columns().where(table.c.dataset == self._key, table.c.number > after)
+        query = self._columns().where(table.c.dataset == self._key)
+        if after is not None:
+            query = query.where(table.c.number > after)
         found = self._connection.execute(query.order_by(table.c.number))
         return [Row(*row) for row in found]
 

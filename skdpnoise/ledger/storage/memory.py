@@ -71,8 +71,8 @@ class Transaction(Protocol):
         """Return what was last written by `write_summary`."""
         ...
 
-    def rows(self, after: int) -> list[Row]:
-        """Return the charges with larger numbers, in order."""
+    def rows(self, after: int | None) -> list[Row]:
+        """Return the charges with larger numbers, in order; all if None."""
         ...
 
     def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
@@ -82,6 +82,11 @@ class Transaction(Protocol):
     @property
     def head(self) -> Head:
         """What was last written by `write`."""
+        ...
+
+    @property
+    def facts(self) -> Facts | None:
+        """What is set for the data set now."""
         ...
 
     def find(self, token: str) -> Row | None:
@@ -179,7 +184,7 @@ class MemoryStorage:
     def summary(self) -> Summary | None:
         return None
 
-    def rows(self, after: int) -> list[Row]:
+    def rows(self, after: int | None) -> list[Row]:
         return self._rows[after:]
 
     def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
@@ -188,6 +193,10 @@ class MemoryStorage:
     @property
     def head(self) -> Head:
         return self._head
+
+    @property
+    def facts(self) -> Facts | None:
+        return self._facts
 
     def find(self, token: str) -> Row | None:
         return next((row for row in self._rows if row.token == token), None)

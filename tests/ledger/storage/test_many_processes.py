@@ -199,6 +199,61 @@ def test_killed_workers_leave_whole_charges_only(kind, kills, dataset, tmp_path,
     assert n_written > kills // 2
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_is_killed_around_a_commit_has_charged_wholly_or_not_at_all(
+    database, dataset, tmp_path, when
+):
+    path = tmp_path / "accepted"
+    ledger = PrivacyLedger(dataset, 3 * 0.05, 0.0, database)
+
+    def work(_: int) -> None:
+        mine = PrivacyLedger.open(dataset, database)
+        kept = mine._storage.transaction
+
+        @contextlib.contextmanager
+        def transaction(*args, **keywords):
+            with kept(*args, **keywords) as inner:
+                yield inner
+                if keywords["write"] and when == "before":
+                    os.kill(os.getpid(), signal.SIGKILL)
+            if keywords["write"]:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        mine._storage.transaction = transaction
+        log(path, mine.charge("killed", LOSS).token)
+
+    with workers(1, work) as (process,):
+        process.join(60)
+        assert process.exitcode == -signal.SIGKILL
+    spent = int(when == "after")
+    assert logged(path) == []
+    assert ledger.total().n_charges == spent
+    started = time.monotonic()
+    for number in range(spent, 3):  # nothing is locked, and no charge counts twice
+        assert ledger.charge("next", LOSS).number == number + 1
+    assert time.monotonic() - started < 10.0
+    with pytest.raises(BudgetExceededError):
+        ledger.charge("too much", LOSS)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_processes_that_ask_at_once_get_no_more_than_the_budget(database, dataset, tmp_path, count):
+    path = tmp_path / "accepted"
+    PrivacyLedger(dataset, 5 * 0.05, 0.0, database)
+
+    def work(k: int) -> None:
+        ledger = PrivacyLedger.open(dataset, database)
+        for _ in range(5):
+            with contextlib.suppress(BudgetExceededError):
+                log(path, ledger.charge("fit", LOSS).token)
+
+    with workers(count, work) as processes:
+        finished(processes)
+    ledger = PrivacyLedger.open(dataset, database)
+    assert ledger.total().n_charges == len(logged(path)) == 5
+    assert ledger.total().epsilon == pytest.approx(0.25)
+
+
 @pytest.mark.slow
 def test_killed_makers_of_a_file_leave_one_that_opens(dataset, tmp_path):
     rng = random.Random(1)

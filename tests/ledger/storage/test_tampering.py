@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from skdpnoise.ledger import LedgerStorageError, PrivacyLedger
+from skdpnoise.ledger import LedgerError, LedgerStorageError, PrivacyLedger
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss
@@ -254,6 +255,92 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
     for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
         with pytest.raises(LedgerStorageError, match="not those that"):
             work()
+
+
+@pytest.mark.parametrize("n", [5, 70])
+@pytest.mark.parametrize("number", [0, -1, -(2**31), 1000, 2**40])
+def test_a_charge_of_any_number_that_nobody_gave_is_found(sqlite, dataset, n, number):
+    filled(dataset, sqlite, n)
+    run(
+        sqlite,
+        "INSERT INTO skdpnoise_charges SELECT dataset, :number, 'by hand', time, label, mechanism, "
+        "estimator, loss, epsilon, delta, who, parameters FROM skdpnoise_charges WHERE number = 1",
+        number=number,
+    )
+    assert_found(dataset, sqlite)
+    assert number in [charge.number for charge in PrivacyLedger.open(dataset, sqlite).charges()]
+
+
+BUDGETS = {
+    "epsilon": ["300.0", "0.0001", "'x'"],
+    "delta": ["0.5", "0.0", "'x'"],
+    "adjacency": ["'add_remove'", "'x'"],
+    "unit": ["'group'", "'x'"],
+    "adaptive": ["1", "'x'"],
+}
+
+
+@pytest.mark.parametrize(("column", "value"), [(c, v) for c in BUDGETS for v in BUDGETS[c]])
+def test_who_has_a_ledger_open_charges_no_budget_but_the_one_that_is_stored(
+    sqlite, dataset, column, value
+):
+    ledger = filled(dataset, sqlite, 3)
+    ledger.total()
+    run(sqlite, f"UPDATE skdpnoise_datasets SET {column} = {value}")
+    for work in (ledger.total, lambda: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerStorageError, match=r"budget of .* is no longer the one"):
+            work()
+    assert len(ledger.charges()) == 3
+
+
+SHUFFLES = {
+    "charges of another data set": ["UPDATE skdpnoise_charges SET dataset = 2 WHERE number > 2"],
+    "data sets that change places": [
+        "UPDATE skdpnoise_charges SET dataset = 3 WHERE dataset = 1",
+        "UPDATE skdpnoise_charges SET dataset = 1 WHERE dataset = 2",
+        "UPDATE skdpnoise_charges SET dataset = 2 WHERE dataset = 3",
+    ],
+    "another number of the data set": ["UPDATE skdpnoise_datasets SET id = 9 WHERE id = 1"],
+    "a charge twice": [
+        "CREATE TABLE x AS SELECT * FROM skdpnoise_charges",
+        "INSERT INTO x SELECT * FROM x WHERE number = 3 AND dataset = 1",
+        "DROP TABLE skdpnoise_charges",
+        "ALTER TABLE x RENAME TO skdpnoise_charges",
+    ],
+    "a view of some charges": [
+        "ALTER TABLE skdpnoise_charges RENAME TO x",
+        "CREATE VIEW skdpnoise_charges AS SELECT * FROM x WHERE number < 3",
+    ],
+    "no charges": ["DROP TABLE skdpnoise_charges"],
+    "charges of another name": ["ALTER TABLE skdpnoise_charges RENAME TO x"],
+    "data sets of another name": ["ALTER TABLE skdpnoise_datasets RENAME TO x"],
+    "no version": ["DROP TABLE skdpnoise_schema"],
+    "a column of another name": ["ALTER TABLE skdpnoise_charges RENAME COLUMN loss TO x"],
+    "a head of another name": ["ALTER TABLE skdpnoise_datasets RENAME COLUMN head TO x"],
+    "version 2 with a head": ["UPDATE skdpnoise_schema SET version = 2"],
+    "version 1": ["UPDATE skdpnoise_schema SET version = 1"],
+}
+
+
+@pytest.mark.parametrize("n", [5, 70])
+@pytest.mark.parametrize("shuffle", SHUFFLES)
+def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays_locked(
+    sqlite, dataset, shuffle, n
+):
+    filled(dataset, sqlite, n)
+    PrivacyLedger("others", 9.0, DELTA, sqlite).charge("fit", PureLoss(0.5))
+    path = sqlite.removeprefix("sqlite:///")
+    connection = sqlite3.connect(path)
+    with connection:  # without the foreign keys that a ledger asks for
+        for query in SHUFFLES[shuffle]:
+            connection.execute(query)
+    for work in (PrivacyLedger.total, lambda ledger: ledger.charge("fit", PureLoss(1e-6))):
+        with pytest.raises(LedgerError) as caught:
+            work(PrivacyLedger.open(dataset, sqlite))
+        assert "0.01" not in str(caught.value)  # of losses, nothing
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.rollback()
+    connection.close()
 
 
 @pytest.mark.parametrize("head", ["NULL", "''", "'[0, \"\"]'", "'[5, \"\"]'", "7", "'[5, []]'"])

@@ -1,0 +1,252 @@
+"""Tables of numpy, pandas and polars: their rows, numbers, and cells that hold nothing or news.
+
+A column keeps its type whatever record is put in: types are public, and neighbours share them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Odd",
+    "as_table",
+    "column_name",
+    "numbers",
+    "numeric_columns",
+    "odd_values",
+    "rows_of",
+    "stacked",
+    "taken",
+    "with_cell",
+    "with_numbers",
+]
+
+_UNSEEN = "unseen"
+_MISSING = ("NoneType", "NAType", "NaTType")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Odd:
+    """A value that a column can hold, and that may be unlike all that is there.
+
+    Parameters
+    ----------
+    kind : str
+        What it is, in words.
+    table : object
+        The table, with a column that can hold it.
+    value : object
+    """
+
+    kind: str
+    table: Any
+    value: Any
+
+
+def as_table(X: Any) -> Any:
+    """Return a frame of pandas or polars as it is, and anything else as an array."""
+    return X if _is_pandas(X) or _is_polars(X) else np.asarray(X)
+
+
+def column_name(X: Any, column: int) -> str:
+    """Return how a report names a column."""
+    return repr(X.columns[column]) if hasattr(X, "columns") else str(column)
+
+
+def numeric_columns(X: Any) -> dict[int, np.dtype[Any]]:
+    """Return the places of the columns of numbers, and the type that numpy has for each."""
+    kinds = {k: _numpy_kind(X, k) for k in range(X.shape[1])}
+    return {k: kind for k, kind in kinds.items() if kind is not None}
+
+
+def numbers(X: Any, columns: Sequence[int]) -> NDArray[np.float64]:
+    """Return columns as finite numbers: 0 for what is none."""
+    found = np.zeros((X.shape[0], len(columns)))
+    for place, k in enumerate(columns):
+        found[:, place] = [0.0 if _is_missing(cell) else float(cell) for cell in _cells(X, k)]
+    return np.nan_to_num(found, posinf=0.0, neginf=0.0)
+
+
+def taken(X: Any, rows: ArrayLike) -> Any:
+    """Return rows, in a table of the same kind."""
+    places = np.asarray(rows, dtype=np.intp)
+    if _is_pandas(X):
+        return X.iloc[places].reset_index(drop=True)
+    return X[places.tolist()] if _is_polars(X) else X[places]
+
+
+def stacked(X: Any, rows: Any) -> Any:
+    """Return a table with the rows of another one of its kind at the end."""
+    if _is_pandas(X):
+        import pandas as pd
+
+        return pd.concat([X, rows], ignore_index=True)
+    if _is_polars(X):
+        import polars as pl
+
+        return pl.concat([X, rows])
+    return np.vstack([X, rows])
+
+
+def with_numbers(X: Any, values: Mapping[int, ArrayLike]) -> Any:
+    """Return a table with other numbers in some columns, as far as these can hold them."""
+    kinds = numeric_columns(X)
+    for k, new in values.items():
+        held = _as_kind(np.atleast_1d(np.asarray(new, dtype=np.float64)), kinds[k])
+        X = _with_column(X, k, held.tolist())
+    return X
+
+
+def with_cell(X: Any, row: int, column: int, value: Any) -> Any:
+    """Return a table with another value in one cell, of a type that can hold it."""
+    cells = _cells(X, column)
+    cells[row] = value
+    return _with_column(X, column, cells)
+
+
+def rows_of(X: Any) -> list[tuple[Any, ...]]:
+    """Return rows as tuples that can be compared: a missing value equals one of its kind."""
+    columns = [
+        [("missing", type(cell).__name__) if _is_missing(cell) else cell for cell in _cells(X, k)]
+        for k in range(X.shape[1])
+    ]
+    return list(zip(*columns, strict=True))
+
+
+def odd_values(X: Any, column: int) -> Iterator[Odd]:
+    """Yield what a column can hold beside what is there: nothing, and an unseen category."""
+    for kind, value in _missing_values(X, column):
+        yield Odd(kind, X, value)
+    known = _known_categories(X, column)
+    kinds = {type(one) for one in known}
+    if not kinds or kinds - {str, int, float}:
+        return
+    unseen: Any = _UNSEEN if kinds == {str} else None
+    if unseen is None and str not in kinds and _named_categories(X, column):
+        unseen = max(known) + 1
+    if unseen is None or unseen in known:
+        return
+    yield Odd("an unseen category", _widened(X, column, unseen), unseen)
+
+
+def _missing_values(X: Any, column: int) -> list[tuple[str, Any]]:
+    """Return what stands for a missing value in a column, as far as its type can hold one."""
+    nothing, undefined = ("a missing value", None), ("a NaN", float("nan"))
+    if _is_polars(X):
+        return [nothing, undefined] if X.dtypes[column].is_float() else [nothing]
+    kind = X.dtypes.iloc[column] if _is_pandas(X) else X.dtype
+    if kind == np.dtype(object):
+        return [nothing, undefined]
+    if isinstance(kind, np.dtype) and kind.kind not in "mM":
+        return [undefined] if kind.kind == "f" else []
+    return [nothing]
+
+
+def _known_categories(X: Any, column: int) -> list[Any]:
+    """Return what a column of texts or categories holds, or its type names; else nothing."""
+    if column in numeric_columns(X):
+        return []
+    found = [cell for cell in _cells(X, column) if not _is_missing(cell)]
+    return [*_named_categories(X, column), *found]
+
+
+def _named_categories(X: Any, column: int) -> list[Any]:
+    """Return the categories that a column's type names."""
+    if _is_pandas(X):
+        index = getattr(X.dtypes.iloc[column], "categories", None)
+        return [] if index is None else index.tolist()
+    if _is_polars(X):
+        import polars as pl
+
+        kind = X.dtypes[column]
+        return kind.categories.to_list() if isinstance(kind, pl.Enum) else []
+    return []
+
+
+def _widened(X: Any, column: int, category: Any) -> Any:
+    """Return a table with one more category where a type names them, or bounds their length."""
+    if isinstance(X, np.ndarray) and X.dtype.kind == "U":
+        return X.astype(np.result_type(X.dtype, np.array(category).dtype))
+    named = _named_categories(X, column)
+    if not named:
+        return X
+    if _is_polars(X):
+        import polars as pl
+
+        return X.with_columns(pl.col(X.columns[column]).cast(pl.Enum([*named, category])))
+    X = X.copy()
+    X.isetitem(column, X.iloc[:, column].cat.add_categories([category]))
+    return X
+
+
+def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
+    """Return a table with other cells in a column of the same type."""
+    if _is_polars(X):
+        import polars as pl
+
+        name = X.columns[column]
+        return X.with_columns(pl.Series(name, cells, dtype=X.dtypes[column]))
+    X = X.copy()
+    if _is_pandas(X):
+        import pandas as pd
+
+        X.isetitem(column, pd.Series(cells, index=X.index, dtype=X.dtypes.iloc[column]))
+    else:
+        X[:, column] = cells
+    return X
+
+
+def _cells(X: Any, column: int) -> list[Any]:
+    if _is_pandas(X):
+        return X.iloc[:, column].tolist()
+    return X[:, column].to_list() if _is_polars(X) else X[:, column].tolist()
+
+
+def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:
+    """Return numpy's type for a column of numbers; None if it is none, or of numbers of another."""
+    if _is_polars(X):
+        name = str(X.dtypes[column]).lower().replace("boolean", "bool")
+    elif _is_pandas(X):
+        kind = X.dtypes.iloc[column]
+        name = str(getattr(kind, "numpy_dtype", kind))
+    elif X.dtype == object:
+        cells = [cell for cell in X[:, column].tolist() if not _is_missing(cell)]
+        plain = cells and all(type(cell) in (bool, int, float) for cell in cells)
+        return np.dtype(float) if plain else None
+    else:
+        name = str(X.dtype)
+    try:
+        found = np.dtype(name)
+    except (TypeError, ValueError):
+        return None
+    return found if found.kind in "iufb" else None
+
+
+def _as_kind(values: NDArray[np.float64], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return values as a column holds them, as far as its numbers reach."""
+    if kind.kind == "f":
+        limit = float(np.finfo(kind).max)
+        return np.clip(values, -limit, limit).astype(kind)
+    if kind.kind == "b":
+        return values > 0.0
+    low, high = np.iinfo(kind).min, np.iinfo(kind).max
+    return np.array([min(max(int(value), low), high) for value in np.rint(values)], dtype=kind)
+
+
+def _is_missing(cell: Any) -> bool:
+    return type(cell).__name__ in _MISSING or bool(isinstance(cell, float) and cell != cell)
+
+
+def _is_pandas(X: Any) -> bool:
+    return hasattr(X, "iloc")
+
+
+def _is_polars(X: Any) -> bool:
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(X, polars.DataFrame)

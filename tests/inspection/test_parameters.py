@@ -1,0 +1,260 @@
+"""A black box leaves out what is public, and nothing else: not what a fit does to a parameter."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skdpnoise.inspection import audit
+from skdpnoise.inspection._views import Parameters, view
+
+X = np.random.default_rng(0).normal(size=(40, 2))
+FAR = (np.vstack([X[:-1], [[9.0, 9.0]]]), None)
+
+
+class Slotted:
+    """Holds a number in a slot."""
+
+    __slots__ = ("value",)
+
+    def __init__(self):
+        self.value = 0.0
+
+
+class Peer(TransformerMixin, BaseEstimator):
+    """Publishes noise, and beside it the largest value in a way of its choice."""
+
+    def __init__(self, way="", bounds=None, inner=None, epsilon=1.0, random_state=None):
+        self.way = way
+        self.bounds = bounds
+        self.inner = inner
+        self.epsilon = epsilon
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng(self.random_state).laplace(size=2)
+        if self.way:
+            WAYS[self.way](self, X)
+        return self
+
+    def transform(self, X):
+        return X + self.noise_
+
+
+def overwritten(model, X):
+    model.bounds = (X.min(axis=0), X.max(axis=0))
+
+
+def overwritten_by_a_number(model, X):
+    model.epsilon = float(X.max())
+
+
+def changed_in_place(model, X):
+    model.bounds[0] = float(X.max())
+
+
+def a_dict_in_place(model, X):
+    model.inner["largest"] = float(X.max())
+
+
+def an_array_in_place(model, X):
+    model.inner[:] = X.max(axis=0)
+
+
+def deep_in_place(model, X):
+    model.inner["a"][0]["b"].append(float(X.max()))
+
+
+def fitted_in_place(model, X):
+    model.inner.fit(X)
+
+
+def parameter_of_an_inner_one(model, X):
+    model.inner.set_params(copy=float(X.max()))
+
+
+def a_fitted_clone(model, X):
+    model.model_ = clone(model.inner).set_params(copy=float(X.max()))
+
+
+def a_closure(model, X):
+    largest = X.max()
+    model.score_ = lambda: largest
+
+
+def a_default(model, X):
+    largest = float(X.max())
+    model.score_ = lambda found=largest: found
+
+
+def a_partial(model, X):
+    model.score_ = partial(np.clip, a_max=float(X.max()))
+
+
+def a_generator(model, X):
+    model.rows_ = (value for value in [X.max()])
+
+
+def a_bound_method(model, X):
+    model.ask_ = clone(model.inner).fit(X).transform
+
+
+def a_set(model, X):
+    model.seen_ = {float(X.max())}
+
+
+def some_bytes(model, X):
+    model.raw_ = X.max().tobytes()
+
+
+def a_complex_number(model, X):
+    model.z_ = complex(X.max(), 1.0)
+
+
+def a_huge_number(model, X):
+    model.huge_ = 10**400 + int(X.max())
+
+
+def a_slot(model, X):
+    model.slotted_ = Slotted()
+    model.slotted_.value = float(X.max())
+
+
+def a_class_of_its_own(model, X):
+    model.kind_ = type("Kind", (), {"largest": float(X.max())})
+
+
+def a_random_generator(model, X):
+    model.rng_ = np.random.default_rng(int(X.max()))
+
+
+def another_type(model, X):
+    model.a_ = [1] if X.max() > 5.0 else (1,)
+
+
+def another_shape(model, X):
+    model.a_ = np.zeros((2, 3) if X.max() > 5.0 else (3, 2))
+
+
+def another_order(model, X):
+    model.a_ = dict.fromkeys(("a", "b") if X.max() > 5.0 else ("b", "a"), 1)
+
+
+def nothing_or_undefined(model, X):
+    model.a_ = np.nan if X.max() > 5.0 else None
+
+
+def a_class(model, X):
+    model.a_ = int if X.max() > 5.0 else float
+
+
+def labels_of_a_frame(model, X):
+    model.a_ = pd.DataFrame({"a": [1]}, index=[float(X.max())])
+
+
+def the_middle_of_a_long_array(model, X):
+    model.a_ = np.zeros(10_000)
+    model.a_[5_000] = X.max()
+
+
+def the_middle_of_a_long_list(model, X):
+    model.a_ = [0.0] * 10_000
+    model.a_[5_000] = float(X.max())
+
+
+def a_private_attribute(model, X):
+    model._largest = float(X.max())
+
+
+WAYS = {
+    way.__name__: way
+    for way in (
+        overwritten,
+        overwritten_by_a_number,
+        changed_in_place,
+        a_dict_in_place,
+        an_array_in_place,
+        deep_in_place,
+        fitted_in_place,
+        parameter_of_an_inner_one,
+        a_fitted_clone,
+        a_closure,
+        a_default,
+        a_partial,
+        a_generator,
+        a_bound_method,
+        a_set,
+        some_bytes,
+        a_complex_number,
+        a_huge_number,
+        a_slot,
+        a_class_of_its_own,
+        a_random_generator,
+        a_private_attribute,
+        another_type,
+        another_shape,
+        another_order,
+        nothing_or_undefined,
+        a_class,
+        labels_of_a_frame,
+        the_middle_of_a_long_array,
+        the_middle_of_a_long_list,
+    )
+}
+GIVEN = {
+    "changed_in_place": {"bounds": [0.0]},
+    "a_dict_in_place": {"inner": {}},
+    "an_array_in_place": {"inner": np.zeros(2)},
+    "deep_in_place": {"inner": {"a": [{"b": []}]}},
+}
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_number(way):
+    given = {"inner": StandardScaler(), **GIVEN.get(way, {})}
+    report = audit(
+        Peer(way, **given),
+        X,
+        neighbours=FAR,
+        n_fits=60,
+        method="black_box",
+        adjacency="replace_one",
+        random_state=0,
+    )
+    assert not report.passed
+
+
+def test_a_black_box_finds_nothing_where_a_fit_leaves_parameters_alone():
+    given = {"bounds": [0.0], "inner": StandardScaler()}
+    settings = {"neighbours": FAR, "method": "black_box", "n_fits": 60, "random_state": 0}
+    assert audit(Peer(**given), X, adjacency="replace_one", **settings).passed
+
+
+def seen(model, given):
+    """Names of all that is seen of a model beside what it answers."""
+    found = view(model, X, [], None, given)
+    return {name for name in found if name.startswith(".")}
+
+
+def test_parameters_are_left_out_as_long_as_they_are_what_was_given_at_any_depth():
+    model = make_pipeline(Peer(bounds=[1.0, 2.0]), StandardScaler())
+    given = Parameters(model)
+    assert seen(model, given) == set()
+    model.fit(X)
+    names = seen(model, given)
+    assert ".steps[0][1].noise_" in names
+    assert not any("bounds" in name or "random_state" in name for name in names)
+    model.steps[0][1].bounds = [1.0, 3.0]
+    names = seen(model, given)
+    assert {".steps[0][1].bounds[0]", ".steps[0][1].bounds[1]"} <= names
+    # What estimators of one class were given differently tells which of them it is.
+    both = make_pipeline(Peer(epsilon=1.0), Peer(epsilon=2.0))
+    given = Parameters(both)
+    assert ".steps[0][1].epsilon" in seen(both.fit(X), given)
