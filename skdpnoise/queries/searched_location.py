@@ -355,7 +355,7 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 # Where costs add in squares many small steps lose little; where they add up, much.
 _GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
-_PURE = _Schedule((74.0, 80.0, 8.0, 34.0), (92.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
+_PURE = _Schedule((74.0, 90.0, 8.0, 34.0), (92.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
 _SPREAD_STEPS = 10
 _PLENTY = 0.28  # of all that there is, where that is more than a search needs
 
