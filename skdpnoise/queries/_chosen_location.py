@@ -31,7 +31,7 @@ _MOST = 8 / 9  # of the records; a choice that looks for more of them is more of
 # fewer records; normal values have this ratio of the two quantiles of their distances.
 _FEWER, _TO_MOST = 3 / 4, 1.385
 # Of the median's loss: an interval of the belief is chosen, then one of at most so many parts.
-_MEDIAN_SHARES = 0.44, 0.56
+_MEDIAN_SHARES = 0.5, 0.5
 _MOST_PARTS, _MOST_CLOSER = 1 << 18, 1 << 16
 # Numbers of records over the noise on one count, for the median, the spread, the mean square and
 # the mean of values within a cell.

@@ -150,7 +150,7 @@ def believe_octaves(least: float, most: float) -> Belief:
     One more interval, as likely, is all below the least.
     """
     first, last = math.frexp(least)[1], math.frexp(most)[1]
-    octaves = np.ldexp(1.0, np.arange(first, max(last, first + 1)))
+    octaves = np.ldexp(1.0, np.arange(first, last + 1))
     cells = np.concatenate([[0.0, least], octaves[octaves > least]])
     return _belief(cells, np.ones(cells.size - 1))
 

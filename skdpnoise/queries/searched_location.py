@@ -159,23 +159,36 @@ def search_location(
 ) -> SearchedLocation:
     r"""Find the location and scale of a column, from a few hundred records over ε.
 
-    1. *Median.* Noisy bisection over all doubles, or those within public bounds: 48 steps (24 for
-       pure losses), each the number of records below a threshold, with noise.
-    2. *Spread.* The same for the 9/10 quantile s of :math:`|x - m|`, m the median.
-    3. *Deviation and mean.* The noisy mean absolute deviation from m, of distances clipped to 2 s,
-       times 1.25 is the scale; the noisy mean of values clipped to 2.5 to 5 scales around m is the
-       location. Both are drawn towards typical values by as much as their noise suggests.
+    The releases, under their labels:
 
-    Where the loss is too small for all of this, it goes into step 1 alone. Which it is, and
-    every share, depends on public numbers only.
+    1. *median* m, over all doubles or those within public bounds. Gaussian losses buy it by noisy
+       bisection: 48 steps, each the number of records below a threshold, with noise. Pure losses
+       buy it by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
+       the *cell*.
+    2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
+       of 8/9 by one choice, which does not tell apart what is below the width of the cell.
+    3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**16
+       parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
+       it. If not, or if the values lie within the part as well, there is no scale.
+    4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
+    5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
+       are drawn towards typical values by as much as their noise suggests.
 
-    **Privacy.** A step's sum has contributions a below its threshold and -b above it, so that
-    :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced, by
-    max(a, b) if it is added or removed. Steps 1 and 2 have a = b = 1, and a = 1, b = 9.
-    (Each is rounded to integer quanta once, and sums are exact.)
-    Thresholds, m and s depend on released numbers and public ones only. So all steps are adaptive
-    releases of mechanisms fixed in advance, whose losses add up to `loss`. For groups of rows,
-    `loss` is that of one row, as everywhere.
+    Where the loss is too small for all of this, it goes into one median alone, by bisection in 48
+    steps (24 for pure losses). Which it is, and every share, depends on public numbers only; what
+    is looked at closer costs what the mean square and the mean would have.
+
+    **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b
+    above it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is
+    replaced, by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13.
+    A choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility
+    of a cell [l, h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and
+    a record moves it by at most 1 under either relation. Mean square and mean are clipped sums in
+    [0, 4] and [-r, r], r the 2.5 to 5 scales. (Each is rounded to integer quanta once, and sums are
+    exact.) Thresholds, cells, m, s and whether to look closer depend on released numbers and public
+    ones only. So all are adaptive releases, and the shares of `loss` that they may get never add up
+    to more than the whole, whatever was released: adaptive composition then costs no more than
+    `loss`. For groups of rows, `loss` is that of one row, as everywhere.
 
     Parameters
     ----------
@@ -202,6 +215,7 @@ def search_location(
 
     References
     ----------
+    McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice).
     Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007 (the median of the
     belief as the next threshold). Smith and Thakurta, "Fully adaptive composition for Gaussian
     differential privacy", arXiv:2210.17520, Theorem 1.
@@ -355,7 +369,7 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 # Where costs add in squares many small steps lose little; where they add up, much.
 _GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
-_PURE = _Schedule((74.0, 90.0, 8.0, 34.0), (92.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
 _SPREAD_STEPS = 10
 _PLENTY = 0.28  # of all that there is, where that is more than a search needs
 
