@@ -32,10 +32,10 @@ _MOST = 8 / 9  # of the records; a choice that looks for more of them is more of
 _FEWER, _TO_MOST = 3 / 4, 1.385
 # Of the median's loss: an interval of the belief is chosen, then one of at most so many parts.
 _MEDIAN_SHARES = 0.5, 0.5
-_MOST_PARTS, _MOST_CLOSER = 1 << 18, 1 << 16
+_MOST_PARTS, _MOST_CLOSER = 1 << 18, 1 << 20
 # Numbers of records over the noise on one count, for the median, the spread, the mean square and
 # the mean of values within a cell.
-_CLOSER_NEEDS = 44.0, 56.0, 8.0, 34.0
+_CLOSER_NEEDS = 50.0, 56.0, 8.0, 34.0
 _ZERO = 1e-300  # a choice of zero is at most this
 _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever their last digits
 

@@ -167,7 +167,7 @@ def search_location(
        the *cell*.
     2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
        of 8/9 by one choice, which does not tell apart what is below the width of the cell.
-    3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**16
+    3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
        parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
        it. If not, or if the values lie within the part as well, there is no scale.
     4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
