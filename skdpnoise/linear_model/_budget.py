@@ -9,6 +9,8 @@ import numpy as np
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._defaults import (
     COUNT_SHARE,
+    LEAST_CLASSES,
+    LEAST_LAST,
     LEAST_SEARCHING,
     MOST_SEARCHING,
     REFERENCE_PASSES,
@@ -16,7 +18,9 @@ from skdpnoise.linear_model._defaults import (
     scaling_share,
 )
 from skdpnoise.mechanisms import calibrate, shared_budget
+from skdpnoise.noises import shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.queries.location_scale import finest_histogram
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
@@ -72,6 +76,12 @@ class Budget:
     def features(self) -> LossBudget:
         """What the scaling of the features may cost."""
         return self._rest(self.scaling * self.needs[0] / sum(self.needs))
+
+    @property
+    def least(self) -> Budget:
+        """The budget that leaves least to features and model, whatever numbers are released."""
+        searching = 0.0 if self.first == "nothing" else MOST_SEARCHING
+        return replace(self, searching=searching)
 
     @property
     def model(self) -> LossBudget:
@@ -163,7 +173,7 @@ def split_budget(
         target_need = float(np.sqrt(n_features))
         first = "search" if _count_open(target_bounds) else "scaling"
         n_open += _count_open(target_bounds)
-    return Budget(
+    budget = Budget(
         noise,
         total,
         (_need(feature_bounds), target_need),
@@ -173,6 +183,36 @@ def split_budget(
         scaling_share() if n_open else scaling_share(None),
         LEAST_SEARCHING if first in ("search", "classes") else 0.0,
     )
+    if _needs_rehearsal(noise, total):
+        _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
+    return budget
+
+
+def _needs_rehearsal(noise: str, total: LossBudget) -> bool:
+    """Whether a release may be too small for the noise: where the scale does not decide all."""
+    name = noise.partition("_")[2]
+    return isinstance(total, PureLoss) or shape_rule(name) is not None
+
+
+def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
+    """Raise what the smallest releases before the model would raise, before anything is spent.
+
+    They are the finest histogram of a feature, or the means of all; the numbers of records of the
+    classes; and the last release of the model. Each gets the least that it can.
+    """
+    least, classes = budget.least, replace(budget, searching=LEAST_CLASSES)
+    releases = [(1, least.model.share(LEAST_LAST))]
+    if budget.counting:
+        releases.append((1, budget.total.share(budget.counting)))
+    if budget.first == "classes":
+        releases.append((max(2, n_outputs), classes.search))
+    if n_open:
+        share, n_bins = finest_histogram(n_open)
+        releases.append((n_bins, least.features.share(share)))
+    elif n_features:
+        releases.append((n_features, least.features.share(0.5)))
+    for n_coordinates, loss in releases:
+        calibrate(budget.noise, SensitivityProfile(np.ones(n_coordinates)), loss)
 
 
 def _count_open(bounds: np.ndarray) -> int:

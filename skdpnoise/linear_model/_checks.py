@@ -10,7 +10,7 @@ import numpy as np
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
-from skdpnoise.linear_model._defaults import REFERENCE_PASSES
+from skdpnoise.linear_model._defaults import MOST_PASSES
 from skdpnoise.linear_model._descent import error_weights
 
 __all__ = ["as_bounds", "check_training_data"]
@@ -64,7 +64,7 @@ def _check_sums(estimator: Any, n_rows: int, n_columns: int) -> None:
     """
     weights = error_weights(estimator, "squared", n_columns)
     growth = 1.0 if estimator.budget_growth == "auto" else float(estimator.budget_growth)
-    n_passes = 2 * REFERENCE_PASSES if estimator.n_passes == "auto" else int(estimator.n_passes)
+    n_passes = MOST_PASSES if estimator.n_passes == "auto" else int(estimator.n_passes)
     growing = min(n_passes * math.log(growth), _LARGEST_GROWTH)
     apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
     most = _SUM / (n_rows * _QUANTA)

@@ -141,15 +141,33 @@ class DPCoordinateDescentRegressor(
     Notes
     -----
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
-    for in ``privacy_``: the number of records (add/remove only); locations and scales of the
-    columns (:func:`~skdpnoise.queries.private_location_scale`); and then either, for each pass
-    and coordinate, the sum over records of the gradient, clipped to [−C, C] and rounded to integer
-    quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under
-    add/remove), plus exact integer noise; or, once, the sum over records of :math:`z z^\top`, with
-    z = (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R
-    and rounded to integers within it, plus exact integer noise on the symmetric matrix
-    (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius norm it moves by R² under
-    add/remove, by √2 R² under replace-one). Each release depends on earlier ones, the choice of
+    for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", under add/remove only: a record moves it by 1.
+    2. Location and scale of the target. Within public bounds, the clipped sums "target: means" and
+       "target: mean absolute deviations"
+       (:func:`~skdpnoise.queries.private_location_scale`: in halves of the interval a record moves
+       them by 2 and 1 under replace-one, by 1 under add/remove). Without bounds, or if these
+       numbers say that the bounds hide the target, a search: "target: median" and "target: spread",
+       counts of records below thresholds or choices of a quantile by counts, which a record moves
+       by 1, and perhaps both once more, closer; then "target: mean square", in [0, 4], and "target:
+       mean", in ±2.5 to 5 scales, clipped sums (:func:`~skdpnoise.sensitivity.clipped_sum`).
+    3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
+       those without public bounds the histograms "magnitudes" of pairs of records, "locations,
+       coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
+       the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
+       the public bounds with "of bounded columns" where only some columns have bounds.
+    4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
+       clipped to [−C, C] and rounded to integer quanta
+       (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
+       plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
+       ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "second moments": once, the sum
+       over records of :math:`z z^\top`, with z = (x, y, 1) standardised, clipped to public limits,
+       shrunk into a ball of radius R and rounded to integers within it, plus exact integer noise on
+       the symmetric matrix (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius
+       norm it moves by R² under add/remove, by √2 R² under replace-one).
+
+    Each release depends on earlier ones, the choice of
     the solver included, only through released numbers; costs compose adaptively and exactly, ε
     adding for pure and μ² for Gaussian noise. Everything else is public (shape, parameters,
     visiting order) or post-processing: the repair of noisy moments, penalties, their solution.

@@ -22,7 +22,10 @@ import numpy as np
 
 __all__ = [
     "COUNT_SHARE",
+    "LEAST_CLASSES",
+    "LEAST_LAST",
     "LEAST_SEARCHING",
+    "MOST_PASSES",
     "MOST_SEARCHING",
     "Defaults",
     "choose_defaults",
@@ -38,7 +41,10 @@ __all__ = [
 COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
 # Of the rest, for the search for a target without bounds: without it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
+# Of the rest for the classes, and of the model's for what is released after it.
+LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
 REFERENCE_PASSES = 10
+MOST_PASSES = 20  # that "auto" stands for
 
 
 def scaling_share(noise_level: float | None = 0.0) -> float:
@@ -80,7 +86,7 @@ class Defaults:
 
 def choose_defaults(noise_level: float, loss: str) -> Defaults:
     """Return the defaults for a noise level and a loss, "squared" or "logistic"."""
-    n_passes = round(20.0 * min(1.0, (0.016 / noise_level) ** 0.6))
+    n_passes = round(MOST_PASSES * min(1.0, (0.016 / noise_level) ** 0.6))
     clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
     # 1/4 is a loose bound on the curvature of the logistic loss.
     relaxation = 1.5 if loss == "logistic" and noise_level < 0.006 else 1.0
@@ -122,7 +128,7 @@ def class_share(strength: float, order: float) -> float:
     """
     # A record that is replaced changes two counts: by 2 in sum, by the root of 2 in squares.
     needed = 42.0 * 2.0 ** (1.0 / order)
-    return float(min(0.75, max(0.01, (needed / strength) ** order)))
+    return float(min(0.75, max(LEAST_CLASSES, (needed / strength) ** order)))
 
 
 def residual_share(strength: float, order: float) -> float:
@@ -140,7 +146,7 @@ def gain_share(strength: float, order: float) -> float:
 
     Parameters as in :func:`residual_share`.
     """
-    return float(min(0.12, (60.0 / strength) ** order))
+    return float(min(0.12, max(LEAST_LAST, (60.0 / strength) ** order)))
 
 
 def kept(energy: float, noise: float, doubt: float) -> float:

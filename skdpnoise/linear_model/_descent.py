@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import (
+    MOST_PASSES,
     REFERENCE_PASSES,
     choose_defaults,
     gain_share,
@@ -35,8 +37,9 @@ __all__ = [
     "run_descent",
 ]
 
-_LARGEST_GROWTH = np.log(1e6)  # of the budget from the first pass to the last
+_LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
+_MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 _CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
 _LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
@@ -178,12 +181,6 @@ def _planned(
     growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
     weights = np.tile(error_weights(estimator, loss, used.size)[coordinates], n_outputs)
     if growth != 1.0:
-        if n_passes * np.log(growth) > _LARGEST_GROWTH:
-            raise ValueError(
-                f"The 'budget_growth' parameter of {type(estimator).__name__} is too large for "
-                f"n_passes={n_passes}: the first pass would get nothing. Got {growth:g}; use at "
-                f"most {np.exp(_LARGEST_GROWTH / n_passes):.3g}, or fewer passes."
-            )
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
     mechanism = calibrate(
@@ -209,7 +206,32 @@ def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budge
             f"the noise of 'n_passes'={estimator.n_passes}",
             "Use fewer passes.",
         )
-    plan_descent(estimator, loss, np.ones(n_features, dtype=bool), n_outputs, 1.0, budget)
+    _check_growth(estimator)
+    # So many records, and so little for them, ask for the smallest parts of a loss.
+    used = np.ones(n_features, dtype=bool)
+    plan_descent(estimator, loss, used, n_outputs, _MANY, budget.least)
+
+
+def _check_growth(estimator: Any) -> None:
+    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for.
+
+    How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
+    """
+    if estimator.budget_growth == "auto":
+        return
+    passes, most = f"n_passes={estimator.n_passes}", estimator.n_passes
+    if most == "auto":
+        most, passes = MOST_PASSES, f"n_passes='auto', which may make {MOST_PASSES} passes"
+    largest = math.exp(_LARGEST_GROWTH / int(most))
+    if estimator.budget_growth > largest:
+        # Rounded down, so that what is advised is accepted.
+        places = 3 - math.floor(math.log10(largest - 1.0)) if largest < 2.0 else 3
+        advised = math.floor(largest * 10.0**places) / 10.0**places
+        raise ValueError(
+            f"The 'budget_growth' parameter of {type(estimator).__name__} is too large for "
+            f"{passes}: the first pass would get nothing. Got {estimator.budget_growth:g}; use at "
+            f"most {advised!r}, or a smaller number of 'n_passes'."
+        )
 
 
 def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:

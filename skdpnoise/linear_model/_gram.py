@@ -124,7 +124,7 @@ def check_gram(estimator: Any, n_features: int, budget: Budget) -> None:
         )
     ones = np.ones(n_features + 1)
     columns = Standardisation(0.0 * ones, ones, ones > 0.0, LIMIT * ones)
-    plan_gram(estimator, columns, 1.0, budget)
+    plan_gram(estimator, columns, 1.0, budget.least)
 
 
 def release_pseudo_data(

@@ -117,11 +117,25 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     Notes
     -----
     **Privacy.** Neighbours are as ``adjacency`` says. Released are, in this order and all charged
-    for in ``privacy_``: the number of records (add/remove only); locations and scales of the
-    columns (:func:`~skdpnoise.queries.private_location_scale`); and for each pass and
-    coordinate the sum over records of the gradient, clipped to [−C, C] and rounded to integer
-    quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under
-    add/remove), plus exact integer noise. Each release depends on earlier ones only through
+    for in ``privacy_``, under the labels in quotes:
+
+    1. "number of records", under add/remove only: a record moves it by 1.
+    2. "class shares", with an intercept only: the number of records of each class
+       (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
+       under add/remove). The model that knows nothing of the features has these log-odds.
+    3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
+       those without public bounds the histograms "magnitudes" of pairs of records, "locations,
+       coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
+       the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
+       the public bounds with "of bounded columns" where only some columns have bounds.
+    4. "gradients": for each pass and coordinate the sum over records of the gradient, clipped to
+       [−C, C] and rounded to integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C
+       under replace-one, C under add/remove), plus exact integer noise.
+    5. "gain over the largest class", with an intercept and where noise may have made the model
+       worse than that class: how many more records the model predicts rightly. A record adds −1, 0
+       or 1: 2 under replace-one, 1 under add/remove.
+
+    Each release depends on earlier ones only through
     released numbers; costs compose adaptively and exactly, ε adding for Laplace and μ² for Gaussian
     noise. Everything else is public (shape, parameters, visiting order) or post-processing. Whether
     fit raises an error for malformed data is not protected.

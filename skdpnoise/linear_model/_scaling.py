@@ -142,11 +142,12 @@ def standardise_target(
     if budget.first == "scaling":
         common = (bounds, budget, account, words, n_samples)
         standard = standardise(estimator, [y], *common, target=True)
-        half = 0.5 * (bounds[1] - bounds[0])
-        one_sum = clipped_sum(-half, half, account.guarantee.adjacency)
+        # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
+        one_sum = clipped_sum(-1.0, 1.0, account.guarantee.adjacency)
         noise = calibrate(budget.noise, one_sum, budget.target.share(0.5)).standard_deviation
+        half = 0.5 * (bounds[1] - bounds[0])
         hidden = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
-        if noise[0] / n_samples <= hidden * standard.scale[0]:
+        if noise[0] / n_samples * half[0] <= hidden * standard.scale[0]:
             return standard, budget
         budget = budget.with_search(n_samples)
     found = search_location(

@@ -29,8 +29,9 @@ __all__ = ["by_shape"]
 Vector = NDArray[np.float64]
 
 _BITS = 25  # the unit of continuous noise spans 2**25 quanta
-_UNIT = 1.0 / (1.0 - 2.0**-_BITS * (1.0 + 2e-5))  # room for the rounding of the value
-_LEAST_RATIO = 1e-9
+_LEAST_RATIO = 1e-9  # that 64 bits can draw with so many; smaller ones get fewer bits
+_SMALLEST_RATIO = 1e-13
+_SMALL_PART = 1e-3  # of the budget
 _FEW = 128  # distinct shapes that are composed one by one
 
 
@@ -161,8 +162,11 @@ def _ratios(
     moving = request.sensitivity.per_coordinate > 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(moving, limit / nominal, 0.0)
-    # A tiny ratio has no sampler in 64 bits; what all of them get more, the others hardly miss.
-    floor = 0.0 if get_noise(name).lattice else _LEAST_RATIO
+    # A tiny ratio takes bits from the others; what all of them get more, the others hardly miss.
+    most = float(limit.size * request.n_releases)
+    floor = (
+        0.0 if get_noise(name).lattice else min(_LEAST_RATIO, _SMALL_PART * _total(target) / most)
+    )
     epsilon = None
     if isinstance(target, PureLoss):
         epsilon = target.pure_epsilon
@@ -174,8 +178,6 @@ def _ratios(
         if get_noise(name).lattice:
             total = worst_case_norm(nominal, request.sensitivity, 1.0)
         each = epsilon / request.n_releases * (1.0 - 1e-12 * ratio.size)
-        if floor * ratio.size > 1e-3 * each:
-            floor = 0.0
         part = (each - floor * ratio.size) / total
         yield np.where(moving, ratio * part + floor, 0.0), PureLoss(epsilon)
     if isinstance(target, PureLoss) or (
@@ -203,6 +205,13 @@ def _ratios(
     yield np.where(moving, ratio / factor + floor, 0.0), promise
 
 
+def _total(target: PrivacyGuarantee | GaussianLoss | PureLoss) -> float:
+    """Return the epsilon or the μ of a target."""
+    if isinstance(target, PrivacyGuarantee):
+        return target.epsilon
+    return target.mu if isinstance(target, GaussianLoss) else target.pure_epsilon
+
+
 def _steps(name: str, rule: str, sensitivity: SensitivityProfile) -> Vector:
     """Return the change that each coordinate's noise is made for."""
     limit = sensitivity.per_coordinate
@@ -220,8 +229,14 @@ def _build(
     rule, _, name = noise.partition("_")
     sensitivity = request.sensitivity
     steps = _steps(name, rule, sensitivity)
-    lattice = get_noise(name).lattice
+    lattice, bits = get_noise(name).lattice, 0
     spare = float(ratio[ratio > 0.0].min())
+    if not lattice and spare < _SMALLEST_RATIO:
+        raise ValueError(
+            f"The guarantee asked of calibrate is too small for {noise!r}: a coordinate could lose "
+            f"{spare:.3g}, and 64 bits bear no less than {_SMALLEST_RATIO:g}. Ask for a larger "
+            "epsilon, for fewer releases, or for Laplace noise."
+        )
     if lattice:
         largest = float((steps[ratio > 0.0] / ratio[ratio > 0.0]).max())
         families = tuple(
@@ -235,11 +250,13 @@ def _build(
         for r in ratio:
             known.setdefault(float(r), for_ratio(float(r) or spare, 1.0, request.p))
         families = tuple(known[float(r)] for r in ratio)
-        scale = steps * _UNIT
+        # The density falls by a factor of e over 1/ratio units, and no draw is 2**6 of those.
+        bits = _BITS - max(0, math.ceil(math.log2(_LEAST_RATIO / spare)))
+        scale = steps / (1.0 - 2.0**-bits * (1.0 + 2e-5))  # room for the rounding of the value
     return AdditiveMechanism(
         noise,
         scale,
-        0 if lattice else _BITS,
+        bits,
         SensitivityProfile(sensitivity.per_coordinate) if not lattice else sensitivity,
         request.n_releases,
         families=families if len(set(families)) > 1 else families[:1],

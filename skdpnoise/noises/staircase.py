@@ -22,6 +22,9 @@ Array = NDArray[np.float64]
 _NEGLIGIBLE = 45.0
 _LEAST = 1e-15  # a smaller gamma is far below the quantum of any release
 _FIRST = 20  # terms of a slow series that are added one by one
+# Smaller steps have no sampler in 64 bits; in larger ones all that is left is rounding.
+_SMALLEST_STEP, _LARGEST_STEP = 1e-13, 64.0
+_FLAT = 1e-8  # below it the best gamma is that of a density which does not fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Staircase:
     Parameters
     ----------
     shape : float, default=1.0
-        epsilon, the loss of one step, in [1e-9, 64].
+        epsilon, the loss of one step, in [1e-13, 64].
     gamma : float or None, default=None
         Share of a step that is on the higher level, in [1e-15, 1). None is the best for the
         expected absolute error, :math:`1/(1 + e^{\epsilon/2})`; see :func:`optimal_gamma`.
@@ -81,7 +84,7 @@ class Staircase:
         Parameters
         ----------
         ratio : float
-            epsilon, the loss of one step.
+            epsilon, the loss of one step, at least 1e-13. Steps lose no more than 64.
         step : float
             The most that one record moves the query: the scale, which a mechanism multiplies by.
         p : float
@@ -96,7 +99,8 @@ class Staircase:
         >>> round(Staircase.for_ratio(1.0, 3.0, 2.0).share, 4)
         0.4167
         """
-        return cls(float(ratio), optimal_gamma(ratio, p))
+        epsilon = min(float(ratio), _LARGEST_STEP)
+        return cls(epsilon, optimal_gamma(epsilon, p))
 
     @property
     def share(self) -> float:
@@ -208,13 +212,14 @@ class Staircase:
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         a, gamma, r = self._top, self.share, math.exp(-self.shape)
+        odds = r / -math.expm1(-self.shape)
 
         def gain(steps: Array) -> Array:
             return np.asarray(-np.expm1(np.minimum(epsilon - self.shape * steps, 0.0)))
 
         n = np.floor(shift)
         u = shift - n
-        more = a * (np.minimum(u, gamma) + u * (r / (1.0 - r)))
+        more = a * (np.minimum(u, gamma) + u * odds)
         delta = more * gain(n + 1.0) + (0.5 - more) * gain(n)
         # Between 0 and the shift: levels are [0, gamma), then [gamma + i - 1, gamma + i).
         finite = shift[np.isfinite(shift)]
@@ -241,7 +246,7 @@ def optimal_gamma(epsilon: float, p: float = 1.0) -> float:
     Parameters
     ----------
     epsilon : float
-        The loss of one step, in [1e-9, 64].
+        The loss of one step, in [1e-13, 64].
     p : float, default=1.0
         Power of the error, greater than 0.
 
@@ -265,9 +270,12 @@ def optimal_gamma(epsilon: float, p: float = 1.0) -> float:
     p = check_real("optimal_gamma", "p", p)
     if p == 1.0:
         return 1.0 / (1.0 + math.exp(0.5 * epsilon))
-    r, fall = math.exp(-epsilon), -math.expm1(-epsilon)
     if p == 2.0:
-        return (math.cbrt(0.5 * r * (1.0 + r)) - r) / fall
+        # The cube root of r (1 + r) / 2 less r, over 1 - r, without the cancellation.
+        rise = 0.5 * epsilon + math.log1p(2.0 * math.sinh(0.25 * epsilon) ** 2) / 3.0
+        return math.expm1(rise) / math.expm1(epsilon)
+    epsilon = max(epsilon, _FLAT)
+    r, fall = math.exp(-epsilon), -math.expm1(-epsilon)
 
     def slope(log_gamma: float) -> float:
         gamma = math.exp(log_gamma)
@@ -280,7 +288,7 @@ def optimal_gamma(epsilon: float, p: float = 1.0) -> float:
 
 def _check_epsilon(owner: str, name: str, value: object) -> float:
     ends = {"low_closed": True, "high_closed": True}
-    return check_real(owner, name, value, low=1e-9, high=64.0, **ends)
+    return check_real(owner, name, value, low=_SMALLEST_STEP, high=_LARGEST_STEP, **ends)
 
 
 def _series(epsilon: float, gamma: float, power: float) -> float:

@@ -16,18 +16,20 @@ choice has about the logarithm of the number of cells instead.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries._quantile_search import Belief, real
+from skdpnoise.queries._quantile_search import Belief
 from skdpnoise.queries._releases import Releases
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 
-__all__ = ["choose_quantile"]
+__all__ = ["choose_quantile", "halved", "joined", "parts_told_apart"]
 
+_MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common
 
 
@@ -38,8 +40,8 @@ def choose_quantile(
     losses: Sequence[LossBudget],
     n_parts: Sequence[int],
     stage: tuple[str, Releases, float],
-) -> float:
-    """Return the middle of the cell that was chosen last; the keys are sorted `ordered` integers.
+) -> Belief:
+    """Return the cell that was chosen last; the keys are sorted `ordered` integers.
 
     Each choice cuts what is left into so many parts: first every interval of the belief, then the
     cell that was chosen.
@@ -56,8 +58,32 @@ def choose_quantile(
         utilities = quantile_utilities(below, probability * n_samples, preference)
         place = mechanism.select(utilities, releases.words)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
-    low, high = (int(edge) for edge in edges)
-    return real(low + (high - low) // 2)
+    return Belief(edges, log_mass)
+
+
+def parts_told_apart(loss: LossBudget, n_samples: float, most: int) -> int:
+    """Return how many parts of a cell a choice of a median can tell apart.
+
+    Where all of n records are in one part, the utility of every other is -n/2. A choice by
+    permute-and-flip takes one of k others with a chance of about k/2 exp(-n/2 / scale).
+    """
+    gap = 0.5 * n_samples / float(NormQuantileMechanism.within(loss).scale[0])
+    return int(max(1.0, min(float(most), 2.0 * _MISS * math.exp(min(gap, 700.0)))))
+
+
+def halved(belief: Belief) -> Belief:
+    """Return the belief with every interval cut into two."""
+    return Belief(*_cut(belief.edges, belief.log_mass, 2))
+
+
+def joined(belief: Belief, least: float) -> Belief:
+    """Return what is believed of a distance, with everything below the least in one interval."""
+    cut, place = belief.cut(least)
+    if place <= 1:
+        return cut
+    below = np.logaddexp.reduce(cut.log_mass[:place])
+    edges = np.append(cut.edges[0], cut.edges[place:])
+    return Belief(edges, np.append(below, cut.log_mass[place:]))
 
 
 def quantile_utilities(

@@ -24,6 +24,7 @@ from skdpnoise.sensitivity import clipped_sum
 __all__ = [
     "Belief",
     "believe_location",
+    "believe_octaves",
     "believe_spread",
     "ordered",
     "plan_search",
@@ -59,6 +60,11 @@ class Belief:
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
         return real(self._locate(probability)[1])
+
+    @property
+    def width(self) -> float:
+        """From the first edge to the last."""
+        return real(int(self.edges[-1])) - real(int(self.edges[0]))
 
     def cut(self, threshold: float) -> tuple[Belief, int]:
         """Return the same belief with an edge at the threshold, and the number of that edge."""
@@ -136,6 +142,17 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
     inside = edges[(edges > 0.0) & (edges < end)]
     cells = np.concatenate([[0.0], inside, [end]])
     return _belief(cells, _mass_between(edges, mass, cells))
+
+
+def believe_octaves(least: float, most: float) -> Belief:
+    """Return what is believed of a distance if every octave up to the most is as likely.
+
+    One more interval, as likely, is all below the least.
+    """
+    first, last = math.frexp(least)[1], math.frexp(most)[1]
+    octaves = np.ldexp(1.0, np.arange(first, last + 1))
+    cells = np.concatenate([[0.0, least], octaves[octaves > least]])
+    return _belief(cells, np.ones(cells.size - 1))
 
 
 def plan_search(

@@ -11,11 +11,12 @@ from skdpnoise.privacy import LossBudget
 from skdpnoise.queries._releases import Releases, blocks
 from skdpnoise.sampling import secret_order
 
-__all__ = ["find_bins"]
+__all__ = ["DIGIT_BITS", "MOST_DIGITS", "find_bins"]
 
 _EXPONENTS = np.arange(-100, 101)  # magnitudes looked for: 2**-100 to 2**100
 _LONGEST = 62  # bits of the largest bin index that is told apart
-_DIGIT_BITS = 11  # bits of a location that one histogram finds
+DIGIT_BITS = 11  # bits of a location that one histogram finds
+MOST_DIGITS = -(-(_LONGEST - 1) // DIGIT_BITS)
 
 
 def find_bins(
@@ -82,10 +83,10 @@ def _locations(
         n_bits, below_zero = divmod(int(fullest[j]), 2)
         start = 1 << (n_bits - 1) if n_bits else 0
         free_bits = max(n_bits - 1, 0)  # the leading bit is known
-        n_digits = max(1, -(-free_bits // _DIGIT_BITS))
+        n_digits = max(1, -(-free_bits // DIGIT_BITS))
         share = fine.share(1.0 / (np.count_nonzero(stands_out) * n_digits))
         while free_bits:
-            width = min(free_bits, _DIGIT_BITS)
+            width = min(free_bits, DIGIT_BITS)
             free_bits -= width
             digits = np.zeros((1, 1 << width), dtype=np.int64)
             for values in blocks(column):

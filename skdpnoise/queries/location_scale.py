@@ -12,11 +12,11 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._unbounded import find_bins
+from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, find_bins
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = ["LocationScale", "private_location_scale"]
+__all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
 
 # Shares of the budget: magnitude, location (coarse, then fine), refinement.
 _MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
@@ -201,6 +201,26 @@ def private_location_scale(
                 label if open_columns.size else "",
             )
     return LocationScale(location, scale, found)
+
+
+def finest_histogram(n_columns: int) -> tuple[float, int]:
+    """Return the smallest part of a loss that one histogram may get, and the bins that it has.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns without public bounds.
+
+    Returns
+    -------
+    tuple (float, int)
+
+    Examples
+    --------
+    >>> finest_histogram(3)
+    (0.01, 2048)
+    """
+    return _FINE / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
 def _refine(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._quantile_choice import choose_quantile
+from skdpnoise.queries._chosen_location import Bulk, choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
     believe_location,
     believe_spread,
-    ordered,
     plan_search,
     search_quantile,
 )
@@ -28,16 +27,11 @@ from skdpnoise.sensitivity import clipped_sum
 __all__ = ["SearchedLocation", "count_strength", "mean_reach", "search_location", "search_share"]
 
 _HALF, _NEARLY_ALL = (1, 1), (1, 13)
-_MOST = 8 / 9  # of the records; a choice that looks for more of them is more often far too wide
 _FARTHEST = 2.0  # spreads from the median that a distance counts
 _REACHES = 2.5, 5.0  # standard deviations that the mean looks at, by how little noise it has
 _TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their mean, and deviation
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
 _LEAST = 0.01  # mean square over squared spread
-# Parts of an interval of the belief, for the first choice and the second: medians are found to
-# within 2**-18 of their size, spreads to within a factor of 1.5.
-_LOCATION_PARTS, _SPREAD_PARTS = (1, 1 << 18), (2,)
-_ZERO = 1e-300  # a choice of zero is at most this
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
 
@@ -45,10 +39,10 @@ _Quantiles = Callable[
     [
         NDArray[np.float64],
         tuple[float, float],
-        tuple[LossBudget, LossBudget],
+        tuple[LossBudget, Sequence[float], float],
         tuple[Releases, float],
     ],
-    tuple[float, float],
+    Bulk,
 ]
 
 
@@ -165,23 +159,36 @@ def search_location(
 ) -> SearchedLocation:
     r"""Find the location and scale of a column, from a few hundred records over ε.
 
-    1. *Median.* Noisy bisection over all doubles, or those within public bounds: 48 steps (24 for
-       pure losses), each the number of records below a threshold, with noise.
-    2. *Spread.* The same for the 9/10 quantile s of :math:`|x - m|`, m the median.
-    3. *Deviation and mean.* The noisy mean absolute deviation from m, of distances clipped to 2 s,
-       times 1.25 is the scale; the noisy mean of values clipped to 2.5 to 5 scales around m is the
-       location. Both are drawn towards typical values by as much as their noise suggests.
+    The releases, under their labels:
 
-    Where the loss is too small for all of this, it goes into step 1 alone. Which it is, and
-    every share, depends on public numbers only.
+    1. *median* m, over all doubles or those within public bounds. Gaussian losses buy it by noisy
+       bisection: 48 steps, each the number of records below a threshold, with noise. Pure losses
+       buy it by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
+       the *cell*.
+    2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
+       of 8/9 by one choice, which does not tell apart what is below the width of the cell.
+    3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
+       parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
+       it. If not, or if the values lie within the part as well, there is no scale.
+    4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
+    5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
+       are drawn towards typical values by as much as their noise suggests.
 
-    **Privacy.** A step's sum has contributions a below its threshold and -b above it, so that
-    :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced, by
-    max(a, b) if it is added or removed. Steps 1 and 2 have a = b = 1, and a = 1, b = 9.
-    (Each is rounded to integer quanta once, and sums are exact.)
-    Thresholds, m and s depend on released numbers and public ones only. So all steps are adaptive
-    releases of mechanisms fixed in advance, whose losses add up to `loss`. For groups of rows,
-    `loss` is that of one row, as everywhere.
+    Where the loss is too small for all of this, it goes into one median alone, by bisection in 48
+    steps (24 for pure losses). Which it is, and every share, depends on public numbers only; what
+    is looked at closer costs what the mean square and the mean would have.
+
+    **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b
+    above it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is
+    replaced, by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13.
+    A choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility
+    of a cell [l, h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and
+    a record moves it by at most 1 under either relation. Mean square and mean are clipped sums in
+    [0, 4] and [-r, r], r the 2.5 to 5 scales. (Each is rounded to integer quanta once, and sums are
+    exact.) Thresholds, cells, m, s and whether to look closer depend on released numbers and public
+    ones only. So all are adaptive releases, and the shares of `loss` that they may get never add up
+    to more than the whole, whatever was released: adaptive composition then costs no more than
+    `loss`. For groups of rows, `loss` is that of one row, as everywhere.
 
     Parameters
     ----------
@@ -208,6 +215,7 @@ def search_location(
 
     References
     ----------
+    McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice).
     Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007 (the median of the
     belief as the next threshold). Smith and Thakurta, "Fully adaptive composition for Gaussian
     differential privacy", arXiv:2210.17520, Theorem 1.
@@ -238,49 +246,29 @@ def search_location(
         belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
         unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
         return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
-    losses = [loss.share(share) for share in schedule.shares(strength)]
-    median, spread = schedule.quantiles(data, bounds, (losses[0], losses[1]), common)
-    if spread <= max(_CONSTANT * abs(median), 1e-290):
-        return SearchedLocation(median, spread, 1.0, False)
-    mean, error, scale = _refined(data, median, spread, (losses[2], losses[3]), *common)
-    return SearchedLocation(median + mean, error, scale, True)
+    bulk = schedule.quantiles(data, bounds, (loss, schedule.shares(strength), strength), common)
+    if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
+        return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
+    losses = (loss.share(bulk.shares[0]), loss.share(bulk.shares[1]))
+    mean, error, scale = _refined(data, bulk.median, bulk.spread, losses, *common)
+    return SearchedLocation(bulk.median + mean, error, scale, True)
 
 
 def _searched(
     data: NDArray[np.float64],
     bounds: tuple[float, float],
-    losses: tuple[LossBudget, LossBudget],
+    budget: tuple[LossBudget, Sequence[float], float],
     common: tuple[Releases, float],
-) -> tuple[float, float]:
+) -> Bulk:
     """Return median and spread by bisection."""
+    loss, shares, _ = budget
     prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
-    median = _search(data, _HALF, prior, losses[0], steps, common).quantile(0.5)
+    median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
     distances = np.sort(np.abs(data - median))
-    prior, steps = believe_spread(median, _widest(median, bounds)), ("spread", _SPREAD_STEPS)
-    return median, _search(distances, _NEARLY_ALL, prior, losses[1], steps, common).quantile(0.5)
-
-
-def _chosen(
-    data: NDArray[np.float64],
-    bounds: tuple[float, float],
-    losses: tuple[LossBudget, LossBudget],
-    common: tuple[Releases, float],
-) -> tuple[float, float]:
-    """Return median and spread by choices."""
-    halves = (losses[0].share(0.5), losses[0].share(0.5))
-    prior = believe_location(*bounds)
-    median = choose_quantile(
-        ordered(data), 0.5, prior, halves, _LOCATION_PARTS, ("median", *common)
-    )
-    distances = ordered(np.sort(np.abs(data - median)))
-    center = median if abs(median) > _ZERO else 0.0
-    prior = believe_spread(center, _widest(median, bounds), sure=True)
-    parts, stage = _SPREAD_PARTS, ("spread", *common)
-    return median, choose_quantile(distances, _MOST, prior, losses[1:], parts, stage)
-
-
-def _widest(median: float, bounds: tuple[float, float]) -> float:
-    return max(bounds[1] - median, median - bounds[0])
+    widest = max(bounds[1] - median, median - bounds[0])
+    prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
+    spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)
+    return Bulk(median, spread.quantile(0.5), True, (shares[2], shares[3]))
 
 
 def _search(
@@ -381,7 +369,7 @@ def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
 
 # Where costs add in squares many small steps lose little; where they add up, much.
 _GAUSSIAN = _Schedule((26.0, 48.0, 12.0, 34.0), (35.0, 70.0, 70.0, 80.0), 40.0, 2.0, 48, _searched)
-_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, _chosen)
+_PURE = _Schedule((66.0, 80.0, 8.0, 36.0), (80.0, 120.0, 80.0, 100.0), 150.0, 1.0, 24, choose_bulk)
 _SPREAD_STEPS = 10
 _PLENTY = 0.28  # of all that there is, where that is more than a search needs
 

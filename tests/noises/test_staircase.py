@@ -7,10 +7,14 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.stats import kstest
 
+from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.noises.staircase import Staircase, optimal_gamma
+from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
+from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM, fit_pvalue
 
 NOISES = [Staircase(e, g) for e in (0.3, 1.0, 3.0, 20.0) for g in (None, 0.1, 0.5, 0.8)]
@@ -108,7 +112,7 @@ def test_the_explicit_curve_up_to_one_step(epsilon):
                 assert noise.hockey_stick(e, shift) == pytest.approx(delta, rel=1e-12)
 
 
-@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 9.99e-4, 1e-3, 0.1, 1.0, 3.0, 10.0, 60.0])
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-9, 1e-6, 9.99e-4, 1e-3, 0.1, 1.0, 3.0, 10.0, 60.0])
 def test_expected_absolute_error_is_the_published_one(epsilon):
     noise = Staircase(epsilon)
     assert noise.share == pytest.approx(1.0 / (1.0 + math.exp(0.5 * epsilon)), rel=1e-15)
@@ -166,3 +170,34 @@ def test_other_shares_are_refused(gamma):
         Staircase(1.0, gamma)
     with pytest.raises(ValueError, match="'p' parameter of optimal_gamma"):
         optimal_gamma(1.0, -abs(gamma))
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-11, 1e-9])
+def test_the_smallest_steps_that_are_drawn_follow_a_laplace_law(epsilon):
+    bits = 25 - max(0, math.ceil(math.log2(1e-9 / epsilon)))
+    draws = Staircase(epsilon).sample_rounded(SeededWords(1), 20_000, bits)
+    part = np.abs(draws) * (2.0**-bits * epsilon)
+    assert kstest(part, "expon").pvalue > FALSE_ALARM
+    assert np.abs(draws).max() < 2**62
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_the_best_gamma_of_flat_steps_is_near_one_half(p):
+    gammas = [optimal_gamma(epsilon, p) for epsilon in (1e-13, 1e-11, 1e-8, 1e-5)]
+    np.testing.assert_allclose(gammas, 0.5, atol=1e-5)
+    assert optimal_gamma(1e-4, 2.0) == pytest.approx(0.5 - 1e-4 / 12.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["iid", "inid"])
+@pytest.mark.parametrize("size", [1e-9, 1e-4, 1.0, 100.0, 1e8])
+def test_every_budget_is_kept_by_steps_that_can_be_drawn(rule, size):
+    sensitivity = SensitivityProfile([1.0, 1e-3, 2.0])
+    for target in (PureLoss(size), GaussianLoss(min(size, 1e4))):
+        found = calibrate(f"{rule}_staircase", sensitivity, target, weights=[1e-30, 1.0, 1e30])
+        shapes = [family.shape for family in found.families]
+        assert min(shapes) >= 1e-13 and max(shapes) <= 64.0
+        if isinstance(target, PureLoss):
+            assert sum(shapes[k % len(shapes)] for k in range(3)) <= size
+        assert np.abs(found.sample(SeededWords(0))).max() < 2**62
+    with pytest.raises(ValueError, match="too small for"):
+        calibrate(f"{rule}_staircase", sensitivity, PureLoss(1e-13))
