@@ -18,7 +18,7 @@ from skdpnoise.linear_model._defaults import (
     scaling_share,
 )
 from skdpnoise.mechanisms import calibrate, shared_budget
-from skdpnoise.noises import shape_rule
+from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
 from skdpnoise.queries.searched_location import count_strength, search_share
