@@ -11,7 +11,8 @@ eigenvalues far above the noise only in second order. The square root of the res
 few rows that have these second moments, on which any least-squares solver gives the answer.
 
 Every model is drawn towards the constant 0, the centre of the target, by as much as a ridge on the
-same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`).
+same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`); a half of the target's
+mean stays in any case.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from skdpnoise.linear_model._defaults import kept
 __all__ = ["PseudoData", "make_pseudo_data"]
 
 _SMALLEST = 0.02  # of h: eigenvalues are raised by at most h over this
+# Least part of the target's mean that is kept: it was found twice, here and by a search, and either
+# is noisy.
+_TRUSTED = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +75,11 @@ class PseudoData:
         alphas = np.asarray(alphas, dtype=np.float64)
         models = np.zeros((len(alphas), self.used.size + 1))
         coefs = self._coefs(alphas, l1_ratio)
+        part = self._kept()
+        coefs *= part
         models[:, np.flatnonzero(self.used)] = coefs
-        models[:, -1] = self.target_mean - coefs @ self.feature_mean
-        return models * self._kept()
+        models[:, -1] = max(part, _TRUSTED) * self.target_mean - coefs @ self.feature_mean
+        return models
 
     def _kept(self) -> float:
         """Return the part of every model that is kept: how much of a ridge is no noise."""

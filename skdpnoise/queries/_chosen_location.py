@@ -26,7 +26,9 @@ from skdpnoise.queries._releases import Releases
 
 __all__ = ["Bulk", "choose_bulk"]
 
-_MOST = 8 / 9  # of the records; a choice that looks for more of them is more often far too wide
+# Of the records: a choice that looks for more of them is more often far too wide. What it finds is
+# widened, since few values of skewed columns lie further out, but these make up their means.
+_MOST, _WIDENED = 0.85, 1.2
 # Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
 # fewer records; normal values have this ratio of the two quantiles of their distances.
 _FEWER, _TO_MOST = 3 / 4, 1.385
@@ -49,8 +51,8 @@ class Bulk:
     median : float
         In the units of the values.
     spread : float
-        Distance from the median that 8/9 of the values keep; where it is not found, the width of
-        the cell of the median, or as much as the median may be off.
+        Distance from the median that about nine tenths of the values keep; where it is not found,
+        the width of the cell of the median, or as much as the median may be off.
     found : bool
         Whether there is a spread.
     shares : tuple of float
@@ -96,7 +98,7 @@ def choose_bulk(
     prior = joined(halved(believe_spread(center, widest, sure=True)), cell.width)
     spread = _spread(data, median, _MOST, prior, loss.share(shares[1]), common)
     if spread > cell.width or spread <= _ZERO:
-        return Bulk(median, spread, spread > _ZERO, (shares[2], shares[3]))
+        return Bulk(median, _WIDENED * spread, spread > _ZERO, (shares[2], shares[3]))
     return _closer(data, cell, budget, common)
 
 
