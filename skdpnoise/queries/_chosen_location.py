@@ -28,8 +28,8 @@ from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 
 __all__ = ["Bulk", "choose_bulk"]
 
-# Of the records, these at most lie beyond the spread: fewer where a choice can tell so few from none
-# (by so many times the scale of its utilities), so that it is rarely far too wide.
+# Parts of the records that lie beyond the spread: the least, and the most. It is what a choice can
+# tell from nothing by so many times the scale of its utilities: then it is rarely far too wide.
 _BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.16, 9.0
 # Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
 # fewer records; normal values have this ratio of the two quantiles of their distances.
