@@ -30,7 +30,7 @@ __all__ = ["Bulk", "choose_bulk"]
 
 # Parts of the records that lie beyond the spread: the least, and the most. It is what a choice can
 # tell from nothing by so many times the scale of its utilities: then it is rarely far too wide.
-_BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.16, 9.0
+_BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.15, 9.0
 # Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
 # fewer records; normal values have this ratio of the two quantiles of their distances.
 _FEWER, _TO_MOST = 3 / 4, 1.385

@@ -166,7 +166,7 @@ def search_location(
        buy it by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
        the *cell*.
     2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
-       of 0.84 to 8/9, by how little noise there is, by one choice, which does not tell apart what
+       of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
        is below the width of the cell.
     3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
        parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
