@@ -132,13 +132,9 @@ def test_only_the_doors_stand_outside_the_rooms():
     assert outside == ["__init__.py", "__main__.py"]
 
 
-def test_no_file_imports_an_underscore_file_of_another_folder():
+def test_no_file_is_borrowed_from_another_folder_and_no_imports_go_in_a_circle():
     files = [SourceFile(path, ROOT / PACKAGE) for path in FILES]
     assert borrowed(files) == []
-
-
-def test_no_imports_go_in_a_circle():
-    files = [SourceFile(path, ROOT / PACKAGE) for path in FILES]
     assert circles(import_graph(files)) == []
 
 

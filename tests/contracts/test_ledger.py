@@ -344,7 +344,8 @@ def _fit_pickled(pickled):
     return type(model.fit(X, target(type(model)))).__name__
 
 
-@pytest.mark.parametrize("estimator", [DPLogisticCD, DPCovariance, DPStandardScaler])
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("estimator", [DPLogisticCD, DPStandardScaler, DPCovariance])
 def test_a_pickle_and_worker_processes_charge_the_same_budget(tmp_path, estimator):
     pytest.importorskip("sqlalchemy")
     ledger = PrivacyLedger("patients", 50.0, 1e-3, f"sqlite:///{tmp_path}/budget.db")

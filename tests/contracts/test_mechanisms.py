@@ -113,6 +113,7 @@ def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, na
     assert np.isfinite(mechanism.expected_error())
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_draws_have_the_variance_that_is_claimed(noise):
     mechanism = replace(calibrated(noise, "box"), n_releases=20_000, promise=None)

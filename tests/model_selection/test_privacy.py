@@ -80,6 +80,7 @@ def pathological_targets():
         yield np.append(SCORE[:59], value)
 
 
+@pytest.mark.quick(1)
 @quiet
 @pytest.mark.parametrize("bounds", [None, (-2.0, 2.0), (0.0, 1e-60)])
 def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch):
@@ -169,6 +170,7 @@ def test_the_winner_of_a_search_with_a_step_that_is_vouched_for_is_taken_apart()
     assert total_guarantee(search).declared == ("h",)
 
 
+@pytest.mark.slow
 @quiet
 def test_no_seed_of_any_part_is_written_into_a_ledger():
     ledger = PrivacyLedger("a", epsilon=50.0, delta=1e-3, storage="memory")

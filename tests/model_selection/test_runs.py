@@ -289,6 +289,7 @@ class TestRefits:
             again.fit(X, SCORE)
         assert [stated[0] for *_, stated in ledger.charges] == [0.7] * 3
 
+    @pytest.mark.slow
     def test_the_winner_among_pipelines_with_one_guarantee_holds_no_cap(self):
         ledger = Notebook()
         model = DPPipeline([("s", DPStandardScaler()), ("clf", DPLogisticCD())])

@@ -92,7 +92,7 @@ def test_the_utility_is_zero_for_the_cell_with_the_quantile_and_falls_on_both_si
         believe_spread(1e50, 1e60),
     ],
 )
-@pytest.mark.parametrize("n_parts", [1, 8, 1000])
+@pytest.mark.parametrize("n_parts", [1, 8, pytest.param(1000, marks=pytest.mark.slow)])
 def test_parts_cover_the_belief_in_order_and_zero_is_never_unlikely(belief, n_parts):
     edges, log_mass = _cut(belief.edges, belief.log_mass, n_parts)
     assert (np.diff(edges) > 0).all()

@@ -233,6 +233,7 @@ def test_removed_charges_are_found_in_a_database_of_a_team(database, dataset):
     assert_found(dataset, database)
 
 
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("column", sorted(set(CHANGES) - {"number"}))
 def test_a_change_of_an_old_charge_is_found_by_the_total(sqlite, dataset, column):
     filled(dataset, sqlite)
@@ -257,6 +258,7 @@ def test_a_charge_by_hand_is_found_by_newcomers_and_by_who_was_there(sqlite, dat
             work()
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("number", [0, -1, -(2**31), 1000, 2**40])
 def test_a_charge_of_any_number_that_nobody_gave_is_found(sqlite, dataset, n, number):
@@ -322,6 +324,7 @@ SHUFFLES = {
 }
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays_locked(
