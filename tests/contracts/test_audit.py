@@ -106,7 +106,6 @@ def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, 
     assert audit(*runs(model, 800, n_runs), model.delta) > model.epsilon
 
 
-@pytest.mark.slow
 def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
     sample = AdditiveMechanism.sample
     monkeypatch.setattr(AdditiveMechanism, "sample", lambda *args, **kw: 0 * sample(*args, **kw))
