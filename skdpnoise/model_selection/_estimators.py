@@ -144,7 +144,7 @@ class DPGridSearchCV(PrivateSearchCV):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20_000, 3))
     >>> y = X[:, 0] + rng.normal(size=20_000) > 0
-    >>> grid = {"alpha": [0.0, 0.1, 0.3, 1.0]}
+    >>> grid = {"alpha": [0.0, 0.01, 0.03, 0.1]}
     >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
     >>> search.strategy_, bool(search.score(X, y) > 0.65)
     ('repeated', True)
