@@ -60,8 +60,8 @@ def calibrate_second_moments(
     Parameters
     ----------
     noise : str
-        One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest expected
-        error among those that can give the guarantee.
+        One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest
+        expected error among those that can give the guarantee.
     row_bounds : RowBounds
         What every row obeys; the solver that sums them must be given the same.
     guarantee : PrivacyGuarantee or LossBudget

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES
-from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.mechanisms.matrices._families import FAMILIES
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import RowBounds
 
