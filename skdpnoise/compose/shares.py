@@ -11,6 +11,7 @@ from sklearn.base import clone
 from skdpnoise.compose.caps import Cap
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
 from skdpnoise.sampling import RandomWords
@@ -122,7 +123,7 @@ def with_budget(
             new["epsilon"], new["delta"] = share.pure_epsilon, 0.0
         else:
             new["epsilon"], new["delta"] = _stated(share.mu, delta), delta
-            if own.get("noise") == "auto":
+            if own.get("noise") in CHOICES:
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency

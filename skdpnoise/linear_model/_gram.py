@@ -25,6 +25,7 @@ from skdpnoise.mechanisms.matrices.calibrate import (
     SymmetricMatrixMechanism,
     calibrate_second_moments,
 )
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
@@ -103,7 +104,7 @@ def plan_gram(
     limits = np.append(columns.limit[used], np.ones(constant))
     longest = float(np.linalg.norm(limits))
     # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
-    noise = "auto" if estimator.noise == "auto" else budget.noise
+    noise = estimator.noise if estimator.noise in CHOICES else budget.noise
 
     def plan(row_norm: float) -> GramPlan:
         bounds = RowBounds(limits.size, row_norm, columns=limits)

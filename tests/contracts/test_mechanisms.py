@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import Mechanism, calibrate, noise_options
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-NOISES = [noise for noise in noise_options() if noise != "auto"]
+NOISES = [noise for noise in noise_options() if noise not in CHOICES]
 SENSITIVITIES = {
     "one coordinate": SensitivityProfile([3.0]),
     "box": SensitivityProfile([1.0, 2.0, 8.0]),

@@ -17,10 +17,11 @@ from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, RowSum, _subset
 from skdpnoise.decomposition.moments import denoised
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 
-NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise != "auto"]
+NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 PURE = [noise for noise in NOISES if not noise.endswith("gaussian")]
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, check_covered
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.requests import CHOICES, noise_options
 from skdpnoise.mechanisms.values import checked_rows, exact_release
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
@@ -305,7 +306,7 @@ def correlated_sum(
         taken to be.
     noise : str, default="inid_gaussian"
         A name that :func:`~skdpnoise.mechanisms.calibrate` accepts, or "auto" for the better of
-        "inid_gaussian" and "inid_laplace".
+        "inid_gaussian" and "inid_laplace", or "search" for the best of every "inid" family.
     low : float or array-like of shape (n_sums,), default=0.0
         Public lower ends.
     weights : array-like of shape (n_sums,) or None, default=None
@@ -378,10 +379,11 @@ def correlated_sum(
         of_count = count_weight * mechanism.additive.standard_deviation[-1] ** 2
         return mechanism.expected_error(weights=each) / n_releases + float(of_count)
 
-    if noise != "auto":
+    if noise not in CHOICES:
         return make(noise)
+    names = [name for name in noise_options(adaptive=True) if name.startswith("inid_")]
     made, refusals = [], []
-    for name in _AUTO:
+    for name in _AUTO if noise == "auto" else names:
         try:
             made.append(make(name))
         except ValueError as refusal:

@@ -7,6 +7,7 @@ import math
 from skdpnoise.mechanisms.additive import noted
 from skdpnoise.mechanisms.matrices._families import FAMILIES, proposals
 from skdpnoise.mechanisms.matrices.mechanism import MARGIN, SymmetricMatrixMechanism
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
@@ -20,7 +21,7 @@ from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
 
-SECOND_MOMENT_NOISES = (*FAMILIES, "auto")
+SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
 _AUTO = tuple(name for name in FAMILIES if not name.startswith("iid_"))
 
@@ -59,8 +60,8 @@ def calibrate_second_moments(
     Parameters
     ----------
     noise : str
-        One of ``SECOND_MOMENT_NOISES``. "auto" takes the smallest expected error among those that
-        can give the guarantee.
+        One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest
+        expected error among those that can give the guarantee.
     row_bounds : RowBounds
         What every row obeys; the solver that sums them must be given the same.
     guarantee : PrivacyGuarantee or LossBudget
@@ -95,7 +96,7 @@ def calibrate_second_moments(
     SymmetricMatrixMechanism(noise='wishart', n_columns=50, adjacency='replace_one', loss=1-DP)
     """
     adjacency = _checked_adjacency(noise, row_bounds, guarantee, adjacency)
-    if noise != "auto":
+    if noise not in CHOICES:
         return _calibrate(noise, row_bounds, guarantee, adjacency)
     best: SymmetricMatrixMechanism | None = None
     considered: list[tuple[str, float | str]] = []
