@@ -15,7 +15,7 @@ from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, worst_case_norm
 from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
-from skdpnoise.mechanisms.values import checked_rows, checked_span, noisy_release
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -28,24 +28,16 @@ from skdpnoise.privacy import (
     check_count,
 )
 from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.sealed import Sealed, sealed
+from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism", "check_covered", "noted", "promised"]
+__all__ = ["AdditiveMechanism", "Mechanism", "noted", "promised"]
 
 _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of quanta and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
-
-_NO_INDEX = (
-    "The 'first' parameter of AdditiveMechanism.{method} must be given where the scales differ "
-    "between releases and a call makes some of them: this one makes {count} of "
-    "n_releases={n_releases}. Got None instead. Nothing is remembered between calls, and the noise "
-    "of the wrong releases may be too small: number the releases 0, 1, ... and pass the index of "
-    "the first one that this call makes, such as first=0."
-)
 
 
 @runtime_checkable
@@ -80,7 +72,7 @@ class Mechanism(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AdditiveMechanism(Sealed):
+class AdditiveMechanism(VectorMechanism):
     r"""Release a query with independent noise of one family, exactly, in integers.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + \mathrm{round}(2^B Z_j)\right),
@@ -192,7 +184,7 @@ class AdditiveMechanism(Sealed):
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
         """Standard deviation of the noise, of the shape and in the units of scale."""
-        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._moments(2.0))
+        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._unit_moments(2.0))
         return deviation
 
     def privacy_loss(self) -> PrivacyLoss:
@@ -231,143 +223,6 @@ class AdditiveMechanism(Sealed):
         """
         return _own_loss(self)
 
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in quanta.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. It must be given if scales differ between
-            releases and not all are drawn.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If draws are asked for that are not charged for, or it is not said which ones.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> from skdpnoise.sampling import random_words
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> mechanism = calibrate("inid_gaussian", profile, GaussianLoss(0.5), n_releases=3)
-        >>> mechanism.sample(random_words(0), n_draws=2).shape
-        (2, 2)
-        """
-        start, count = checked_span("AdditiveMechanism", n_draws, first, self.n_releases)
-        self._check_index("sample", first, count)
-        draws = self._draws(words, count)
-        scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
-        draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
-        return draws
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of m consecutive releases. Integers stay exact, of whatever
-            size.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0: release t has the noise
-            of row t of the scales. It must be given if scales differ between releases and this
-            call does not make all of them.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-            Whole multiples of ``quantum``: the doubles nearest to the exact ones.
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or releases are asked for that are not
-            charged for, or it is not said which ones.
-
-        Notes
-        -----
-        Nothing is remembered: calling this again is another release, to be charged for again unless
-        ``n_releases`` covers it. Making release t twice is charged for by nobody.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
-        >>> released = mechanism.release([10.0], random_state=0)
-        >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
-        True
-
-        Releases with scales of their own, one after the other:
-
-        >>> weights = [[1.0], [9.0]]
-        >>> mechanism = calibrate(
-        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
-        ...     weights=weights,
-        ... )
-        >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
-        """
-        owner, size = type(self).__name__, self.sensitivity.n_coordinates
-        rows = checked_rows(owner, value, size, self.n_releases, first)
-        if self.family.lattice and not are_integers(rows):
-            raise ValueError(
-                "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
-                f"for noise={self.noise!r}, which lives on the integers. Use another noise."
-            )
-        self._check_index("release", first, len(rows))
-        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
-
-        .. math:: \sum_{t, j} w_{tj} \, s_{tj}^p \, E|Z|^p
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent; 2 gives the total variance, 1 the total absolute error.
-        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-            w; None is all ones.
-
-        Returns
-        -------
-        float
-            In the units of the query to the power p. The rounding of the value, below one part in
-            2**20 of the noise, is not counted.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = calibrate("iid_laplace", SensitivityProfile([1.0, 1.0]), PureLoss(0.5))
-        >>> round(mechanism.expected_error(p=1), 5)  # two coordinates of scale 2/0.5
-        8.0
-        """
-        shape = (self.n_releases, self.sensitivity.n_coordinates)
-        errors = np.broadcast_to(self.scale**p * self._moments(p), shape)
-        if weights is not None:
-            errors = errors * np.asarray(weights, dtype=np.float64)
-        return float(errors.sum())
-
     @property
     def mean_squared_error(self) -> float:
         """Expected squared error per coordinate and release."""
@@ -392,36 +247,45 @@ class AdditiveMechanism(Sealed):
         """
         return _explanation(self)
 
-    def __repr__(self) -> str:
+    def _facts(self) -> str:
         return (
-            f"{type(self).__name__}(noise={self.noise!r}, scale={self.scale.min():.6g} to "
-            f"{self.scale.max():.6g}, n_coordinates={self.sensitivity.n_coordinates}, "
-            f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
+            f"noise={self.noise!r}, scale={self.scale.min():.6g} to {self.scale.max():.6g}, "
+            f"n_coordinates={self.sensitivity.n_coordinates}"
         )
 
     def _moments(self, p: float) -> NDArray[np.float64]:
+        moments: NDArray[np.float64] = self.scale**p * self._unit_moments(p)
+        return moments
+
+    def _unit_moments(self, p: float) -> NDArray[np.float64]:
         """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
         assert self.families is not None
         known = {family: family.absolute_moment(p) for family in set(self.families)}
         return np.array([known[family] for family in self.families])
 
-    def _draws(self, words: RandomWords, count: int) -> NDArray[np.int64]:
+    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         assert self.families is not None
         n_coordinates = self.sensitivity.n_coordinates
         if len(self.families) == 1:
-            return self.family.sample_rounded(words, (count, n_coordinates), self.bits)
-        draws = np.empty((count, n_coordinates), dtype=np.int64)
-        for family in dict.fromkeys(self.families):
-            (members,) = np.nonzero([other == family for other in self.families])
-            draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
+            draws = self.family.sample_rounded(words, (count, n_coordinates), self.bits)
+        else:
+            draws = np.empty((count, n_coordinates), dtype=np.int64)
+            for family in dict.fromkeys(self.families):
+                (members,) = np.nonzero([other == family for other in self.families])
+                draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
+        scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
+        draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
 
-    def _check_index(self, method: str, first: int | None, count: int) -> None:
-        """Refuse to guess which releases a call makes, where it matters."""
-        if first is None and self.scale.ndim == 2 and count < self.n_releases:
+    def _checked(self, value: ArrayLike) -> NDArray[Any]:
+        # A dataclass with slots is made twice, so that super() would not find itself.
+        rows = VectorMechanism._checked(self, value)
+        if self.family.lattice and not are_integers(rows):
             raise ValueError(
-                _NO_INDEX.format(method=method, count=count, n_releases=self.n_releases)
+                "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
+                f"for noise={self.noise!r}, which lives on the integers. Use another noise."
             )
+        return rows
 
 
 def _check_fields(mechanism: AdditiveMechanism) -> None:
@@ -483,40 +347,6 @@ def noted(mechanism: Any, considered: tuple[tuple[str, float | str], ...]) -> An
     """Return a mechanism just made, with a note of what it was compared with."""
     object.__setattr__(mechanism, "considered", considered)
     return mechanism
-
-
-def check_covered(
-    owner: str, additive: AdditiveMechanism, needed: SensitivityProfile, what: str
-) -> None:
-    """Refuse a mechanism that is calibrated to less than what one record can do.
-
-    Parameters
-    ----------
-    owner : str
-        Class to name in the message.
-    additive : AdditiveMechanism
-        Has the same noise in all releases.
-    needed : SensitivityProfile
-        What one record can do to what it releases.
-    what : str
-        The fields that this follows from.
-    """
-    has = additive.sensitivity
-    limit = needed.per_coordinate
-    covered = (
-        additive.scale.ndim == 1
-        and has.n_coordinates == needed.n_coordinates
-        and bool((has.per_coordinate >= limit).all())
-    )
-    for order, bound, least in ((1.0, has.l1, needed.l1), (2.0, has.l2, needed.l2)):
-        if covered and bound is not None:
-            within = float(np.linalg.norm(limit, order)) if least is None else least
-            covered = bound >= within
-    if not covered:
-        raise ValueError(
-            f"The 'additive' parameter of {owner} must have one scale for each coordinate, and be "
-            f"calibrated to at least {needed}, which follows from {what}. Got {has} instead."
-        )
 
 
 def _checked_families(

@@ -7,6 +7,7 @@ come out hundreds apart, and the noise would be too small for that.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -145,37 +146,25 @@ def exact_quanta(value: NDArray[Any], quantum: NDArray[np.float64]) -> NDArray[n
         return nearest_quanta(value.astype(np.float64), quantum)
     quanta = np.empty(value.shape, dtype=np.int64)
     quanta[~large] = nearest_quanta(value[~large].astype(np.float64), quantum[~large])
-    quanta[large] = [
-        min(max(round(Fraction(number) / Fraction(step)), -_LARGEST_QUANTA), _LARGEST_QUANTA)
-        for number, step in zip(value[large].tolist(), quantum[large].tolist(), strict=True)
-    ]
+    quanta[large] = exact_integers(value[large].tolist(), quantum[large].tolist())
     return quanta
 
 
-def exact_floor(value: NDArray[Any], quantum: float, limit: int) -> NDArray[np.int64]:
-    """Return floor(value/quantum) by exact arithmetic, clipped to ±limit.
-
-    Parameters
-    ----------
-    value : ndarray of shape (n,)
-        Real numbers.
-    quantum : float
-        Positive.
-    limit : int
-        At most 2**62.
-
-    Returns
-    -------
-    ndarray of int64
+def exact_integers(
+    values: Sequence[Any],
+    quanta: Sequence[float],
+    nearest: Callable[[Fraction], int] = round,
+    limit: int = _LARGEST_QUANTA,
+) -> NDArray[np.int64]:
+    """Return value/quantum as integers by exact arithmetic, clipped to ±limit.
 
     Examples
     --------
-    >>> exact_floor(np.array([2**60 + 129, -1]), 2.0, 2**61)
+    >>> exact_integers([2**60 + 129, -1], [2.0, 2.0], math.floor)
     array([576460752303423552,                 -1])
     """
-    step = Fraction(quantum)
-    floors = [math.floor(Fraction(number) / step) for number in value.tolist()]
-    return np.array([min(max(floor, -limit), limit) for floor in floors], dtype=np.int64)
+    quotients = (Fraction(v) / Fraction(q) for v, q in zip(values, quanta, strict=True))
+    return np.array([min(max(nearest(x), -limit), limit) for x in quotients], dtype=np.int64)
 
 
 def has_large_integers(array: NDArray[Any]) -> bool:

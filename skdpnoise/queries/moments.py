@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.mechanisms.values import exact_release
+from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._releases import Charge, blocks

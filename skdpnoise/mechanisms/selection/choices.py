@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from skdpnoise.mechanisms.exact import (
     are_finite,
     are_real,
-    exact_floor,
+    exact_integers,
     exact_numbers,
     has_large_integers,
 )
@@ -272,7 +272,8 @@ class Selection(ABC):
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
         if has_large_integers(checked):
-            return exact_floor(checked, self.quantum, 2**_RANGE_BITS)
+            steps = [self.quantum] * checked.size
+            return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.quantum)
 
     @abstractmethod
