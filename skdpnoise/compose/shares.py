@@ -85,7 +85,6 @@ def with_budget(
     *,
     ledger: Cap | None,
     words: RandomWords,
-    classes: Any = None,
     weights: Mapping[str, float] | None = None,
 ) -> Any:
     """Return an unfitted copy whose private parts share a budget.
@@ -102,8 +101,6 @@ def with_budget(
         What the parts charge, each under its own name; its neighbouring relation is theirs.
     words : RandomWords
         Seeds, if they are not secure; else parts draw from the operating system themselves.
-    classes : ndarray or None, default=None
-        Labels of a classifier, where it has a parameter for them that is not set.
     weights : dict of str to float or None, default=None
         Shares of the parts by label, in any unit; None divides as their own ε say.
     """
@@ -127,8 +124,6 @@ def with_budget(
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
         new["random_state"] = None if words.secure else _seed(words)
-        if classes is not None and own.get("classes", classes) is None:
-            new["classes"] = classes
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 

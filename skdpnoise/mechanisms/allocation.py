@@ -26,35 +26,7 @@ Vector = NDArray[np.float64]
 def iid(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
 ) -> Vector:
-    r"""Shape of the same noise on every coordinate, :math:`s_j \propto 1`.
-
-    Coordinates with λ_j = 0 get it too.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    order : float
-        q, not used by this rule.
-    weights : ndarray of shape (n_coordinates,) or None
-        w, not used by this rule.
-    p : float
-        Error exponent, not used by this rule.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Scales up to a common factor.
-
-    References
-    ----------
-    Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity", TCC 2006, Proposition 1.
-
-    Examples
-    --------
-    >>> iid(SensitivityProfile([1.0, 4.0]), order=2.0, weights=None, p=2.0)
-    array([1., 1.])
-    """
+    r"""Return the same scale for every coordinate, :math:`s_j \propto 1`, λ_j = 0 included."""
     return np.ones(sensitivity.n_coordinates)
 
 

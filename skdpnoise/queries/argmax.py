@@ -120,5 +120,5 @@ def private_argmax(
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
     owner, secure = "private_argmax", words.secure
-    pay(ledger, owner, cost, guarantee, adjacency=relation, noise=chosen, secure=secure)
+    pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
     return mechanism.select(utilities, words), mechanism

@@ -17,7 +17,7 @@ from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.balls import rounded_simplex_levels
+from skdpnoise.sampling.balls import Radii, rounded_simplex_levels
 from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
@@ -141,15 +141,8 @@ class L1StaircaseMechanism(VectorMechanism):
 
     def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         least = int(self.gamma * 2**_GAMMA_BITS)
-        return rounded_simplex_levels(
-            words,
-            count,
-            self.n_coordinates,
-            self.bits,
-            _cumulative(self.n_coordinates, self.step, least),
-            least,
-            fraction_bits=_GAMMA_BITS,
-        )
+        radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
+        return rounded_simplex_levels(words, count, self.n_coordinates, self.bits, radii)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates
