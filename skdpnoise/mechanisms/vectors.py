@@ -293,17 +293,7 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta.
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import calibrate
-    >>> from skdpnoise.privacy import PureLoss
-    >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> additive = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(1.0))
-    >>> exact_release(additive, np.ones((1, 2)), lambda row: [sum(row)], 0).shape
-    (1, 1)
-    """
+    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.quantum.tolist()

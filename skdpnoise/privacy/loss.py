@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
 from skdpnoise.privacy.base import Loss
-from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
+from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.numeric import NumericLoss
 
-__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss"]
+__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
 
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
 _MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
@@ -290,6 +291,25 @@ class GaussianLoss(_Divisible):
 
 LossBudget = PureLoss | GaussianLoss
 """Losses that can be divided into shares: what adaptive releases are charged in."""
+
+
+def checked_relation(
+    owner: str,
+    adjacency: Adjacency | None,
+    guarantee: PrivacyGuarantee | LossBudget,
+    otherwise: Adjacency,
+) -> Adjacency:
+    """Return the neighbouring relation that is asked for; None takes that of a guarantee."""
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    if adjacency is None:
+        return stated or otherwise
+    relation = check_adjacency(owner, adjacency)
+    if stated not in (None, relation):
+        raise ValueError(
+            f"The 'adjacency' parameter of {owner} must be None or that of the guarantee, "
+            f"{stated!r}. Got {adjacency!r} instead."
+        )
+    return relation
 
 
 def _numeric_sum(loss: LossBudget, other: PrivacyLoss) -> PrivacyLoss:

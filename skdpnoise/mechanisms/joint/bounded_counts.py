@@ -23,6 +23,7 @@ from skdpnoise.privacy import (
     check_real,
 )
 from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.sensitivity.joint import bounded_ones, support_sizes
 
 __all__ = ["BoundedCountsMechanism", "bounded_counts"]
@@ -186,15 +187,7 @@ def bounded_counts(
     BoundedCountsMechanism(n_coordinates=20, max_ones=10, n_releases=1, loss=0.236704-GDP)
     """
     owner = "bounded_counts"
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    relation = check_adjacency(
-        owner, adjacency if adjacency is not None else stated or "add_remove"
-    )
-    if stated not in (None, relation):
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be None or that of the guarantee, "
-            f"{stated!r}. Got {adjacency!r} instead."
-        )
+    relation = checked_relation(owner, adjacency, guarantee, "add_remove")
     bounded_ones(n_coordinates, max_ones, relation)  # checks the counts
     mixing = _best_mixing(int(n_coordinates), int(max_ones), relation)
     additive = calibrate(

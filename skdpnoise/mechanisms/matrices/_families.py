@@ -136,29 +136,7 @@ FAMILIES = {
 
 
 def proposals(noise: str, bounds: RowBounds, adjacency: Adjacency) -> Iterator[Proposal]:
-    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal.
-
-    Parameters
-    ----------
-    noise : str
-        A name of ``FAMILIES``.
-    bounds : RowBounds
-        What every row obeys.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-
-    Yields
-    ------
-    shape : ndarray of shape (n_columns,)
-        s.
-    off_diagonal : float
-        r.
-
-    Examples
-    --------
-    >>> next(proposals("iid_laplace", RowBounds(2, norm=1.0), "replace_one"))
-    (array([1., 1.]), 1.0)
-    """
+    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal."""
     ones = np.ones(bounds.n_columns)
     if noise.startswith("iid_"):
         yield ones, 1.0

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import exprel, gammaln
 
-from skdpnoise.privacy.checks import check_real
+from skdpnoise.privacy.checks import check_real, check_type
 
-__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial"]
+__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial", "check_law"]
 
 Vector = NDArray[np.float64]
 
@@ -460,3 +460,8 @@ class PoissonRepetitions(CountLaw):
 
 
 RepetitionLaw = TruncatedNegativeBinomial | PoissonRepetitions
+
+
+def check_law(owner: str, law: object) -> None:
+    """Refuse what is not exactly one of these laws."""
+    check_type(owner, "law", law, TruncatedNegativeBinomial, PoissonRepetitions)
