@@ -15,17 +15,12 @@ from skdpnoise.noises import noise_names
 from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["check_shareable", "private_steps", "pure_noise", "with_budget"]
+__all__ = ["check_shareable", "pure_noise", "with_budget"]
 
 _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
 _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _DEFAULT = "replace_one"
-
-
-def private_steps(estimator: Any) -> list[str]:
-    """Return the prefixes of the parameters of all private parts: "" for the estimator itself."""
-    return [part.prefix for part in private_parts(estimator)]
 
 
 def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacency: str) -> None:

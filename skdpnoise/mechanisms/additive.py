@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +35,9 @@ from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism", "noted", "promised"]
+__all__ = ["AdditiveMechanism", "Mechanism", "compared", "noted", "promised"]
+
+Made = TypeVar("Made")
 
 _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of quanta and scales: far from the limits of doubles
@@ -173,8 +178,7 @@ class AdditiveMechanism(VectorMechanism):
     @property
     def family(self) -> Noise:
         """The noise family of the first coordinate."""
-        assert self.families is not None
-        return self.families[0]
+        return self._families[0]
 
     @property
     def quantum(self) -> NDArray[np.float64]:
@@ -221,7 +225,16 @@ class AdditiveMechanism(VectorMechanism):
         >>> calibrate("inid_laplace", profile, PureLoss(0.5)).own_loss()
         NumericLoss(2 x Laplace)
         """
-        return _own_loss(self)
+        if self._costs_by(2.0):
+            return GaussianLoss(self._worst_shift(2.0))
+        terms: list[tuple[LossCurve, float, int]] = []
+        for family, values, counts in self._groups():
+            curve = NormalShift() if family.norm_order == 2.0 else family
+            unique, inverse = np.unique(_rounded_up(values), return_inverse=True)
+            totals = np.bincount(inverse, weights=counts)
+            pairs = zip(unique, totals, strict=True)
+            terms += [(curve, float(value), round(total)) for value, total in pairs]
+        return NumericLoss(tuple(terms))
 
     @property
     def mean_squared_error(self) -> float:
@@ -245,7 +258,30 @@ class AdditiveMechanism(VectorMechanism):
         inid_laplace: scale 3.51984 to 5.5874, 2 coordinates, 1 release, 1-DP
         expected squared error 87.2167 in all
         """
-        return _explanation(self)
+        size, families = self.sensitivity.n_coordinates, self._families
+        lines = [
+            f"{self.noise}: scale {self.scale.min():.6g} to {self.scale.max():.6g}, {size} "
+            f"coordinate{'s' if size > 1 else ''}, {self.n_releases} release"
+            f"{'s' if self.n_releases > 1 else ''}, {self.privacy_loss()}"
+        ]
+        counted = Counter(families)
+        if 1 < len(counted) <= 4:
+            lines += [f"{count} coordinates: {family}" for family, count in counted.items()]
+        elif len(counted) > 4:
+            lines.append(f"{len(counted)} shapes, such as {self.family}")
+        elif self.family.shape_range is not None:
+            lines.append(f"shape: {self.family}")
+        if any(float(family.hockey_stick(1e4, 1.0)) > 0.0 for family in counted):
+            lines.append("its delta is a chance of total disclosure")
+        lines.append(f"expected squared error {self.expected_error():.6g} in all")
+        if self.considered:
+            numbers = [(x, name) for name, x in self.considered if not isinstance(x, str)]
+            best = min(x for x, _ in numbers)
+            lines.append("considered, by expected error:")
+            for x, name in sorted(numbers, key=itemgetter(0)):
+                lines.append(f"  {name}: {x:.6g} ({100.0 * (x / best - 1.0):+.3g} %)")
+            lines += [f"  {name}: {x}" for name, x in self.considered if isinstance(x, str)]
+        return "\n".join(lines)
 
     def _facts(self) -> str:
         return (
@@ -259,23 +295,54 @@ class AdditiveMechanism(VectorMechanism):
 
     def _unit_moments(self, p: float) -> NDArray[np.float64]:
         """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
-        assert self.families is not None
-        known = {family: family.absolute_moment(p) for family in set(self.families)}
-        return np.array([known[family] for family in self.families])
+        known = {family: family.absolute_moment(p) for family in set(self._families)}
+        return np.array([known[family] for family in self._families])
 
     def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        assert self.families is not None
-        n_coordinates = self.sensitivity.n_coordinates
-        if len(self.families) == 1:
-            draws = self.family.sample_rounded(words, (count, n_coordinates), self.bits)
-        else:
-            draws = np.empty((count, n_coordinates), dtype=np.int64)
-            for family in dict.fromkeys(self.families):
-                (members,) = np.nonzero([other == family for other in self.families])
-                draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
+        draws = np.empty((count, self.sensitivity.n_coordinates), dtype=np.int64)
+        for family, members in self._members():
+            shape = draws[:, members].shape
+            draws[:, members] = family.sample_rounded(words, shape, self.bits)
         scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
         draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
+
+    @property
+    def _families(self) -> tuple[Noise, ...]:
+        assert self.families is not None
+        return self.families
+
+    def _members(self) -> Iterator[tuple[Noise, slice | NDArray[np.bool_]]]:
+        """Yield families, and an index of the coordinates of each."""
+        if len(self._families) == 1:
+            yield self.family, slice(None)
+            return
+        for family in dict.fromkeys(self._families):
+            yield family, np.array([other == family for other in self._families])
+
+    def _costs_by(self, order: float) -> bool:
+        """Return whether the worst |d/s|_q says what all noise costs."""
+        return len(self._families) == 1 and self.family.norm_order == order
+
+    def _worst_shift(self, order: float) -> float:
+        """Return the worst |d/s|_q of all releases together, rounding of the value included."""
+        return worst_shift(self.scale, self.sensitivity, self.n_releases, self.bits, order)
+
+    def _groups(self) -> Iterator[tuple[Noise, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield families, increasing shifts in their units, and how often each is composed."""
+        if self.family.lattice:
+            values = np.broadcast_to(self.sensitivity.per_coordinate, self.scale.shape)
+            counts = np.full(values.shape, float(self.n_releases if self.scale.ndim == 1 else 1))
+        else:
+            merged = merges(self.sensitivity, self._families)
+            values, counts = shifts(
+                self.scale, self.sensitivity, self.n_releases, self.bits, merged=merged
+            )
+        for family, members in self._members():
+            unique, inverse = np.unique(values[..., members].ravel(), return_inverse=True)
+            totals = np.bincount(inverse, weights=counts[..., members].ravel()).astype(np.float64)
+            if (unique > 0.0).any():
+                yield family, unique[unique > 0.0], totals[unique > 0.0]
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         # A dataclass with slots is made twice, so that super() would not find itself.
@@ -341,6 +408,25 @@ def promised(mechanism: AdditiveMechanism, promise: LossBudget | None) -> Additi
     """Return a mechanism just made, with a promise that the caller has just proved."""
     object.__setattr__(mechanism, "promise", promise)
     return mechanism
+
+
+def compared(
+    names: Iterable[str], make: Callable[[str], Made], error: Callable[[Made], float]
+) -> tuple[list[Made], tuple[tuple[str, float | str], ...]]:
+    """Return what can be made, and every name with its error, or with the reason of its refusal."""
+    made: list[Made] = []
+    considered: list[tuple[str, float | str]] = []
+    for name in names:
+        try:
+            made.append(make(name))
+        except ValueError as refusal:
+            considered.append((name, str(refusal)))
+        else:
+            considered.append((name, error(made[-1])))
+    if not made:
+        reasons = " ".join(dict.fromkeys(str(reason) for _, reason in considered))
+        raise ValueError(f"No noise can give the guarantee. {reasons}")
+    return made, tuple(considered)
 
 
 def noted(mechanism: Any, considered: tuple[tuple[str, float | str], ...]) -> Any:
@@ -422,23 +508,6 @@ def _check_scale(
         )
 
 
-def _own_loss(mechanism: AdditiveMechanism) -> PrivacyLoss:
-    """Return the loss that follows from the scales."""
-    families, scale, sensitivity = _parts(mechanism)
-    if len(families) == 1 and families[0].norm_order == 2.0:
-        n_releases, bits = mechanism.n_releases, mechanism.bits
-        return GaussianLoss(worst_shift(scale, sensitivity, n_releases, bits, 2.0))
-    terms: list[tuple[LossCurve, float, int]] = []
-    for family, values, counts in _groups(mechanism):
-        curve = NormalShift() if family.norm_order == 2.0 else family
-        unique, inverse = np.unique(_rounded_up(values), return_inverse=True)
-        totals = np.bincount(inverse, weights=counts)
-        terms += [
-            (curve, float(value), round(total)) for value, total in zip(unique, totals, strict=True)
-        ]
-    return NumericLoss(tuple(terms))
-
-
 def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return positive values; very many of them are rounded up to a fine grid."""
     if values.size <= _MANY:
@@ -450,91 +519,24 @@ def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _least_epsilon(mechanism: AdditiveMechanism) -> float:
     """Return an ε of pure privacy that all releases together have."""
-    families, scale, sensitivity = _parts(mechanism)
-    n_releases, bits = mechanism.n_releases, mechanism.bits
-    if len(families) == 1 and families[0].norm_order == 1.0:
-        return worst_shift(scale, sensitivity, n_releases, bits, 1.0)
-    whole = sum(float(n @ family.max_loss(a)) for family, a, n in _groups(mechanism))
+    if mechanism._costs_by(1.0):
+        return mechanism._worst_shift(1.0)
+    families, sensitivity = mechanism._families, mechanism.sensitivity
+    whole = sum(float(n @ family.max_loss(a)) for family, a, n in mechanism._groups())
     if families[0].lattice:
         # A change by d is d changes by one: no more than d times the loss of one.
         per_step = np.array([float(family.max_loss(1.0)) for family in families])
         if np.isfinite(per_step).all():
             nominal = np.broadcast_to(1.0 / per_step, sensitivity.n_coordinates)
-            whole = min(whole, n_releases * worst_case_norm(nominal, sensitivity, 1.0))
+            whole = min(whole, mechanism.n_releases * worst_case_norm(nominal, sensitivity, 1.0))
     return whole * (1.0 + 4.0 * sensitivity.n_coordinates * float(np.finfo(np.float64).eps))
 
 
 def _least_mu(mechanism: AdditiveMechanism) -> float:
     """Return a μ of Gaussian privacy that all releases together have."""
-    families, scale, sensitivity = _parts(mechanism)
-    if len(families) == 1 and families[0].norm_order == 2.0:
-        return worst_shift(scale, sensitivity, mechanism.n_releases, mechanism.bits, 2.0)
-    if not all(map(fits_gaussian, set(families))):
+    if mechanism._costs_by(2.0):
+        return mechanism._worst_shift(2.0)
+    if not all(map(fits_gaussian, set(mechanism._families))):
         return math.inf
-    squares = sum(float(n @ gaussian_mu(family, a) ** 2) for family, a, n in _groups(mechanism))
-    return math.sqrt(squares)
-
-
-def _groups(
-    mechanism: AdditiveMechanism,
-) -> list[tuple[Noise, NDArray[np.float64], NDArray[np.float64]]]:
-    """Return families, increasing shifts in their units, and how often each is composed."""
-    families, scale, sensitivity = _parts(mechanism)
-    if families[0].lattice:
-        values = np.broadcast_to(sensitivity.per_coordinate, scale.shape)
-        counts = np.full(values.shape, float(mechanism.n_releases if scale.ndim == 1 else 1))
-    else:
-        merged = merges(sensitivity, families)
-        values, counts = shifts(
-            scale, sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
-        )
-    groups = []
-    numbers = {family: k for k, family in enumerate(dict.fromkeys(families))}
-    of_coordinate = np.array([numbers[family] for family in families])
-    for family, k in numbers.items():
-        chosen = slice(None) if len(families) == 1 else of_coordinate == k
-        unique, inverse = np.unique(values[..., chosen].ravel(), return_inverse=True)
-        totals = np.bincount(inverse, weights=counts[..., chosen].ravel()).astype(np.float64)
-        moving = unique > 0.0
-        if moving.any():
-            groups.append((family, unique[moving], totals[moving]))
-    return groups
-
-
-def _parts(
-    mechanism: AdditiveMechanism,
-) -> tuple[tuple[Noise, ...], NDArray[np.float64], SensitivityProfile]:
-    assert mechanism.families is not None
-    return mechanism.families, mechanism.scale, mechanism.sensitivity
-
-
-def _explanation(mechanism: AdditiveMechanism) -> str:
-    """Return the text of :meth:`AdditiveMechanism.explain`."""
-    scale, size = mechanism.scale, mechanism.sensitivity.n_coordinates
-    releases = f"{mechanism.n_releases} release" + ("s" if mechanism.n_releases > 1 else "")
-    lines = [
-        f"{mechanism.noise}: scale {scale.min():.6g} to {scale.max():.6g}, {size} coordinate"
-        f"{'s' if size > 1 else ''}, {releases}, {mechanism.privacy_loss()}"
-    ]
-    assert mechanism.families is not None
-    if len(set(mechanism.families)) > 1 or mechanism.family.shape_range is not None:
-        counted: dict[Noise, int] = {}
-        for family in mechanism.families:
-            counted[family] = counted.get(family, 0) + 1
-        if len(counted) == 1:
-            lines.append(f"shape: {mechanism.family}")
-        elif len(counted) <= 4:
-            lines += [f"{count} coordinates: {family}" for family, count in counted.items()]
-        else:
-            lines.append(f"{len(counted)} shapes, such as {mechanism.family}")
-    if any(float(family.hockey_stick(1e4, 1.0)) > 0.0 for family in set(mechanism.families)):
-        lines.append("its delta is a chance of total disclosure")
-    lines.append(f"expected squared error {mechanism.expected_error():.6g} in all")
-    if mechanism.considered:
-        numbers = [(name, x) for name, x in mechanism.considered if not isinstance(x, str)]
-        best = min(x for _, x in numbers)
-        lines.append("considered, by expected error:")
-        for name, x in sorted(numbers, key=lambda pair: pair[1]):
-            lines.append(f"  {name}: {x:.6g} ({100.0 * (x / best - 1.0):+.3g} %)")
-        lines += [f"  {name}: {x}" for name, x in mechanism.considered if isinstance(x, str)]
-    return "\n".join(lines)
+    groups = mechanism._groups()
+    return math.sqrt(sum(float(n @ gaussian_mu(family, a) ** 2) for family, a, n in groups))

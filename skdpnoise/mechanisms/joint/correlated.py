@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.noises import get_noise
@@ -258,15 +258,7 @@ def correlated_sum(
 
     if noise != "auto":
         return make(noise)
-    made, refusals = [], []
-    for name in _AUTO:
-        try:
-            made.append(make(name))
-        except ValueError as refusal:
-            refusals.append(str(refusal))
-    if not made:
-        raise ValueError("No noise can give the guarantee. " + " ".join(refusals))
-    return min(made, key=error)
+    return min(compared(_AUTO, make, error)[0], key=error)
 
 
 def _worth_shifting(

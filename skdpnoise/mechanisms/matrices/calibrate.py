@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from skdpnoise.mechanisms.additive import noted
+from skdpnoise.mechanisms.additive import compared, noted
 from skdpnoise.mechanisms.matrices._families import FAMILIES, proposals
 from skdpnoise.mechanisms.matrices.mechanism import MARGIN, SymmetricMatrixMechanism
 from skdpnoise.privacy import (
@@ -98,22 +98,15 @@ def calibrate_second_moments(
     adjacency = _checked_adjacency(noise, row_bounds, guarantee, adjacency)
     if noise != "auto":
         return _calibrate(noise, row_bounds, guarantee, adjacency)
-    best: SymmetricMatrixMechanism | None = None
-    considered: list[tuple[str, float | str]] = []
-    for name in _AUTO:
-        try:
-            made = _calibrate(name, row_bounds, guarantee, adjacency)
-        except ValueError as refusal:
-            considered.append((name, str(refusal)))
-            continue
-        error = made.expected_error()
-        considered.append((name, error))
-        # Of equal ones the first: the simplest.
-        if best is None or error < best.expected_error() * (1.0 - 1e-9):
-            best = made
-    if best is None:
-        raise ValueError("No noise can give the guarantee. " + str(considered[0][1]))
-    chosen: SymmetricMatrixMechanism = noted(best, tuple(considered))
+    made, considered = compared(
+        _AUTO,
+        lambda name: _calibrate(name, row_bounds, guarantee, adjacency),
+        SymmetricMatrixMechanism.expected_error,
+    )
+    # Of errors that are equal but for rounding the first one's noise is the simplest.
+    least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
+    best = next(one for one in made if one.expected_error() <= least)
+    chosen: SymmetricMatrixMechanism = noted(best, considered)
     return chosen
 
 
