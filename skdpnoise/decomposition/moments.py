@@ -83,7 +83,6 @@ def private_moments_of_rows(
     account: Account,
     *,
     center: bool,
-    divisor_loss: float,
     keeps_rows: bool = False,
 ) -> PrivateMoments:
     r"""Release mean and covariance of the rows of X for an estimator with the usual parameters.
@@ -91,8 +90,8 @@ def private_moments_of_rows(
     .. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    with d = `divisor_loss`. With `keeps_rows` few rows are shrunk: directions survive that,
-    variances do not.
+    with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
+    directions survive shrinking, variances do not.
 
     **Guarantee.** Under "add_remove" the number n of records is bought first. Then the centre c and
     the radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments
@@ -132,7 +131,7 @@ def private_moments_of_rows(
         l1_norm=ball.l1_norm,
         n_threads=n_threads,
     )
-    divisor = n_samples - divisor_loss
+    divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
         location.center,

@@ -171,7 +171,7 @@ def private_location_scale(
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
     secure = releases.words.secure
-    pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise, secure=secure)
+    pay(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
 
     location, scale = np.zeros(len(table)), np.ones(len(table))
     found = np.ones(len(table), dtype=bool)
@@ -190,16 +190,15 @@ def private_location_scale(
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
-            location[group], scale[group] = _refine(
+            window = _Window(
                 [table[j] for j in group],
                 location[group],
                 scale[group],
                 _REACH if group is not bounded else 1.0,
-                total.share(refinement * group.size / np.count_nonzero(found)),
-                n_samples,
-                releases,
-                label if open_columns.size else "",
             )
+            share = total.share(refinement * group.size / np.count_nonzero(found))
+            suffix = label if open_columns.size else ""
+            location[group], scale[group] = _refine(window, share, n_samples, releases, suffix)
     return LocationScale(location, scale, found)
 
 
@@ -223,35 +222,41 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
     return _FINE / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
-def _refine(
-    columns: Sequence[NDArray[np.floating]],
-    location: NDArray[np.float64],
-    unit: NDArray[np.float64],
-    reach: float,
-    loss: LossBudget,
-    n_samples: float,
-    releases: Releases,
-    suffix: str,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return locations and scales from the values clipped to `reach` units of the location."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """Columns in units of their own, clipped to a reach about their locations."""
 
-    def clipped(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        units: NDArray[np.float64] = (block - location[j]) / unit[j]
-        return np.clip(units, -reach, reach)
+    columns: Sequence[NDArray[np.floating]]
+    location: NDArray[np.float64]
+    unit: NDArray[np.float64]
+    reach: float
+
+    def clipped(self, j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values of column j."""
+        units: NDArray[np.float64] = (block - self.location[j]) / self.unit[j]
+        return np.clip(units, -self.reach, self.reach)
+
+
+def _refine(
+    window: _Window, loss: LossBudget, n_samples: float, releases: Releases, suffix: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return locations and scales from the values within a window."""
+    columns, reach = window.columns, window.reach
 
     def deviation(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(clipped(j, block) - mean[j])
+        distance: NDArray[np.float64] = np.abs(window.clipped(j, block) - mean[j])
         return np.minimum(distance, reach)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means" + suffix)
+    sums, noise = releases.sums(columns, window.clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     label = "mean absolute deviations" + suffix
     sums, noise = releases.sums(columns, deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
-    return location + mean * unit, np.maximum(_TO_SIGMA * spread, floor) * unit
+    scale = np.maximum(_TO_SIGMA * spread, floor) * window.unit
+    return window.location + mean * window.unit, scale
 
 
 def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:

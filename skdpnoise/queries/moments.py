@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.mechanisms.values import exact_release
+from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._releases import Charge, blocks
-from skdpnoise.queries.ranges import find_ranges
+from skdpnoise.queries.ranges import Asked, find_ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
@@ -165,18 +165,9 @@ def private_moments(
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return moments_budget(noise, guarantee, n_columns, relation, steps)
 
-    ranges = find_ranges(
-        "private_moments",
-        values,
-        guarantee,
-        choose,
-        adjacency=adjacency,
-        bounds=bounds,
-        n_samples=n_samples,
-        random_state=random_state,
-        charge=charge,
-        ledger=ledger,
-    )
+    owner = "private_moments"
+    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
+    ranges = find_ranges(values, asked, choose)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)

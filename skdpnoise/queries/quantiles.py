@@ -23,7 +23,7 @@ from skdpnoise.privacy import (
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.queries._releases import Charge, blocks
-from skdpnoise.queries.ranges import find_ranges
+from skdpnoise.queries.ranges import Asked, find_ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -169,18 +169,8 @@ def private_quantiles(
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return quantiles_budget(noise, guarantee, n_columns, relation, steps)
 
-    ranges = find_ranges(
-        owner,
-        values,
-        guarantee,
-        choose,
-        adjacency=adjacency,
-        bounds=bounds,
-        n_samples=n_samples,
-        random_state=random_state,
-        charge=charge,
-        ledger=ledger,
-    )
+    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
+    ranges = find_ranges(values, asked, choose)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found).tolist()

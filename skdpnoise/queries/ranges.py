@@ -78,19 +78,21 @@ class Ranges:
     releases: Releases
 
 
-def find_ranges(
-    owner: str,
-    values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
-    choose: Choice,
-    *,
-    adjacency: Adjacency | None,
-    bounds: tuple[ArrayLike, ArrayLike] | None,
-    n_samples: float | None,
-    random_state: Any,
-    charge: Charge | None,
-    ledger: LedgerLike | None,
-) -> Ranges:
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What a query on columns is asked for beside the values, as its caller gave it."""
+
+    owner: str
+    guarantee: PrivacyGuarantee | LossBudget
+    adjacency: Adjacency | None
+    bounds: tuple[ArrayLike, ArrayLike] | None
+    n_samples: float | None
+    random_state: Any
+    charge: Charge | None
+    ledger: LedgerLike | None
+
+
+def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     """Return public ranges where there are some, and buy the others with a part of the budget.
 
     Columns without bounds are searched for their magnitude and location as
@@ -98,7 +100,8 @@ def find_ranges(
     is bought under "add_remove" unless one is given. The shares of the budget never add up to more
     than the whole, whatever is released.
     """
-    check_ledger(owner, ledger)
+    owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
+    check_ledger(owner, asked.ledger)
     array, _ = as_table(owner, values)
     if len(array) == 0:
         raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
@@ -106,15 +109,18 @@ def find_ranges(
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
     columns = list(table.T)
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = stated if adjacency is None else check_adjacency(owner, adjacency)
-    low, high = _ends(owner, bounds, len(columns))
+    relation: Adjacency = (
+        stated if asked.adjacency is None else check_adjacency(owner, asked.adjacency)
+    )
+    low, high = _ends(owner, asked.bounds, len(columns))
     bounded = np.isfinite(low) & np.isfinite(high)
     noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
-    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
+    words, charge = random_words(asked.random_state), asked.charge or uncharged
+    releases = Releases(noise, relation, words, charge)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
-    secure = releases.words.secure
-    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise, secure=secure)
+    secure = words.secure
+    pay(asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure)
     rest = 1.0
     if n_samples is None and relation == "add_remove":
         rest -= _COUNT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -108,6 +108,30 @@ class SearchedLocation:
     found: bool
 
 
+class Terms(TypedDict):
+    """On what terms values are searched, as :func:`private_location_scale` takes them too.
+
+    Parameters
+    ----------
+    noise : str
+        A noise that adaptive releases can share.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
+    n_samples : float
+        Number of records, public or paid for.
+    random_state : None, int, numpy generator or RandomWords, default=None
+        None is the operating system's cryptographic source.
+    charge : callable or None, default=None
+        Called as ``charge(label, mechanism)`` before each release.
+    """
+
+    noise: str
+    adjacency: Adjacency
+    n_samples: float
+    random_state: NotRequired[Any]
+    charge: NotRequired[Charge | None]
+
+
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -149,13 +173,8 @@ def search_share(
 def search_location(
     values: ArrayLike,
     loss: LossBudget,
-    *,
-    noise: str,
-    adjacency: Adjacency,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    n_samples: float,
-    random_state: Any = None,
-    charge: Charge | None = None,
+    **terms: Unpack[Terms],
 ) -> SearchedLocation:
     r"""Find the location and scale of a column, from a few hundred records over ε.
 
@@ -197,18 +216,10 @@ def search_location(
         The private values; finite, at most 1e100 in magnitude.
     loss : PureLoss or GaussianLoss
         What all releases together may cost.
-    noise : str
-        A noise that adaptive releases can share.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
     bounds : tuple (low, high), default=(-inf, inf)
         Public bounds of the values, low < high.
-    n_samples : float
-        Number of records, public or paid for.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
+    **terms
+        What :class:`Terms` says.
 
     Returns
     -------
@@ -238,8 +249,9 @@ def search_location(
     (True, True)
     """
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
-    schedule = _schedule(loss)
-    releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
+    schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
+    words, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
+    releases = Releases(noise, terms["adjacency"], words, charge)
     common = (releases, n_samples)
     strength = count_strength(noise, loss, n_samples)
     if strength < schedule.least:

@@ -261,8 +261,8 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
         charge(self, label, mechanism)
         charged.append(mechanism)
 
-    def noted_sample(self, *args):
-        draws = sample(self, *args)
+    def noted_sample(self, *args, **kwargs):
+        draws = sample(self, *args, **kwargs)
         assert any(mechanism is self for mechanism in charged)
         drawn[id(self)] += len(draws)
         return draws

@@ -146,7 +146,7 @@ def test_the_noise_is_the_mechanism_that_is_charged(monkeypatch):
     monkeypatch.setattr(
         AdditiveMechanism,
         "sample",
-        lambda self, *args: seen.append(self) or sample(self, *args),
+        lambda self, *args, **kw: seen.append(self) or sample(self, *args, **kw),
     )
     charged = []
     private_moments(

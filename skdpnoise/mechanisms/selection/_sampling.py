@@ -156,23 +156,7 @@ def _fill_permute_and_flip(
 def draw_exponential(
     words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw indices with probability proportional to exp(utility / 2**bits).
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    utilities : ndarray of int64 of shape (n,)
-        Within ±2**61.
-    bits : int
-        0 <= `bits` <= 52.
-    size : int
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of int64 of shape (size,)
-    """
+    """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
     return _fill(_fill_exponential, words, utilities, bits, size)
 
 
@@ -181,8 +165,7 @@ def draw_permute_and_flip(
 ) -> NDArray[np.int64]:
     """Draw indices by visiting candidates in random order until one is accepted.
 
-    A candidate is accepted with probability exp((utility - largest) / 2**bits). Parameters and
-    result are those of :func:`draw_exponential`.
+    A candidate is accepted with probability exp((utility - largest) / 2**bits).
     """
     order, left = np.arange(utilities.size), np.array([utilities.size])
     return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
@@ -191,10 +174,7 @@ def draw_permute_and_flip(
 def draw_laplace(
     words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw the index of the largest of utility + round(2**bits * Z), Z Laplace; ties to the first.
-
-    Parameters and result are those of :func:`draw_exponential`.
-    """
+    """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     winners: NDArray[np.int64] = np.argmax(
         rounded_laplace(words, (size, utilities.size), bits) + utilities, axis=1
     ).astype(np.int64)

@@ -83,33 +83,19 @@ def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepetitionBound:
-    """Upper bounds of the curve of the best of K runs.
+    """Upper bounds of the curve of the best of K runs."""
 
-    Attributes
-    ----------
-    profile : callable
-        H of one run at losses ≥ 0, for both orders of the neighbours.
-    a, b : ndarray
-        Bounds of g(u) and of g(U(u)) at both ends of every cell.
-    position, capacity : ndarray
-        u there, and the share of the cell's length.
-    order : ndarray
-        That sorts b.
-    masses, ratios : ndarray
-        The law of l: its quantiles at these masses. For prices only, so that it need not be exact.
-    all_runs : callable or None
-        The curve of K and the outputs of all K runs, of which the best is a function.
-    """
-
-    profile: Profile
+    profile: Profile  # H of one run at losses ≥ 0, for both orders of the neighbours
+    # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
     a: Vector
     b: Vector
     position: Vector
     capacity: Vector
-    order: NDArray[np.intp]
+    order: NDArray[np.intp]  # sorts b
+    # The law of l, its quantiles at these masses: for prices only, so that it need not be exact.
     masses: Vector
     ratios: Vector
-    all_runs: Profile | None
+    all_runs: Profile | None  # of K and all K runs, of which the best is a function
 
     @classmethod
     @np.errstate(under="ignore")
