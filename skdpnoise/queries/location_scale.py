@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._sweeps import COMPILED, Records, all_finite
 from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, find_bins
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
@@ -148,12 +150,13 @@ def private_location_scale(
     owner = "private_location_scale"
     check_adaptive(owner, noise)
     check_ledger(owner, ledger)
-    table = _as_columns(columns)
+    table = _as_table(columns)
+    n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
     relation: Adjacency = (
         stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
     )
-    if relation == "replace_one" and not table[0].size:
+    if relation == "replace_one" and not len(table):
         raise ValueError(_NO_COLUMNS)
     if n_samples is None:
         if relation == "add_remove":
@@ -162,20 +165,20 @@ def private_location_scale(
                 "adjacency='add_remove': the number of records is then private. Release a noisy "
                 "count and pass it."
             )
-        n_samples = len(table[0])
+        n_samples = len(table)
     n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = _check_bounds(bounds, len(table))
+    low, high = _check_bounds(bounds, n_columns)
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
+    sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
     secure = releases.words.secure
     pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise, secure=secure)
 
-    location, scale = np.zeros(len(table)), np.ones(len(table))
-    found = np.ones(len(table), dtype=bool)
-    bounded = np.setdiff1d(np.arange(len(table)), open_columns)
+    location, scale = np.zeros(n_columns), np.ones(n_columns)
+    found = np.ones(n_columns, dtype=bool)
+    bounded = np.setdiff1d(np.arange(n_columns), open_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     location[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
     scale[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
@@ -183,7 +186,8 @@ def private_location_scale(
     if open_columns.size:
         refinement = _REFINEMENT
         location[open_columns], scale[open_columns], found[open_columns] = find_bins(
-            [table[j] for j in open_columns],
+            table,
+            open_columns,
             (total.share(_MAGNITUDE), total.share(_COARSE), total.share(_FINE)),
             releases,
         )
@@ -191,9 +195,9 @@ def private_location_scale(
     for label, group in groups.items():
         if group.size:
             location[group], scale[group] = _refine(
-                [table[j] for j in group],
-                location[group],
-                scale[group],
+                Records(table),
+                group,
+                (location[group], scale[group]),
                 _REACH if group is not bounded else 1.0,
                 total.share(refinement * group.size / np.count_nonzero(found)),
                 n_samples,
@@ -224,34 +228,44 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 
 
 def _refine(
-    columns: Sequence[NDArray[np.floating]],
-    location: NDArray[np.float64],
-    unit: NDArray[np.float64],
+    records: Records,
+    columns: NDArray[np.intp],
+    around: tuple[NDArray[np.float64], NDArray[np.float64]],
     reach: float,
     loss: LossBudget,
     n_samples: float,
     releases: Releases,
     suffix: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return locations and scales from the values clipped to `reach` units of the location."""
+    """Return locations and scales from the values clipped to `reach` units of the locations."""
+    location, unit = around
 
-    def clipped(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        units: NDArray[np.float64] = (block - location[j]) / unit[j]
-        return np.clip(units, -reach, reach)
+    def clipped(values: NDArray[np.float64], which: NDArray[np.intp]) -> None:
+        _clip(values, location[which], unit[which], reach)
 
-    def deviation(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(clipped(j, block) - mean[j])
-        return np.minimum(distance, reach)
+    def deviation(values: NDArray[np.float64], which: NDArray[np.intp]) -> None:
+        clipped(values, which)
+        values -= mean[which, np.newaxis]
+        np.minimum(np.abs(values, out=values), reach, out=values)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means" + suffix)
+    sums, noise = releases.sums(records, columns, clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     label = "mean absolute deviations" + suffix
-    sums, noise = releases.sums(columns, deviation, (0.0, reach), half, label)
+    sums, noise = releases.sums(records, columns, deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
     return location + mean * unit, np.maximum(_TO_SIGMA * spread, floor) * unit
+
+
+@njit(**COMPILED, error_model="numpy")
+def _clip(tile, location, unit, reach):
+    """Overwrite values by their distances from the locations, in units, up to the reach."""
+    for j in range(location.shape[0]):
+        values, middle, scale = tile[j], location[j], unit[j]
+        for i in range(values.shape[0]):
+            values[i] = min(max((values[i] - middle) / scale, -reach), reach)
 
 
 def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -266,26 +280,28 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn_in
 
 
-def _as_columns(
-    columns: ArrayLike | Sequence[NDArray[np.floating]],
-) -> list[NDArray[np.floating]]:
-    if isinstance(columns, list | tuple) and all(
+def _as_table(columns: ArrayLike | Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+    vectors = isinstance(columns, list | tuple) and all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
-    ):
-        table = list(columns)
-    else:
-        array = np.asarray(columns)
-        table = [array[:, j] for j in range(array.shape[1])] if array.ndim == 2 else []
-    if any(column.dtype.kind not in "iufb" for column in table):
+    )
+    parts = list(columns) if vectors else [np.asarray(columns)]
+    if any(part.dtype.kind not in "iufb" for part in parts):
         raise TypeError(
             "The 'columns' parameter of private_location_scale must hold real numbers. Got "
-            f"dtypes {sorted({str(column.dtype) for column in table})}."
+            f"dtypes {sorted({str(part.dtype) for part in parts})}."
         )
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = [c if c.dtype.kind == "f" else c.astype(np.float64) for c in table]
-    if not table or len({column.size for column in table}) > 1:
+    if vectors:
+        if len({part.size for part in parts}) != 1:
+            raise ValueError(_NO_COLUMNS)
+        # Only one column needs no copy.
+        table = parts[0][:, np.newaxis] if len(parts) == 1 else np.column_stack(parts)
+    else:
+        (table,) = parts
+    if table.ndim != 2 or table.shape[1] == 0:
         raise ValueError(_NO_COLUMNS)
-    if not all(np.isfinite(column).all() for column in table):
+    # Floats stay as they are: a copy of large data would be as large again.
+    table = table if table.dtype.kind == "f" else table.astype(np.float64)
+    if not all_finite(table):
         raise ValueError(
             "The 'columns' parameter of private_location_scale must be finite in every entry: "
             "remove or replace NaN and infinity first."

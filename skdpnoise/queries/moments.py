@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -15,7 +16,8 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.values import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
-from skdpnoise.queries._releases import Charge, blocks
+from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._sweeps import COMPILED, Records, Tile, tallies
 from skdpnoise.queries.ranges import find_ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
@@ -24,6 +26,7 @@ __all__ = ["Moments", "moments_budget", "private_moments"]
 
 _DIGIT = 2.0**17  # values are rounded to 2**-34 of the reach: two digits, whose products are exact
 _STEPS = _DIGIT**2
+_LIMB = 32  # bits of the lower part of a sum
 _NARROWEST, _WIDEST = 4.0, 16.0  # reach of columns without bounds, in magnitudes
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
 _TYPICAL = 0.25  # standard deviation of a bounded column that allocation goes by, in half widths
@@ -191,10 +194,7 @@ def private_moments(
     )
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
-    totals = [
-        _exact_sums(ranges.columns[j], ranges.center[j], width)
-        for j, width in zip(kept.tolist(), half.tolist(), strict=True)
-    ]
+    totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
     released, deviation = _release(mechanism, totals, first, square, ranges.releases.words)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
@@ -257,24 +257,58 @@ class _Plan:
         return first, square, calibrate(self.noise, profile, budget, weights=weights)
 
 
-def _exact_sums(column: NDArray[np.floating], center: float, half: float) -> tuple[int, int]:
+def _exact_sums(
+    records: Records,
+    columns: NDArray[np.intp],
+    center: NDArray[np.float64],
+    half: NDArray[np.float64],
+) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
-    total, squares = 0, 0
-    for block in blocks(column):
-        # In place of a copy; clipped first, so that nothing overflows.
-        k = np.clip(block, center - half, center + half, out=block)
-        k -= center
-        k /= half
-        k *= _STEPS
-        np.clip(k, -_STEPS, _STEPS, out=k)
-        np.rint(k, out=k)
-        high = np.floor(k * (1.0 / _DIGIT))
-        low = np.subtract(k, high * _DIGIT, out=k)
-        # Digits are at most 2**17 and a block has 2**16 rows: every sum stays below 2**53.
-        total += int(high.sum()) * int(_DIGIT) + int(low.sum())
-        parts = (int(high @ high), int(high @ low), int(low @ low))
-        squares += (parts[0] * int(_DIGIT) + 2 * parts[1]) * int(_DIGIT) + parts[2]
-    return total, squares
+
+    def visit(tile: Tile, n: int, counts: NDArray[np.int64], which: NDArray[np.intp]) -> None:
+        _round(tile, n, center[which], half[which])
+        _add_powers(tile, n, counts)
+
+    digit, totals = int(_DIGIT), []
+    for _, counts in tallies(records, columns, 8, visit):
+        for limbs in counts.tolist():
+            pairs = zip(limbs[::2], limbs[1::2], strict=True)
+            total, high, mixed, low = ((above << _LIMB) + below for above, below in pairs)
+            totals.append((total, (high * digit + 2 * mixed) * digit + low))
+    return totals
+
+
+@njit(**COMPILED, error_model="numpy")
+def _round(tile, n, center, half):
+    """Overwrite values by their roundings k."""
+    for j in range(center.shape[0]):
+        values, middle, width = tile[j], center[j], half[j]
+        low, high = middle - width, middle + width
+        for i in range(n):
+            # Clipped first, so that nothing overflows.
+            k = (min(max(values[i], low), high) - middle) / width * _STEPS
+            values[i] = np.rint(min(max(k, -_STEPS), _STEPS))
+
+
+# All sums are integers below 2**53, so the flags change nothing but the speed.
+@njit(**COMPILED, fastmath={"reassoc", "contract", "nsz"})
+def _add_powers(tile, n, counts):
+    """Add Σ k and the sums of products of the digits of k, each as its upper and lower bits."""
+    for j in range(counts.shape[0]):
+        values, total = tile[j], counts[j]
+        first = high_high = high_low = low_low = 0.0
+        for i in range(n):
+            k = values[i]
+            high = np.floor(k * (1.0 / _DIGIT))
+            low = k - high * _DIGIT
+            first += k
+            high_high += high * high
+            high_low += high * low
+            low_low += low * low
+        for part, value in enumerate((first, high_high, high_low, low_low)):
+            whole = np.int64(value)
+            total[2 * part] += whole >> _LIMB
+            total[2 * part + 1] += whole & ((1 << _LIMB) - 1)
 
 
 def _release(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
@@ -22,7 +23,8 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
-from skdpnoise.queries._releases import Charge, blocks
+from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._sweeps import COMPILED, Records, Tile, tallies
 from skdpnoise.queries.ranges import find_ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -183,12 +185,12 @@ def private_quantiles(
     )
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
-    kept = np.flatnonzero(found).tolist()
-    if kept:
+    kept = np.flatnonzero(found)
+    if kept.size:
         n_bins = _PURE_BINS if isinstance(ranges.budget, PureLoss) else _BINS
         edges = [
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
-            for j in kept
+            for j in kept.tolist()
         ]
         plan = _plan(
             ranges.releases.noise,
@@ -197,10 +199,8 @@ def private_quantiles(
             ranges.releases.adjacency,
         )
         ranges.releases.charge("cumulative counts", plan.mechanism)
-        answers = [
-            strategy.answers(_counts(ranges.columns[j], ends))
-            for j, ends, strategy in zip(kept, edges, plan.strategies, strict=True)
-        ]
+        counts = _counts(Records(ranges.table), kept, edges)
+        answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
         noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.words)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
@@ -242,14 +242,36 @@ def _edges(center: float, unit: float, n_open: int | None) -> NDArray[np.float64
     return edges
 
 
-def _counts(column: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def _counts(
+    records: Records, columns: NDArray[np.intp], edges: list[NDArray[np.float64]]
+) -> list[NDArray[np.int64]]:
     """Return counts in bins closed on the left; the outermost hold all beyond them."""
-    n_bins = edges.size - 1
-    counts = np.zeros(n_bins, dtype=np.int64)
-    for block in blocks(column):
-        places = np.searchsorted(edges[1:-1], block, side="right")
-        counts += np.bincount(places, minlength=n_bins)
-    return counts
+    n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
+    inner = np.full((columns.size, n_bins - 1), np.inf)
+    for row, ends in zip(inner, edges, strict=True):
+        row[: ends.size - 2] = ends[1:-1]
+
+    def visit(tile: Tile, n: int, counts: NDArray[np.int64], which: NDArray[np.intp]) -> None:
+        _count_bins(tile, n, inner[which], counts)
+
+    found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
+    return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
+
+
+@njit(**COMPILED)
+def _count_bins(tile, n, inner, counts):
+    """Count values by how many of 2**k - 1 inner edges are not above them."""
+    places = np.empty(n, dtype=np.int64)
+    for j in range(inner.shape[0]):
+        values, edges, count = tile[j], inner[j], counts[j]
+        places[:] = 0
+        step = (edges.shape[0] + 1) >> 1
+        while step > 0:  # a binary search of all values at once, without branches
+            for i in range(n):
+                places[i] += step * np.int64(edges[places[i] + step - 1] <= values[i])
+            step >>= 1
+        for i in range(n):
+            count[places[i]] += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class Ranges:
 
     Parameters
     ----------
-    columns : list of ndarray of shape (n_samples,)
+    table : ndarray of shape (n_samples, n_columns)
         The private values, in floating point.
     center, unit : ndarray of shape (n_columns,)
         In the units of the columns: middle and half width of public bounds; else a location, and a
@@ -68,7 +68,7 @@ class Ranges:
         Noise, neighbouring relation, randomness and account.
     """
 
-    columns: list[NDArray[np.floating]]
+    table: NDArray[np.floating]
     center: NDArray[np.float64]
     unit: NDArray[np.float64]
     bounded: NDArray[np.bool_]
@@ -104,12 +104,12 @@ def find_ranges(
         raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
     # Floats stay as they are: a copy of large data would be as large again.
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
-    columns = list(table.T)
+    n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
     relation: Adjacency = stated if adjacency is None else check_adjacency(owner, adjacency)
-    low, high = _ends(owner, bounds, len(columns))
+    low, high = _ends(owner, bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
-    noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
+    noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
@@ -123,7 +123,7 @@ def find_ranges(
         n_samples = float(mechanism.release([len(table)], releases.words)[0])
     elif n_samples is None:
         n_samples = float(len(table))
-    center, unit = np.zeros(len(columns)), np.ones(len(columns))
+    center, unit = np.zeros(n_columns), np.ones(n_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
     unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
@@ -132,11 +132,11 @@ def find_ranges(
     if searched.size:
         shares = [budget.share(rest * part) for part in _SEARCH]
         center[searched], unit[searched], found[searched] = find_bins(
-            [columns[j] for j in searched], (shares[0], shares[1], shares[2]), releases
+            table, searched, (shares[0], shares[1], shares[2]), releases
         )
         rest *= 1.0 - sum(_SEARCH)
     return Ranges(
-        columns,
+        table,
         center,
         unit,
         bounded,

@@ -21,6 +21,7 @@ from skdpnoise.queries._quantile_search import (
     search_quantile,
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._sweeps import Records
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -297,20 +298,21 @@ def _refined(
 ) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
 
-    def square(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.minimum(np.abs(block - center) / spread, _FARTHEST) ** 2
+    def square(values: NDArray[np.float64], _: NDArray[np.intp]) -> None:
+        values[:] = np.minimum(np.abs(values - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
-    sums, noise = releases.sums([data], square, (0.0, most), losses[0], label)
+    column = Records(data[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    sums, noise = releases.sums(*column, square, (0.0, most), losses[0], label)
     squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip((block - center) / scale, -reach, reach)
+    def clipped(values: NDArray[np.float64], _: NDArray[np.intp]) -> None:
+        np.clip((values - center) / scale, -reach, reach, out=values)
 
-    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[1], "mean")
+    sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")
     error = noise / n_samples
     mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
     return mean * scale, error * scale, scale
