@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._sweeps import Contribution, Records, count_sums
+from skdpnoise.queries._sweeps import Records, Visit, count_sums
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
@@ -69,7 +69,7 @@ class Releases:
         self,
         records: Records,
         columns: NDArray[np.intp],
-        contribution: Contribution,
+        contribution: Visit,
         interval: tuple[float, float],
         loss: LossBudget,
         label: str,

@@ -13,33 +13,31 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
-from numba import config, njit
 from numpy.typing import NDArray
 
-__all__ = ["Contribution", "Gaps", "Records", "Tile", "all_finite", "count_sums", "tallies"]
+from skdpnoise.queries import _tiles
 
-Tile = NDArray[np.float64]
-"""Row i holds the values of one column, with unused numbers at its end."""
+__all__ = ["Gaps", "Records", "all_finite", "count_sums", "tallies"]
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Visit = Callable[[Tile, int, Integers, NDArray[np.intp]], None]
-"""``visit(tile, n, counts, which)`` adds what the first n values in each row of the tile count for.
+Places = NDArray[np.intp]
 
-Row i of the tile and of the counts stands for column ``which[i]`` of those that are swept.
+Visit = Callable[[Any, Floats, int, Integers, Places], None]
+"""``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.
+
+Row i of the tile and of the counts belongs to column ``which[i]`` of those that are swept; `loops`
+is ``_tiles``, or the same compiled.
 """
-
-Contribution = Callable[[NDArray[np.float64], NDArray[np.intp]], None]
-"""``contribution(values, which)`` overwrites values, of shape (len(which), n), by what they add."""
 
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS, _MOST_ROWS = 64, 1 << 14
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Below this many values, handing work to a thread costs more than it saves.
+# Up to so many values numpy takes a hundredth of a second, and numba a second to compile loops.
+_INTERPRETED = 1 << 20
+# Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
-_HALF_WORD = np.int64(32)
-
-COMPILED = {"cache": True, "nogil": True}
 
 
 class Source(Protocol):
@@ -49,7 +47,7 @@ class Source(Protocol):
         """Return how many values each column has."""
         ...
 
-    def load(self, columns: NDArray[np.intp], begin: int, n: int, tile: Tile) -> None:
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
         """Write values `begin` to `begin` + n of some columns to the rows of a tile."""
         ...
 
@@ -63,7 +61,7 @@ class Records:
     def __len__(self) -> int:
         return len(self.table)
 
-    def load(self, columns: NDArray[np.intp], begin: int, n: int, tile: Tile) -> None:
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
         """Copy values in double precision."""
         rows, first = slice(begin, begin + n), int(columns[0])
         if columns[-1] - first == columns.size - 1:  # increasing, so these lie side by side
@@ -86,94 +84,97 @@ class Gaps:
             raise ValueError("Columns without public bounds may have at most 2**31 records.")
         half = order.size // 2
         self.pairs = order[:half]
-        self.pairs <<= _HALF_WORD
+        self.pairs <<= _tiles.HALF_WORD
         self.pairs |= order[half : 2 * half]
         self.pairs.sort()
-        # One compiled kernel, whether or not the data can be written to.
+        # One compiled loop, whether or not the data can be written to.
         self.table = table.view()
         self.table.flags.writeable = False
 
     def __len__(self) -> int:
         return self.pairs.size
 
-    def load(self, columns: NDArray[np.intp], begin: int, n: int, tile: Tile) -> None:
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
         """Write differences."""
-        _subtract(self.table, self.pairs[begin : begin + n], columns, tile)
-
-
-@njit(**COMPILED)
-def _subtract(data, pairs, columns, tile):
-    """Write the differences of pairs of rows of the data to a tile."""
-    n, mask = pairs.shape[0], (np.int64(1) << _HALF_WORD) - 1
-    if data.strides[0] < data.strides[1]:
-        for j in range(columns.shape[0]):
-            column, out = columns[j], tile[j]
-            for i in range(n):
-                first, second = pairs[i] >> _HALF_WORD, pairs[i] & mask
-                out[i] = np.float64(data[first, column]) - np.float64(data[second, column])
-        return
-    for i in range(n):
-        first, second = data[pairs[i] >> _HALF_WORD], data[pairs[i] & mask]
-        for j in range(columns.shape[0]):
-            column = columns[j]
-            tile[j, i] = np.float64(first[column]) - np.float64(second[column])
+        loops.subtract(self.table, self.pairs[begin : begin + n], columns, tile)
 
 
 def tallies(
-    source: Source, columns: NDArray[np.intp], width: int, visit: Visit
-) -> Iterator[tuple[NDArray[np.intp], Integers]]:
+    source: Source, columns: Places, width: int, visit: Visit
+) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits.
 
-    The columns increase. A few are swept at a time, by as many threads as numba may use: plain
-    ones, which work after a fork and under joblib, as the kernels release the lock.
+    The columns increase, and a few are swept at a time.
     """
+    loops, n_threads = _loops(len(source) * columns.size)
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
-        some = columns[which]
-
-        def count(rows: tuple[int, int], which: Any = which, some: Any = some) -> Integers:
-            counts = np.zeros((which.size, width), dtype=np.int64)
-            n_rows = min(_ENTRIES // which.size, _MOST_ROWS, rows[1] - rows[0])
-            tile = np.empty((which.size, n_rows + _PADDING))
-            for begin in range(*rows, max(n_rows, 1)):
-                n = min(n_rows, rows[1] - begin)
-                source.load(some, begin, n, tile)
-                visit(tile, n, counts, which)
-            return counts
-
-        n_ranges = min(config.NUMBA_NUM_THREADS, len(source) * which.size // _VALUES_PER_THREAD)
-        ranges = list(pairwise(len(source) * i // max(n_ranges, 1) for i in range(max(n_ranges, 1) + 1)))
-        if len(ranges) == 1:
-            yield which, count(ranges[0])
-            continue
-        with ThreadPoolExecutor(len(ranges) - 1) as pool:
-            others = [pool.submit(count, rows) for rows in ranges[1:]]
-            yield which, sum((other.result() for other in others), start=count(ranges[0]))
+        sweep = _Sweep(source, columns[which], which, width, visit, loops)
+        yield which, sweep.run(min(n_threads, len(source) * which.size // _VALUES_PER_THREAD))
 
 
-def count_sums(
-    source: Source, columns: NDArray[np.intp], quantum: NDArray[np.float64], contribution: Contribution
-) -> Integers:
-    """Return the sums over all values of what they contribute, each rounded to integer quanta."""
+def _loops(n_values: int) -> tuple[Any, int]:
+    """Return functions of tiles for so many values, and the most threads.
 
-    def visit(tile: Tile, n: int, counts: Integers, which: NDArray[np.intp]) -> None:
-        contribution(tile[:, :n], which)
-        _add_rounded(tile, n, quantum[which], counts)
+    There are as many threads as numba may use (the variable ``NUMBA_NUM_THREADS``).
+    """
+    if n_values <= _INTERPRETED:
+        return _tiles, 1
+    from numba import config
+
+    from skdpnoise.queries import _tile_loops
+
+    return _tile_loops, config.NUMBA_NUM_THREADS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sweep:
+    """One sweep over a few columns."""
+
+    source: Source
+    columns: Places
+    which: Places
+    width: int
+    visit: Visit
+    loops: Any
+
+    def run(self, n_threads: int) -> Integers:
+        """Return the sums of all visits.
+
+        Threads are plain ones, which work after a fork and under joblib, as the loops release the
+        lock of the interpreter.
+        """
+        edges = [len(self.source) * i // max(n_threads, 1) for i in range(max(n_threads, 1) + 1)]
+        first, *others = pairwise(edges)
+        if not others:
+            return self._count(first)
+        with ThreadPoolExecutor(len(others)) as pool:
+            waiting = [pool.submit(self._count, rows) for rows in others]
+            return sum((part.result() for part in waiting), start=self._count(first))
+
+    def _count(self, rows: tuple[int, int]) -> Integers:
+        """Return the sums of the visits to a range of rows."""
+        counts = np.zeros((self.columns.size, self.width), dtype=np.int64)
+        n_rows = max(1, min(_ENTRIES // self.columns.size, _MOST_ROWS, rows[1] - rows[0]))
+        tile = np.empty((self.columns.size, n_rows + _PADDING))
+        for begin in range(*rows, n_rows):
+            n = min(n_rows, rows[1] - begin)
+            self.source.load(self.loops, self.columns, begin, n, tile)
+            self.visit(self.loops, tile, n, counts, self.which)
+        return counts
+
+
+def count_sums(source: Source, columns: Places, quantum: Floats, contribution: Visit) -> Integers:
+    """Return the sums over all values of what they contribute, each rounded to integer quanta.
+
+    The contribution overwrites the values, instead of adding to counts.
+    """
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+        contribution(loops, tile, n, counts, which)
+        loops.add_rounded(tile, n, quantum[which], counts)
 
     return np.concatenate([c for _, c in tallies(source, columns, 1, visit)])[:, 0]
-
-
-@njit(**COMPILED, error_model="numpy")
-def _add_rounded(tile, n, quantum, totals):
-    """Add the values in quanta, rounded to the nearest integers, to the totals."""
-    for j in range(quantum.shape[0]):
-        values, unit = tile[j], quantum[j]
-        for i in range(n):
-            values[i] = np.rint(values[i] / unit)
-        total = np.int64(0)
-        for i in range(n):
-            total += np.int64(values[i])
-        totals[j, 0] += total
 
 
 def all_finite(table: NDArray[Any]) -> bool:

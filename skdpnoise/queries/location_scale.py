@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._sweeps import COMPILED, Records, all_finite
+from skdpnoise.queries._sweeps import Records, all_finite
 from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, find_bins
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
@@ -25,6 +25,8 @@ _MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
+Floats = NDArray[np.float64]
+
 _NO_COLUMNS = (
     "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
     "(n_samples, n_columns), or a sequence of arrays of one length."
@@ -240,11 +242,12 @@ def _refine(
     """Return locations and scales from the values clipped to `reach` units of the locations."""
     location, unit = around
 
-    def clipped(values: NDArray[np.float64], which: NDArray[np.intp]) -> None:
-        _clip(values, location[which], unit[which], reach)
+    def clipped(loops: Any, tile: Floats, n: int, _: Any, which: NDArray[np.intp]) -> None:
+        loops.clip(tile, n, location[which], unit[which], reach)
 
-    def deviation(values: NDArray[np.float64], which: NDArray[np.intp]) -> None:
-        clipped(values, which)
+    def deviation(loops: Any, tile: Floats, n: int, _: Any, which: NDArray[np.intp]) -> None:
+        clipped(loops, tile, n, _, which)
+        values = tile[:, :n]
         values -= mean[which, np.newaxis]
         np.minimum(np.abs(values, out=values), reach, out=values)
 
@@ -257,15 +260,6 @@ def _refine(
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
     return location + mean * unit, np.maximum(_TO_SIGMA * spread, floor) * unit
-
-
-@njit(**COMPILED, error_model="numpy")
-def _clip(tile, location, unit, reach):
-    """Overwrite values by their distances from the locations, in units, up to the reach."""
-    for j in range(location.shape[0]):
-        values, middle, scale = tile[j], location[j], unit[j]
-        for i in range(values.shape[0]):
-            values[i] = min(max((values[i] - middle) / scale, -reach), reach)
 
 
 def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
@@ -17,16 +16,14 @@ from skdpnoise.mechanisms.values import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._releases import Charge
-from skdpnoise.queries._sweeps import COMPILED, Records, Tile, tallies
+from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
 from skdpnoise.queries.ranges import find_ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
-_DIGIT = 2.0**17  # values are rounded to 2**-34 of the reach: two digits, whose products are exact
-_STEPS = _DIGIT**2
-_LIMB = 32  # bits of the lower part of a sum
 _NARROWEST, _WIDEST = 4.0, 16.0  # reach of columns without bounds, in magnitudes
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
 _TYPICAL = 0.25  # standard deviation of a bounded column that allocation goes by, in half widths
@@ -265,50 +262,17 @@ def _exact_sums(
 ) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
 
-    def visit(tile: Tile, n: int, counts: NDArray[np.int64], which: NDArray[np.intp]) -> None:
-        _round(tile, n, center[which], half[which])
-        _add_powers(tile, n, counts)
+    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+        loops.round_to_steps(tile, n, center[which], half[which])
+        loops.add_powers(tile, n, counts)
 
-    digit, totals = int(_DIGIT), []
+    digit, totals = int(DIGIT), []
     for _, counts in tallies(records, columns, 8, visit):
         for limbs in counts.tolist():
             pairs = zip(limbs[::2], limbs[1::2], strict=True)
-            total, high, mixed, low = ((above << _LIMB) + below for above, below in pairs)
+            total, high, mixed, low = ((above << LIMB) + below for above, below in pairs)
             totals.append((total, (high * digit + 2 * mixed) * digit + low))
     return totals
-
-
-@njit(**COMPILED, error_model="numpy")
-def _round(tile, n, center, half):
-    """Overwrite values by their roundings k."""
-    for j in range(center.shape[0]):
-        values, middle, width = tile[j], center[j], half[j]
-        low, high = middle - width, middle + width
-        for i in range(n):
-            # Clipped first, so that nothing overflows.
-            k = (min(max(values[i], low), high) - middle) / width * _STEPS
-            values[i] = np.rint(min(max(k, -_STEPS), _STEPS))
-
-
-# All sums are integers below 2**53, so the flags change nothing but the speed.
-@njit(**COMPILED, fastmath={"reassoc", "contract", "nsz"})
-def _add_powers(tile, n, counts):
-    """Add Σ k and the sums of products of the digits of k, each as its upper and lower bits."""
-    for j in range(counts.shape[0]):
-        values, total = tile[j], counts[j]
-        first = high_high = high_low = low_low = 0.0
-        for i in range(n):
-            k = values[i]
-            high = np.floor(k * (1.0 / _DIGIT))
-            low = k - high * _DIGIT
-            first += k
-            high_high += high * high
-            high_low += high * low
-            low_low += low * low
-        for part, value in enumerate((first, high_high, high_low, low_low)):
-            whole = np.int64(value)
-            total[2 * part] += whole >> _LIMB
-            total[2 * part + 1] += whole & ((1 << _LIMB) - 1)
 
 
 def _release(
@@ -321,7 +285,7 @@ def _release(
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
     factors = np.concatenate([first, square])[: n_parts * len(totals)]
-    units = [Fraction(1, int(_STEPS)), Fraction(1, int(_STEPS) ** 2)][:n_parts]
+    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][:n_parts]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
 
     def weighted(row: list[Fraction]) -> list[Fraction]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
 
@@ -24,7 +23,7 @@ from skdpnoise.privacy import (
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.queries._releases import Charge
-from skdpnoise.queries._sweeps import COMPILED, Records, Tile, tallies
+from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries.ranges import find_ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -251,27 +250,11 @@ def _counts(
     for row, ends in zip(inner, edges, strict=True):
         row[: ends.size - 2] = ends[1:-1]
 
-    def visit(tile: Tile, n: int, counts: NDArray[np.int64], which: NDArray[np.intp]) -> None:
-        _count_bins(tile, n, inner[which], counts)
+    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+        loops.count_bins(tile, n, inner[which], counts)
 
     found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
-
-
-@njit(**COMPILED)
-def _count_bins(tile, n, inner, counts):
-    """Count values by how many of 2**k - 1 inner edges are not above them."""
-    places = np.empty(n, dtype=np.int64)
-    for j in range(inner.shape[0]):
-        values, edges, count = tile[j], inner[j], counts[j]
-        places[:] = 0
-        step = (edges.shape[0] + 1) >> 1
-        while step > 0:  # a binary search of all values at once, without branches
-            for i in range(n):
-                places[i] += step * np.int64(edges[places[i] + step - 1] <= values[i])
-            step >>= 1
-        for i in range(n):
-            count[places[i]] += 1
 
 
 @dataclass(frozen=True, slots=True)

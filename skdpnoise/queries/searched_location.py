@@ -298,8 +298,8 @@ def _refined(
 ) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
 
-    def square(values: NDArray[np.float64], _: NDArray[np.intp]) -> None:
-        values[:] = np.minimum(np.abs(values - center) / spread, _FARTHEST) ** 2
+    def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
     column = Records(data[:, np.newaxis]), np.zeros(1, dtype=np.intp)
@@ -309,8 +309,8 @@ def _refined(
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(values: NDArray[np.float64], _: NDArray[np.intp]) -> None:
-        np.clip((values - center) / scale, -reach, reach, out=values)
+    def clipped(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
     sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")
     error = noise / n_samples

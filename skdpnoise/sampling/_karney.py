@@ -52,9 +52,10 @@ def exponential(
 ) -> tuple[int, int]:
     """Return the integer part of E, exactly exponential, or -1, and the position after it.
 
-    What is known of its fraction x is left in the table. Von Neumann (1951): in a run x > u_1 > u_2 > ... of uniforms, n of them after x, n is even with
-    probability exp(-x). So the first x of an even run has density proportional to exp(-x) on
-    [0, 1), and the number of odd runs before it, each of probability 1/e, is the integer part.
+    What is known of its fraction x is left in the table. Von Neumann (1951): in a run
+    x > u_1 > u_2 > ... of uniforms, n of them after x, n is even with probability exp(-x). So the
+    first x of an even run has density proportional to exp(-x) on [0, 1), and the number of odd runs
+    before it, each of probability 1/e, is the integer part.
     """
     integer_part = 0
     while integer_part <= _LARGEST_INTEGER_PART:

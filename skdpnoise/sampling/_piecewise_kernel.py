@@ -276,7 +276,9 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
     largest = 2.0 ** (62 if bits is None else 63 - bits)
-    if top is None or (largest < law.end and evaluate(largest, tuple(law))[0] < -math.log(LARGEST_DRAW)):
+    if top is None or (
+        largest < law.end and evaluate(largest, tuple(law))[0] < -math.log(LARGEST_DRAW)
+    ):
         return None
     index, level, least, most = _cells(law, top)
     width = np.ldexp(1.0, level)
