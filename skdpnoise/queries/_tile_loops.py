@@ -69,7 +69,7 @@ def _signed_index(values, n, inverse):
     """Overwrite values by indices of bins, and by minus the index (perhaps -0.0) below zero."""
     for i in range(n):
         index = np.floor(values[i] * inverse)
-        magnitude = min(-1.0 - index if index < 0.0 else index, LARGEST_INDEX)
+        magnitude = min(-1.0 - index if index < 0.0 else abs(index), LARGEST_INDEX)  # not -0.0
         values[i] = -magnitude if index < 0.0 else magnitude
 
 
