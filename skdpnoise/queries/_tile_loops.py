@@ -26,6 +26,7 @@ __all__ = [
     "count_digits",
     "count_exponents",
     "count_lengths",
+    "fold",
     "round_to_steps",
     "subtract",
 ]
@@ -106,6 +107,15 @@ def clip(tile, n, location, unit, reach):
         values, middle, scale = tile[j], location[j], unit[j]
         for i in range(n):
             values[i] = min(max((values[i] - middle) / scale, -reach), reach)
+
+
+@njit(**_COMPILED)
+def fold(tile, n, mean, reach):
+    """Overwrite values by their distances from the means, up to the reach."""
+    for j in range(mean.shape[0]):
+        values, middle = tile[j], mean[j]
+        for i in range(n):
+            values[i] = min(abs(values[i] - middle), reach)
 
 
 @njit(**_COMPILED, error_model="numpy")

@@ -25,6 +25,7 @@ __all__ = [
     "count_digits",
     "count_exponents",
     "count_lengths",
+    "fold",
     "round_to_steps",
     "subtract",
 ]
@@ -87,6 +88,13 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
         values -= location[:, None]
         values /= unit[:, None]
     np.clip(values, -reach, reach, out=values)
+
+
+def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
+    """Overwrite values by their distances from the means, up to the reach."""
+    values = tile[:, :n]
+    values -= mean[:, None]
+    np.minimum(np.abs(values, out=values), reach, out=values)
 
 
 def add_rounded(tile: Floats, n: int, quantum: Floats, totals: Integers) -> None:

@@ -25,8 +25,6 @@ _MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
-Floats = NDArray[np.float64]
-
 _NO_COLUMNS = (
     "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
     "(n_samples, n_columns), or a sequence of arrays of one length."
@@ -242,14 +240,16 @@ def _refine(
     """Return locations and scales from the values clipped to `reach` units of the locations."""
     location, unit = around
 
-    def clipped(loops: Any, tile: Floats, n: int, _: Any, which: NDArray[np.intp]) -> None:
+    def clipped(
+        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
+    ) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
 
-    def deviation(loops: Any, tile: Floats, n: int, _: Any, which: NDArray[np.intp]) -> None:
+    def deviation(
+        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
+    ) -> None:
         clipped(loops, tile, n, _, which)
-        values = tile[:, :n]
-        values -= mean[which, np.newaxis]
-        np.minimum(np.abs(values, out=values), reach, out=values)
+        loops.fold(tile, n, mean[which], reach)
 
     half = loss.share(0.5)
     sums, noise = releases.sums(records, columns, clipped, (-reach, reach), half, "means" + suffix)

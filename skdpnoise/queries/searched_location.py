@@ -19,6 +19,7 @@ from skdpnoise.queries._quantile_search import (
     believe_spread,
     plan_search,
     search_quantile,
+    sorted_distances,
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records
@@ -266,7 +267,7 @@ def _searched(
     loss, shares, _ = budget
     prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
     median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
-    distances = np.sort(np.abs(data - median))
+    distances = sorted_distances(data, median)
     widest = max(bounds[1] - median, median - bounds[0])
     prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
     spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)

@@ -86,6 +86,16 @@ def test_compiled_loops_overwrite_values_as_numpy_does(name):
 
 
 @pytest.mark.parametrize("module", [_tiles, _tile_loops])
+def test_folded_values_are_distances_up_to_the_reach(module):
+    values = tile()[1:3]
+    mean = np.array([0.5, -1.25])
+    expected = np.minimum(np.abs(values[:, :500] - mean[:, np.newaxis]), 2.0)
+    module.fold(values, 500, mean, 2.0)
+    assert (values[:, :500] == expected).all()
+    assert np.isnan(values[:, 500:]).all()
+
+
+@pytest.mark.parametrize("module", [_tiles, _tile_loops])
 def test_bin_indices_are_those_of_exact_arithmetic(module):
     values = np.array([*range(-70, 70), 0.25, -0.25, 1e17, -1e17, 2.0**80, -(2.0**80)])
     counts = np.zeros((1, 126), dtype=np.int64)
