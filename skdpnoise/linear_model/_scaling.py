@@ -104,7 +104,7 @@ def standardise(
     Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     """
     found = private_location_scale(
-        columns if isinstance(columns, list) else columns.T,
+        list(columns),
         budget.target if target else budget.features,
         noise=budget.noise,
         adjacency=account.guarantee.adjacency,

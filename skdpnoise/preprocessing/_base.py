@@ -48,6 +48,9 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
 
+        Large data are read by as many threads as numba may use (the environment variable
+        ``NUMBA_NUM_THREADS``); no result depends on their number.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)

@@ -58,7 +58,7 @@ def count_exponents(tile, n, counts):
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
         for i in range(n):
-            bits = np.float64(values[i]).view(np.int64)
+            bits = int(np.float64(values[i]).view(np.int64))
             if bits << 1 != 0:
                 exponent = ((bits >> 52) & 0x7FF) - 1023
                 exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
@@ -81,7 +81,7 @@ def count_lengths(tile, n, inverse, counts):
         values, count = tile[j], counts[j]
         _signed_index(values, n, inverse[j])
         for i in range(n):
-            bits = np.float64(values[i]).view(np.int64)
+            bits = int(np.float64(values[i]).view(np.int64))
             length = min(max(((bits >> 52) & 0x7FF) - 1022, 0), LONGEST)
             count[2 * length - (bits >> 63)] += 1
 

@@ -95,10 +95,14 @@ def private_location_scale(
     was released: fully adaptive composition then costs no more than the whole budget, for pure and
     for Gaussian loss.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
-        The private values; finite. There may be none under "add_remove", where their number is
+        The private values; finite. An array of floating-point numbers is read in place, several
+        arrays are copied into one. There may be none under "add_remove", where their number is
         private.
     guarantee : PrivacyGuarantee or LossBudget
         What all releases together may cost.
@@ -274,7 +278,7 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn_in
 
 
-def _as_table(columns: ArrayLike | Sequence[NDArray[np.floating]]) -> NDArray[np.floating]:
+def _as_table(columns: Any) -> NDArray[np.floating]:
     vectors = isinstance(columns, list | tuple) and all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
     )

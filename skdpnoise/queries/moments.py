@@ -106,6 +106,9 @@ def private_moments(
     for :math:`a_j \propto H_j^{1/2}` (Laplace noise: :math:`H_j^{2/3}`), H_j = h_j/s_j, and scales
     that do not depend on j, as in Theorems 4 and 5 for :math:`\lambda_j = 2 H_j`.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)

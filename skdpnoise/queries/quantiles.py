@@ -100,6 +100,9 @@ def private_quantiles(
     multiples of 2^-20, so that A x is exact below 2^32 records. Adaptive composition as in
     :func:`~skdpnoise.queries.private_location_scale`.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
