@@ -201,10 +201,8 @@ def private_location_scale(
             location[group], scale[group] = _refine(
                 Records(table),
                 group,
-                (location[group], scale[group]),
-                _REACH if group is not bounded else 1.0,
-                total.share(refinement * group.size / np.count_nonzero(found)),
-                n_samples,
+                (location[group], scale[group], _REACH if group is not bounded else 1.0),
+                (total.share(refinement * group.size / np.count_nonzero(found)), n_samples),
                 releases,
                 label if open_columns.size else "",
             )
@@ -234,15 +232,13 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 def _refine(
     records: Records,
     columns: NDArray[np.intp],
-    around: tuple[NDArray[np.float64], NDArray[np.float64]],
-    reach: float,
-    loss: LossBudget,
-    n_samples: float,
+    around: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    budget: tuple[LossBudget, float],
     releases: Releases,
     suffix: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return locations and scales from the values clipped to `reach` units of the locations."""
-    location, unit = around
+    """Return locations and scales from the values clipped to a reach in units of the locations."""
+    (location, unit, reach), (loss, n_samples) = around, budget
 
     def clipped(
         loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
