@@ -12,7 +12,7 @@ from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Criterion, Request, propose
 from skdpnoise.mechanisms._shapes import by_shape
-from skdpnoise.mechanisms.additive import AdditiveMechanism, noted, promised
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, noted, promised
 from skdpnoise.mechanisms.allocation import allocate
 from skdpnoise.mechanisms.geometry import moving_coordinates
 from skdpnoise.mechanisms.quanta import rounding_cost
@@ -130,23 +130,12 @@ def _best(
     guarantee: Target,
 ) -> AdditiveMechanism:
     """Return the mechanism of the smallest expected error, with all that was compared."""
-    candidates: list[AdditiveMechanism] = []
-    considered: list[tuple[str, float | str]] = []
-    for noise in names:
-        try:
-            candidates.append(make(noise, request, guarantee))
-        except ValueError as refusal:
-            considered.append((noise, f"refused: {refusal}"))
-        else:
-            error = candidates[-1].expected_error(request.p, request.weights)
-            considered.append((noise, error))
-    if not candidates:
-        raise ValueError(
-            "No noise family can give the guarantee. "
-            + " ".join(str(reason) for _, reason in considered)
-        )
-    best = min(candidates, key=lambda found: found.expected_error(request.p, request.weights))
-    chosen: AdditiveMechanism = noted(best, tuple(considered))
+
+    def error(found: AdditiveMechanism) -> float:
+        return found.expected_error(request.p, request.weights)
+
+    made, considered = compared(names, lambda noise: make(noise, request, guarantee), error)
+    chosen: AdditiveMechanism = noted(min(made, key=error), considered)
     return chosen
 
 

@@ -51,7 +51,7 @@ class Ranges:
 
     Parameters
     ----------
-    columns : list of ndarray of shape (n_samples,)
+    table : ndarray of shape (n_samples, n_columns)
         The private values, in floating point.
     center, unit : ndarray of shape (n_columns,)
         In the units of the columns: middle and half width of public bounds; else a location, and a
@@ -68,7 +68,7 @@ class Ranges:
         Noise, neighbouring relation, randomness and account.
     """
 
-    columns: list[NDArray[np.floating]]
+    table: NDArray[np.floating]
     center: NDArray[np.float64]
     unit: NDArray[np.float64]
     bounded: NDArray[np.bool_]
@@ -107,14 +107,14 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
         raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
     # Floats stay as they are: a copy of large data would be as large again.
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
-    columns = list(table.T)
+    n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
     relation: Adjacency = (
         stated if asked.adjacency is None else check_adjacency(owner, asked.adjacency)
     )
-    low, high = _ends(owner, asked.bounds, len(columns))
+    low, high = _ends(owner, asked.bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
-    noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
+    noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
     words, charge = random_words(asked.random_state), asked.charge or uncharged
     releases = Releases(noise, relation, words, charge)
     if n_samples is not None:
@@ -129,7 +129,7 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
         n_samples = float(mechanism.release([len(table)], releases.words)[0])
     elif n_samples is None:
         n_samples = float(len(table))
-    center, unit = np.zeros(len(columns)), np.ones(len(columns))
+    center, unit = np.zeros(n_columns), np.ones(n_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
     unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
@@ -138,11 +138,11 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     if searched.size:
         shares = [budget.share(rest * part) for part in _SEARCH]
         center[searched], unit[searched], found[searched] = find_bins(
-            [columns[j] for j in searched], (shares[0], shares[1], shares[2]), releases
+            table, searched, (shares[0], shares[1], shares[2]), releases
         )
         rest *= 1.0 - sum(_SEARCH)
     return Ranges(
-        columns,
+        table,
         center,
         unit,
         bounded,

@@ -19,8 +19,10 @@ from skdpnoise.queries._quantile_search import (
     believe_spread,
     plan_search,
     search_quantile,
+    sorted_distances,
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._sweeps import Records
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -277,7 +279,7 @@ def _searched(
     loss, shares, _ = budget
     prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
     median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
-    distances = np.sort(np.abs(data - median))
+    distances = sorted_distances(data, median)
     widest = max(bounds[1] - median, median - bounds[0])
     prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
     spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)
@@ -309,20 +311,21 @@ def _refined(
 ) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
 
-    def square(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.minimum(np.abs(block - center) / spread, _FARTHEST) ** 2
+    def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
-    sums, noise = releases.sums([data], square, (0.0, most), losses[0], label)
+    column = Records(data[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    sums, noise = releases.sums(*column, square, (0.0, most), losses[0], label)
     squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip((block - center) / scale, -reach, reach)
+    def clipped(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
-    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[1], "mean")
+    sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")
     error = noise / n_samples
     mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
     return mean * scale, error * scale, scale

@@ -151,7 +151,8 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of int64, shape (n,)
-        As :func:`permutation` draws it, unless an audit couples the orders of two data sets.
+        As :func:`permutation` draws it, unless an audit couples the orders of two data sets. It
+        belongs to the caller, who may write to it.
 
     Examples
     --------
@@ -160,4 +161,4 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     observer = current()
-    return permutation(words, n) if observer is None else observer.order(n)
+    return permutation(words, n) if observer is None else observer.order(n).copy()
