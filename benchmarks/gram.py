@@ -53,7 +53,7 @@ from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds, clipped_gradient
-from skdpnoise.solvers import second_moments
+from skdpnoise.solvers import SQUARED, second_moments
 
 DELTA = 1e-6
 SOLVERS = ("gram", "gradient", "auto")
@@ -185,7 +185,7 @@ def descent_errors(problem: Problem, seeds: Sequence[int]) -> Array:
     n_samples, p = problem.X.shape
     one_pass = calibrate("inid_gaussian", clipped_gradient(np.ones(p)), problem.guarantee)
     level = float(one_pass.standard_deviation.mean()) / n_samples
-    auto = choose_defaults(level, "squared")
+    auto = choose_defaults(level, SQUARED)
     mechanism = mechanism_for("spread", problem, auto.n_passes, auto.clip, auto.budget_growth)
     settings: dict[str, Any] = {"clip": auto.clip, "step": auto.relaxation, "order": "shuffled"}
     paths = (private_path(problem, mechanism, seed=seed, **settings) for seed in seeds)

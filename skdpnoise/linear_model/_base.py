@@ -22,6 +22,7 @@ from skdpnoise.linear_model._finish import centred, doubted, drawn_in
 from skdpnoise.linear_model._scaling import Standardisation
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import RandomWords
+from skdpnoise.solvers import Loss
 
 __all__ = ["PrivateLinearModel", "average_tail", "in_user_units", "units_of"]
 
@@ -56,7 +57,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _solve(
         self,
-        loss: str,
+        loss: Loss,
         X: np.ndarray,
         targets: Sequence[np.ndarray],
         features: Standardisation,

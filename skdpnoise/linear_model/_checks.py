@@ -12,6 +12,7 @@ from skdpnoise.estimators.tables import read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.linear_model._defaults import MOST_PASSES
 from skdpnoise.linear_model._descent import error_weights
+from skdpnoise.solvers import SQUARED
 
 __all__ = ["as_bounds", "check_training_data"]
 
@@ -62,7 +63,7 @@ def _check_sums(estimator: Any, n_rows: int, n_columns: int) -> None:
     is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the budget
     of the passes grows.
     """
-    weights = error_weights(estimator, "squared", n_columns)
+    weights = error_weights(estimator, SQUARED, n_columns)
     growth = 1.0 if estimator.budget_growth == "auto" else float(estimator.budget_growth)
     n_passes = MOST_PASSES if estimator.n_passes == "auto" else int(estimator.n_passes)
     growing = min(n_passes * math.log(growth), _LARGEST_GROWTH)

@@ -26,6 +26,7 @@ from skdpnoise.linear_model._gram import (
 )
 from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
 from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.solvers import SQUARED
 
 __all__ = ["DPCoordinateDescentRegressor"]
 
@@ -340,7 +341,7 @@ class DPCoordinateDescentRegressor(
         """Raise what planning would raise, before anything is spent or the data are used."""
         if self.solver == "gram":
             check_gram(self, n_features, budget)
-        check_plan(self, "squared", n_features, 1, budget)  # of settings that are not used, too
+        check_plan(self, SQUARED, n_features, 1, budget)  # of settings that are not used, too
 
     def _plan(
         self,
@@ -355,7 +356,7 @@ class DPCoordinateDescentRegressor(
             reach = features.reach[features.used]
             if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
                 return plan
-        return plan_descent(self, "squared", features.used, 1, n_samples, budget)
+        return plan_descent(self, SQUARED, features.used, 1, n_samples, budget)
 
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""
@@ -382,7 +383,7 @@ class DPCoordinateDescentRegressor(
             alpha = 0.0 if self.alpha == "auto" else self.alpha
             common = (features, plan, noise, words, y)
             return self._solve(
-                "squared",
+                SQUARED,
                 X,
                 [target(y[:, np.newaxis])[:, 0]],
                 *common,

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.solvers import Loss
+
 __all__ = [
     "COUNT_SHARE",
     "LEAST_CLASSES",
@@ -84,12 +86,11 @@ class Defaults:
     relaxation: float
 
 
-def choose_defaults(noise_level: float, loss: str) -> Defaults:
-    """Return the defaults for a noise level and a loss, "squared" or "logistic"."""
+def choose_defaults(noise_level: float, loss: Loss) -> Defaults:
+    """Return the defaults for a noise level and a loss."""
     n_passes = round(MOST_PASSES * min(1.0, (0.016 / noise_level) ** 0.6))
     clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
-    # 1/4 is a loose bound on the curvature of the logistic loss.
-    relaxation = 1.5 if loss == "logistic" and noise_level < 0.006 else 1.0
+    relaxation = loss.looseness if noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)
 
 

@@ -27,7 +27,7 @@ from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOGISTIC, SQUARED, Loss, coordinate_descent
 
 __all__ = [
     "DescentPlan",
@@ -41,8 +41,7 @@ _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
-_CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
-_LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
+_LAST = {SQUARED.name: "residuals", LOGISTIC.name: "gain over the largest class"}
 # A classifier may be worse than the largest class if its scores have this variance from noise, or
 # if records are fewer, in standard deviations of the noise of a count: then scales may be off.
 _NOISY, _STRONG = 0.01, 1000.0
@@ -61,7 +60,7 @@ class DescentPlan:
         Those that are updated, among the features and, last, the intercept.
     n_features : int
         Of all features.
-    loss : {"squared", "logistic"}
+    loss : Loss
         What is minimised.
     n_passes : int
         T.
@@ -81,7 +80,7 @@ class DescentPlan:
     mechanism: AdditiveMechanism | None
     coordinates: np.ndarray
     n_features: int
-    loss: str
+    loss: Loss
     n_passes: int
     clip: float
     step: float
@@ -113,7 +112,7 @@ class DescentPlan:
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
         if self.last is not None:
-            account.charge(_LAST[self.loss], self.last)
+            account.charge(_LAST[self.loss.name], self.last)
 
     def draw(self, words: RandomWords) -> np.ndarray:
         """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
@@ -123,7 +122,7 @@ class DescentPlan:
 
 
 def plan_descent(
-    estimator: Any, loss: str, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
+    estimator: Any, loss: Loss, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
 ) -> DescentPlan:
     r"""Choose passes, clip and noise scales.
 
@@ -134,11 +133,11 @@ def plan_descent(
     """
     part, reach, order = 0.0, 1.0, _order(budget)
     strength = count_strength(budget.noise, budget.model, n_samples)
-    if estimator.fit_intercept and loss == "squared":
+    if estimator.fit_intercept and loss is SQUARED:
         # Without features the mean is all there is.
         part = residual_share(strength, order) if used.any() else 1.0
         reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
-    doubtful = loss == "logistic" and estimator.fit_intercept and bool(used.any())
+    doubtful = loss is LOGISTIC and estimator.fit_intercept and bool(used.any())
     if doubtful and strength < _STRONG:
         part = gain_share(strength, order)
     plan = _planned(estimator, loss, used, n_outputs, n_samples, (budget, part, reach))
@@ -155,7 +154,7 @@ def _order(budget: Budget) -> float:
 
 def _planned(
     estimator: Any,
-    loss: str,
+    loss: Loss,
     used: np.ndarray,
     n_outputs: int,
     n_samples: float,
@@ -190,13 +189,13 @@ def _planned(
         n_releases=n_passes,
         weights=weights,
     )
-    step = auto.relaxation / _CURVATURE[loss]
+    step = auto.relaxation / loss.curvature
     return DescentPlan(
         mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last, reach
     )
 
 
-def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budget: Budget) -> None:
+def check_plan(estimator: Any, loss: Loss, n_features: int, n_outputs: int, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
     if estimator.n_passes != "auto":
         n_numbers = int(estimator.n_passes) * n_outputs * (n_features + 1)
@@ -234,12 +233,12 @@ def _check_growth(estimator: Any) -> None:
         )
 
 
-def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+def error_weights(estimator: Any, loss: Loss, n_features: int) -> np.ndarray:
     """Return the weight of every feature's error, and of the intercept's."""
     weights = estimator.error_weights
     if isinstance(weights, str):
         # Standardised columns and the intercept share one curvature.
-        return np.full(n_features + 1, 1.0 / _CURVATURE[loss] if weights == "curvature" else 1.0)
+        return np.full(n_features + 1, 1.0 / loss.curvature if weights == "curvature" else 1.0)
     expected = n_features + bool(estimator.fit_intercept)
     text = (
         f"'curvature', 'uniform' or an array of shape ({expected},), one positive number for each "
@@ -256,7 +255,7 @@ def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
 
 def run_descent(
     estimator: Any,
-    loss: str,
+    loss: Loss,
     X: np.ndarray,
     targets: Sequence[np.ndarray],
     features: Standardisation,

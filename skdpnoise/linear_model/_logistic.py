@@ -18,6 +18,7 @@ from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._descent import check_plan, plan_descent
 from skdpnoise.linear_model._scaling import release_log_odds, standardise
 from skdpnoise.sampling import random_words
+from skdpnoise.solvers import LOGISTIC
 
 __all__ = ["DPLogisticCD"]
 
@@ -245,7 +246,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             most, n_outputs = account.rows_per_group, len(outputs)
             facts = {"rows_per_group": most, "intercept": self.fit_intercept}
             budget = split_budget(self.noise, account.guarantee, n_outputs, bounds, **facts)
-            check_plan(self, "logistic", X.shape[1], n_outputs, budget)
+            check_plan(self, LOGISTIC, X.shape[1], n_outputs, budget)
             account.pay(budget.stages(rows.n_kept), budget.noise)
             # bound
             words = random_words(self.random_state)
@@ -254,13 +255,13 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             constant = release_log_odds(outputs, budget, account, words, n_samples)
             features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
             # calibrate, charge, draw
-            plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
+            plan = plan_descent(self, LOGISTIC, features.used, n_outputs, n_samples, budget)
             plan.charge(account)
             noise = plan.draw(words)
             # solve, store
             labels = {"classes_": classes}
             data = (X, outputs, features, plan, noise, words, y)
-            model = self._solve("logistic", *data, constant=constant, extra=labels)
+            model = self._solve(LOGISTIC, *data, constant=constant, extra=labels)
             self._store(model, account.report(type(self).__name__, secure=words.secure))
         return self
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep
+from skdpnoise.solvers.losses import Loss
 
 __all__ = ["coordinate_descent"]
 
@@ -30,7 +31,7 @@ def coordinate_descent(
     X: NDArray[Any],
     y: ArrayLike,
     *,
-    loss: str,
+    loss: Loss,
     n_passes: int,
     step: ArrayLike,
     l1: ArrayLike = 0.0,
@@ -56,8 +57,8 @@ def coordinate_descent(
     .. math:: \frac1n \sum_i \ell(x_i^\top \theta, y_i)
               + \sum_j \Bigl(a_j |\theta_j| + \tfrac{b_j}{2} \theta_j^2\Bigr),
 
-    with :math:`\ell(s, y) = \frac12 (s - y)^2` or :math:`\log(1 + e^{-ys})`. In pass t, coordinate
-    j is replaced by
+    with the loss ℓ of one record (:class:`~skdpnoise.solvers.Loss`). In pass t, coordinate j is
+    replaced by
 
     .. math:: \theta_j \leftarrow \frac{\operatorname{soft}(\theta_j - \eta_j g,\; \eta_j a_j)}
                                        {1 + \eta_j b_j},
@@ -78,8 +79,8 @@ def coordinate_descent(
         copied once to column-major order.
     y : array-like of shape (n_samples,)
         Targets, or labels -1 and +1 for the logistic loss.
-    loss : {"squared", "logistic"}
-        The loss of one record.
+    loss : Loss
+        The loss of one record, such as ``LOSSES["squared"]``.
     n_passes : int
         Number of passes T; each updates every coordinate once.
     step : array-like of shape (K,)
@@ -132,17 +133,18 @@ def coordinate_descent(
     Examples
     --------
     >>> import numpy as np
+    >>> from skdpnoise.solvers import SQUARED
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
     >>> y = np.array([1.0, 4.0, 5.0])
     >>> step = 1 / np.mean(X**2, axis=0)
-    >>> *_, theta = coordinate_descent(X, y, loss="squared", n_passes=50, step=step)
+    >>> *_, theta = coordinate_descent(X, y, loss=SQUARED, n_passes=50, step=step)
     >>> theta.round(6)
     array([1., 2.])
 
     Clipped, in units of a hundredth, with noise of five units on the second coordinate:
 
     >>> noise = np.array([[0, 5]])
-    >>> next(coordinate_descent(X, y, loss="squared", n_passes=1, step=step, clip=2.5,
+    >>> next(coordinate_descent(X, y, loss=SQUARED, n_passes=1, step=step, clip=2.5,
     ...                         quantum=0.01, noise=noise))
     array([1.75   , 0.61875])
     """
@@ -171,11 +173,7 @@ def coordinate_descent(
             for values in _quanta_and_bounds(clip, quantum, n)
         )
 
-    positive = None
-    if loss == "squared":
-        score = -np.asarray(y, dtype=np.float64)  # the residual x.w - y at w = 0
-    else:
-        score, positive = np.zeros(n), (np.asarray(y) > 0).view(np.int8)
+    score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
     with _runner(_row_ranges(n, block, n_threads)) as run:
@@ -187,7 +185,8 @@ def coordinate_descent(
             the first pass, t = -1, nobody uses the sum, and it meets no noise.
             """
             scaling = None if scalings is None else scalings[previous] + scalings[k]
-            shared = (block, columns[previous], columns[k], score, positive, change, scaling)
+            one, other = columns[previous], columns[k]
+            shared = (block, loss.code, one, other, score, target, change, scaling)
             if quantum is None:
                 sums = np.empty(-(-n // block))
                 run(plain_sweep, *shared, sums)

@@ -13,11 +13,12 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.solvers import LOSSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
     chosen = [choose_defaults(level, loss) for level in np.geomspace(1e-6, 10.0, 30)]
     for less, more in itertools.pairwise(chosen):
