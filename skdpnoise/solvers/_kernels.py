@@ -1,18 +1,18 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
-A loss is known by its integer code; its scores are what its ``start`` makes of the target: ``x.w - y``
-(the residual) for the squared loss and ``x.w`` for the logistic loss.
-One sweep reads the column that has just changed and the column that comes next, so each coordinate
-costs two columns and the score vector. A column is an array of all rows, or, for the intercept, one
-block of ones that is read again for every block of rows.
+A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
+residual ``x.w - y`` for the squared loss and ``x.w`` for the logistic loss. One sweep reads the
+column that has just changed and the column that comes next, so each coordinate costs two columns
+and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
+that is read again for every block of rows.
 
 Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
 only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
 same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves all losses: the branch on the code does not depend on the row, so that the
-compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be ``None``)
-is resolved when numba specialises a kernel.
+One compiled kernel serves all losses: the branch on the code does not depend on the row, so that
+the compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be
+``None``) is resolved when numba specialises a kernel.
 """
 
 from __future__ import annotations

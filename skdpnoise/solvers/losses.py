@@ -37,8 +37,8 @@ class Loss:
     mean : callable
         μ, from an array of linear functions to the means of the target.
     start : callable
-        From y to what the kernels need: the score of each record where the linear function is 0, and
-        the targets. Targets that a score holds already are an empty array.
+        From y to what the kernels need: the score of each record where the linear function is 0,
+        and the targets. Targets that a score holds already are an empty array.
     looseness : float, default=1.0
         How many times longer than one over the curvature a step may be where there is little noise:
         more than 1 where the bound is loose for typical records.
@@ -91,7 +91,7 @@ r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 
 # 1/4 is a loose bound on the curvature.
 LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
-r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels that count as 1 if positive."""
+r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
 LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC)}
 """All losses by name."""

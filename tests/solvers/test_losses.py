@@ -1,4 +1,4 @@
-"""A loss is what its record says: formula, slope, curvature, and what the kernels make of its code."""
+"""A loss is what its record says: its slope, its curvature, and what the kernels make of it."""
 
 from __future__ import annotations
 
