@@ -46,8 +46,8 @@ from benchmarks._gram_peers import (
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
-from skdpnoise.linear_model._base import average_tail
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
+from skdpnoise.linear_model._descent import average_tail
 from skdpnoise.linear_model._pseudo_data import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism

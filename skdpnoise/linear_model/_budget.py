@@ -8,7 +8,6 @@ import numpy as np
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._defaults import (
-    COUNT_SHARE,
     LEAST_CLASSES,
     LEAST_LAST,
     LEAST_SEARCHING,
@@ -17,15 +16,16 @@ from skdpnoise.linear_model._defaults import (
     class_share,
     scaling_share,
 )
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
+from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
-__all__ = ["Budget", "count_records", "split_budget"]
+__all__ = ["Budget", "split_budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Budget:
         "<rule>_<family>".
     total : PureLoss or GaussianLoss
         Of the whole fit.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
     needs : tuple of float
         How much scaling the features need, and the target; 0 for classifiers.
     n_open : int
@@ -55,6 +57,7 @@ class Budget:
 
     noise: str
     total: LossBudget
+    adjacency: Adjacency
     needs: tuple[float, float]
     n_open: int
     first: str
@@ -147,14 +150,11 @@ class Budget:
 
 
 def split_budget(
-    noise: str,
-    guarantee: PrivacyGuarantee,
+    settings: Settings,
+    account: Account,
     n_outputs: int,
     feature_bounds: np.ndarray,
     target_bounds: np.ndarray | None = None,
-    *,
-    rows_per_group: int | None = None,
-    intercept: bool = True,
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
 
@@ -165,10 +165,11 @@ def split_budget(
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
+    guarantee, most_rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
+    noise, total = shared_budget(settings.noise, gradients, guarantee, REFERENCE_PASSES, most_rows)
     target_need, n_open = 0.0, _count_open(feature_bounds)
-    first = "classes" if intercept else "nothing"
+    first = "classes" if settings.fit_intercept else "nothing"
     if target_bounds is not None:
         target_need = float(np.sqrt(n_features))
         first = "search" if _count_open(target_bounds) else "scaling"
@@ -176,6 +177,7 @@ def split_budget(
     budget = Budget(
         noise,
         total,
+        guarantee.adjacency,
         (_need(feature_bounds), target_need),
         n_open,
         first,
@@ -222,21 +224,3 @@ def _count_open(bounds: np.ndarray) -> int:
 def _need(bounds: np.ndarray) -> float:
     """How much scaling the columns need: a column with public bounds a quarter of another."""
     return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())
-
-
-def count_records(
-    n_samples: int, budget: Budget, account: Account, words: RandomWords
-) -> tuple[float, Budget]:
-    """Return the number of records, public under replace-one, bought under add/remove.
-
-    With it comes the budget of the other stages, whose shares may depend on it.
-    """
-    if not budget.counting:
-        return float(n_samples), budget.for_records(n_samples)
-    mechanism = calibrate(
-        budget.noise, SensitivityProfile(np.ones(1)), budget.total.share(budget.counting)
-    )
-    account.charge("number of records", mechanism)
-    found = max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
-    account.n_records = found
-    return found, budget.for_records(found)

@@ -23,7 +23,6 @@ import numpy as np
 from skdpnoise.solvers import Loss
 
 __all__ = [
-    "COUNT_SHARE",
     "LEAST_CLASSES",
     "LEAST_LAST",
     "LEAST_SEARCHING",
@@ -40,8 +39,8 @@ __all__ = [
     "scaling_share",
 ]
 
-COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
-# Of the rest, for the search for a target without bounds: without it there is no model at all.
+# Of the budget, but for the number of records, for the search for a target without bounds: without
+# it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5

@@ -11,7 +11,10 @@ from skdpnoise.privacy import LossBudget
 from skdpnoise.queries._releases import Releases, blocks
 from skdpnoise.sampling import secret_order
 
-__all__ = ["DIGIT_BITS", "MOST_DIGITS", "find_bins"]
+__all__ = ["DIGIT_BITS", "MOST_DIGITS", "SEARCH_SHARES", "find_bins"]
+
+# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
+SEARCH_SHARES = (0.4, 0.12, 0.18)
 
 _EXPONENTS = np.arange(-100, 101)  # magnitudes looked for: 2**-100 to 2**100
 _LONGEST = 62  # bits of the largest bin index that is told apart

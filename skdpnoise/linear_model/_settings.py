@@ -1,0 +1,79 @@
+"""The parameters of a fit, checked, for stages that need no estimator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+import numpy as np
+
+from skdpnoise.solvers import Loss
+
+__all__ = ["LastRelease", "Settings"]
+
+
+class LastRelease(Protocol):
+    """A sum over records of what the model of a descent makes of them, and what it is good for."""
+
+    label: str
+
+    def terms(
+        self, strength: float, order: float, uses_features: bool, noisy: bool
+    ) -> tuple[float, float]:
+        """Return its share of the model's budget, 0 for none, and what a record adds at most."""
+        ...
+
+    def contributions(self, model: np.ndarray, problem: Any) -> np.ndarray:
+        """Return what every record adds, before it is clipped to ± the most that it may."""
+        ...
+
+    def finish(
+        self, path: np.ndarray, released: tuple[float, float], plan: Any, problem: Any
+    ) -> Any:
+        """Return better iterates, given the noisy mean and the deviation of its noise."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the stages know of the estimator; the fields are documented with its parameters.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the estimator's class, for messages.
+    loss : Loss
+        What is minimised.
+    last : LastRelease or None
+        What is released after a descent.
+    noise, fit_intercept, alpha, l1_ratio, n_passes, clip, budget_growth, error_weights, row_norm, \
+n_jobs
+        Parameters; the defaults here are for estimators that do not have them.
+    """
+
+    owner: str
+    loss: Loss
+    last: LastRelease | None
+    noise: str = "auto"
+    fit_intercept: bool = True
+    alpha: float | str = "auto"
+    l1_ratio: float = 0.5
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    error_weights: Any = "curvature"
+    row_norm: float | str = "auto"
+    n_jobs: int | None = None
+
+    @classmethod
+    def of(cls, estimator: Any) -> Settings:
+        """Return the settings of an estimator."""
+        names = {field.name for field in fields(cls)}
+        given = estimator.get_params(deep=False)
+        chosen = {name: value for name, value in given.items() if name in names}
+        return cls(type(estimator).__name__, estimator._loss, estimator._last, **chosen)
+
+    @property
+    def strength(self) -> float:
+        """Strength of the penalty of a descent, whose few passes shrink as it is."""
+        return 0.0 if isinstance(self.alpha, str) else self.alpha
