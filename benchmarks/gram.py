@@ -47,7 +47,7 @@ from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
-from skdpnoise.linear_model._descent import average_tail
+from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.linear_model._pseudo_data import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
@@ -189,7 +189,7 @@ def descent_errors(problem: Problem, seeds: Sequence[int]) -> Array:
     mechanism = mechanism_for("spread", problem, auto.n_passes, auto.clip, auto.budget_growth)
     settings: dict[str, Any] = {"clip": auto.clip, "step": auto.relaxation, "order": "shuffled"}
     paths = (private_path(problem, mechanism, seed=seed, **settings) for seed in seeds)
-    return np.array([problem.relative_error(average_tail(path)) for path in paths])
+    return np.array([problem.relative_error(DescentPlan.averaged(path)) for path in paths])
 
 
 def compare_lasso(X: Array, y: Array, seeds: Sequence[int], quick: bool) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.tables import read_table
@@ -22,7 +23,7 @@ _LARGEST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 
 
 def check_training_data(
-    estimator: Any, settings: Settings, X: Any, y: Any, *, y_numeric: bool
+    estimator: Any, settings: Settings, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted.
 
@@ -34,9 +35,9 @@ def check_training_data(
     check_size(estimator, n_rows, n_columns)
     _check_plan(estimator, n_columns)
     _check_sums(settings, n_rows, n_columns)
-    if y_numeric:
-        return X, read_numbers(estimator, y, n_rows)
-    return X, read_labels(settings.owner, y, n_rows)
+    if is_classifier(estimator):
+        return X, read_labels(settings.owner, y, n_rows)
+    return X, read_numbers(estimator, y, n_rows)
 
 
 def _check_plan(estimator: Any, n_columns: int) -> None:

@@ -18,13 +18,7 @@ from skdpnoise.estimators.tables import read_table
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import (
-    RESIDUALS,
-    DescentPlan,
-    average_tail,
-    check_descent,
-    plan_descent,
-)
+from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._records import Data, Problem
 from skdpnoise.linear_model._scaling import (
@@ -35,7 +29,7 @@ from skdpnoise.linear_model._scaling import (
     standardise,
     standardise_target,
 )
-from skdpnoise.linear_model._settings import LastRelease, Settings
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
@@ -54,7 +48,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     target_bounds: Any
     random_state: Any
     _loss: ClassVar[Loss] = SQUARED
-    _last: ClassVar[LastRelease | None] = RESIDUALS
+    _last: ClassVar[Any] = RESIDUALS
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
     _standardised: tuple[Standardisation, np.ndarray, float, float]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -135,14 +129,14 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
         """Return the checked data."""
-        X, y = check_training_data(self, settings, X, y, y_numeric=True)
+        X, y = check_training_data(self, settings, X, y)
         rows = self._grouped(groups, len(y))
-        target_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
-        return Data(X, y, [y], rows, self._bounds(X.shape[1]), target_bounds)
+        bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        return Data(X, y, rows, bounds, *self._outputs(y))
 
-    def _bounds(self, n_features: int) -> np.ndarray:
-        """Public (low, high) of the features, infinite where there are none."""
-        return as_bounds(self.feature_bounds, n_features, "feature_bounds", self)
+    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
+        """Return the target of every output, its public bounds, and what else is public of it."""
+        return [y], as_bounds(self.target_bounds, 1, "target_bounds", self), {}
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         """Raise what planning would raise, before anything is spent or the data are used."""
@@ -183,10 +177,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         features, units, output = problem.features, problem.target.units, self._output
         slopes, intercepts = in_user_units(path, features, units)
         model = {
-            "coef_": average_tail(slopes)[output],
-            "intercept_": average_tail(intercepts)[output],
+            "coef_": plan.averaged(slopes)[output],
+            "intercept_": plan.averaged(intercepts)[output],
             "clip_range_": features.range,
-            "_standardised": (features, average_tail(path), *units),
+            "_standardised": (features, plan.averaged(path), *units),
             **problem.data.attributes,
         }
         if isinstance(plan, DescentPlan):
@@ -446,12 +440,6 @@ class DPCoordinateDescentRegressor(
             In the units of the target.
         """
         return self._linear(X)[:, 0]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.regressor_tags.poor_score = True
-        return tags
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":

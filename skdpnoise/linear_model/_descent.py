@@ -45,7 +45,7 @@ from skdpnoise.linear_model._defaults import (
 )
 from skdpnoise.linear_model._records import Problem
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
-from skdpnoise.linear_model._settings import LastRelease, Settings
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.searched_location import count_strength, mean_reach
@@ -59,7 +59,6 @@ __all__ = [
     "RESIDUALS",
     "DescentPlan",
     "Draws",
-    "average_tail",
     "check_descent",
     "error_weights",
     "plan_descent",
@@ -119,7 +118,7 @@ class DescentPlan:
         Step size.
     n_samples : float
         Divisor: the number of records, or the private count.
-    last : tuple (LastRelease, AdditiveMechanism, float) or None
+    last : tuple (Residuals or Gain, AdditiveMechanism, float) or None
         What is released after the passes, its noise, and the most that a record adds to it.
     """
 
@@ -130,12 +129,7 @@ class DescentPlan:
     clip: float
     step: float
     n_samples: float
-    last: tuple[LastRelease, AdditiveMechanism, float] | None = None
-
-    @property
-    def n_averaged(self) -> int:
-        """Number of last iterates whose mean is the model."""
-        return max(1, -(-self.n_passes // 5))
+    last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 
     def slope_noise(self) -> float:
         """Return the sum of the variances that noise gives the mean of the last iterates' slopes.
@@ -148,8 +142,9 @@ class DescentPlan:
         per_pass = (self.n_passes, -1, self.coordinates.size)
         shape = (self.n_passes, self.mechanism.sensitivity.n_coordinates)
         deviation = np.broadcast_to(self.mechanism.standard_deviation, shape).reshape(per_pass)
-        slopes = deviation[-self.n_averaged :, :, self.coordinates < self.n_features]
-        return float(((self.step * slopes / (self.n_samples * self.n_averaged)) ** 2).sum())
+        n = _n_averaged(self.n_passes)
+        slopes = deviation[-n:, :, self.coordinates < self.n_features]
+        return float(((self.step * slopes / (self.n_samples * n)) ** 2).sum())
 
     def charge(self, account: Account) -> None:
         """Charge for the gradients of all passes, and for what is released after them."""
@@ -217,13 +212,19 @@ class DescentPlan:
         ]
         yield from map(np.stack, zip(*outputs, strict=True))
 
+    @staticmethod
+    def averaged(path: np.ndarray) -> np.ndarray:
+        """Return the mean of the last fifth of the iterates: post-processing, so free."""
+        tail: np.ndarray = path[-_n_averaged(len(path)) :].mean(axis=0)
+        return tail
+
     def finish(self, path: np.ndarray, problem: Problem, draws: Draws) -> np.ndarray:
         """Return the iterates drawn in, and mended by what is released last."""
         path = drawn_in(path, self, problem.target.constant)
         if self.last is None or not problem.target.units[1]:
             return path
         release, mechanism, reach = self.last
-        values = release.contributions(average_tail(path), problem)
+        values = release.contributions(DescentPlan.averaged(path), problem)
         quantum = float(mechanism.quantum[0])
         steps = np.rint(np.clip(values, -reach, reach) / quantum).astype(np.int64)
         total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
@@ -273,7 +274,7 @@ def _planned(
     coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
     adjacency, left, order = budget.adjacency, budget.model, _order(budget)
     last = None
-    if part and settings.last is not None:
+    if part:
         one_sum = clipped_sum(-reach, reach, adjacency)
         last = settings.last, calibrate(budget.noise, one_sum, left.share(part)), reach
     if not used.any():  # the constant model is all there is
@@ -365,14 +366,14 @@ def error_weights(settings: Settings, n_features: int) -> np.ndarray:
     return np.append(weights, 1.0)[: n_features + 1]
 
 
-def average_tail(path: np.ndarray) -> np.ndarray:
-    """Return the mean of the last fifth of the iterates: post-processing, which costs nothing."""
-    return path[-max(1, -(-len(path) // 5)) :].mean(axis=0)
+def _n_averaged(n_passes: int) -> int:
+    """Return the number of last iterates whose mean is the model."""
+    return max(1, -(-n_passes // 5))
 
 
 def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
     """Return the iterates, shape (n_passes, n_outputs, n_features + 1), nearer to the constant."""
-    slopes = average_tail(path[..., :-1])
+    slopes = DescentPlan.averaged(path[..., :-1])
     energy, noise = float((slopes**2).sum()), plan.slope_noise()
     n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
     keep = kept(energy, noise, 1.5 + 2.0 * float(np.sqrt(2.0 / max(n_slopes, 1))))
@@ -449,7 +450,7 @@ class Gain:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
-        slopes = average_tail(path)[:, :-1]
+        slopes = DescentPlan.averaged(path)[:, :-1]
         spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
         return _nearer(path, constant, np.clip(lead / max(_FEW * spread, 1e-300), _LEAST, 1.0))
 

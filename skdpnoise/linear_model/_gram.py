@@ -104,6 +104,11 @@ class GramPlan:
         """Return the models as they are."""
         return path
 
+    @staticmethod
+    def averaged(path: np.ndarray) -> np.ndarray:
+        """Return the only model."""
+        return path[-1]
+
     def release(self, settings: Settings, problem: Problem, noise: np.ndarray) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them.
 

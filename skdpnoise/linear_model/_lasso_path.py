@@ -304,12 +304,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         regressor._store(fitted)
         return regressor
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.regressor_tags.poor_score = True
-        return tags
-
     _pseudo_data: PseudoData
     _noise_level: float
 

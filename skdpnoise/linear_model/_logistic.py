@@ -11,7 +11,6 @@ from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
-from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._records import Data
@@ -206,12 +205,9 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
-        X, y = check_training_data(self, settings, X, y, y_numeric=False)
-        rows = self._grouped(groups, len(y))
-        bounds = self._bounds(X.shape[1])
+    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
         classes, outputs = one_against_rest(self, y)
-        return Data(X, y, outputs, rows, bounds, attributes={"classes_": classes})
+        return [*outputs], None, {"classes_": classes}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         return Target(release_log_odds(run, data.outputs)), run
@@ -281,12 +277,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             Columns in the order of ``classes_``.
         """
         return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:

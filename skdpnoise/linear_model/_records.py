@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,25 +24,25 @@ class Data:
         In column-major order, float32 or float64.
     y : ndarray of shape (n_rows,)
         As it came.
-    outputs : list of ndarray of shape (n_rows,)
-        The target of every linear function: numbers, or labels -1 and +1.
     rows : GroupedRows
         Which rows belong together.
     bounds : ndarray of shape (2, n_features)
         Public bounds of the features, infinite where there are none.
-    target_bounds : ndarray of shape (2, 1) or None, default=None
-        The same for the target; None for labels.
+    outputs : list of ndarray of shape (n_rows,)
+        The target of every linear function: numbers, or labels -1 and +1.
+    target_bounds : ndarray of shape (2, 1) or None
+        Public bounds of the target; None for labels.
     attributes : dict
         Fitted attributes that are public beforehand.
     """
 
     X: np.ndarray
     y: np.ndarray
-    outputs: list[np.ndarray]
     rows: GroupedRows
     bounds: np.ndarray
-    target_bounds: np.ndarray | None = None
-    attributes: dict[str, Any] = field(default_factory=dict)
+    outputs: list[np.ndarray]
+    target_bounds: np.ndarray | None
+    attributes: dict[str, Any]
 
     def kept(self, words: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""

@@ -3,35 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from skdpnoise.solvers import Loss
 
-__all__ = ["LastRelease", "Settings"]
-
-
-class LastRelease(Protocol):
-    """A sum over records of what the model of a descent makes of them, and what it is good for."""
-
-    label: str
-
-    def terms(
-        self, strength: float, order: float, uses_features: bool, noisy: bool
-    ) -> tuple[float, float]:
-        """Return its share of the model's budget, 0 for none, and what a record adds at most."""
-        ...
-
-    def contributions(self, model: np.ndarray, problem: Any) -> np.ndarray:
-        """Return what every record adds, before it is clipped to ± the most that it may."""
-        ...
-
-    def finish(
-        self, path: np.ndarray, released: tuple[float, float], plan: Any, problem: Any
-    ) -> Any:
-        """Return better iterates, given the noisy mean and the deviation of its noise."""
-        ...
+__all__ = ["Settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +20,8 @@ class Settings:
         Name of the estimator's class, for messages.
     loss : Loss
         What is minimised.
-    last : LastRelease or None
-        What is released after a descent.
+    last : Residuals, Gain or None
+        What is released after a descent (``_descent``).
     noise, fit_intercept, alpha, l1_ratio, n_passes, clip, budget_growth, error_weights, row_norm, \
 n_jobs
         Parameters; the defaults here are for estimators that do not have them.
@@ -53,7 +29,7 @@ n_jobs
 
     owner: str
     loss: Loss
-    last: LastRelease | None
+    last: Any
     noise: str = "auto"
     fit_intercept: bool = True
     alpha: float | str = "auto"
