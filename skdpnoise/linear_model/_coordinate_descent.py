@@ -20,15 +20,8 @@ from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem
-from skdpnoise.linear_model._scaling import (
-    Run,
-    Standardisation,
-    Target,
-    in_user_units,
-    standardise,
-    standardise_target,
-)
+from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.sampling import random_words
@@ -50,7 +43,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     _loss: ClassVar[Loss] = SQUARED
     _last: ClassVar[Any] = RESIDUALS
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
-    _standardised: tuple[Standardisation, np.ndarray, float, float]
+    _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
         "epsilon": [Interval(Real, 0, None, closed="neither")],

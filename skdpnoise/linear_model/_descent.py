@@ -34,15 +34,8 @@ from joblib import effective_n_jobs
 
 from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
+from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import (
-    MOST_PASSES,
-    REFERENCE_PASSES,
-    choose_defaults,
-    gain_share,
-    kept,
-    residual_share,
-)
 from skdpnoise.linear_model._records import Problem
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
 from skdpnoise.linear_model._settings import Settings
@@ -80,55 +73,25 @@ _OFF, _OFF_CENTER = 0.2, 0.15
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """All randomness of a descent.
+    """All randomness of a descent."""
 
-    Parameters
-    ----------
-    noise : ndarray of int64 of shape (n_passes, n_outputs * n_coordinates)
-        In quanta, outputs one after the other.
-    order : ndarray of int of shape (n_passes, n_coordinates)
-        In which each pass visits the coordinates: public.
-    last : ndarray of int64 of shape (1,)
-        Noise of what is released last; 0 where that is nothing.
-    """
-
-    noise: np.ndarray
-    order: np.ndarray
-    last: np.ndarray
+    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in quanta, output after output
+    order: np.ndarray  # (n_passes, n_coordinates): how each pass visits the coordinates; public
+    last: np.ndarray  # (1,): noise of what is released last; 0 where that is nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescentPlan:
-    """Everything about a descent that is fixed before the data are used.
+    """Everything about a descent that is fixed before the data are used."""
 
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism or None
-        Noise of all passes: one vector per pass, outputs one after the other; None where there is
-        no coordinate to update.
-    coordinates : ndarray of int
-        Those that are updated, among the features and, last, the intercept.
-    n_features : int
-        Of all features.
-    n_passes : int
-        T.
-    clip : float
-        Bound C on one record's gradient in every coordinate, in standardised units.
-    step : float
-        Step size.
-    n_samples : float
-        Divisor: the number of records, or the private count.
-    last : tuple (Residuals or Gain, AdditiveMechanism, float) or None
-        What is released after the passes, its noise, and the most that a record adds to it.
-    """
-
-    mechanism: AdditiveMechanism | None
-    coordinates: np.ndarray
+    mechanism: AdditiveMechanism | None  # of all passes; None where no coordinate is updated
+    coordinates: np.ndarray  # that are updated, among the features and, last, the intercept
     n_features: int
     n_passes: int
-    clip: float
+    clip: float  # bound C on one record's gradient in every coordinate, in standardised units
     step: float
-    n_samples: float
+    n_samples: float  # the divisor: the number of records, public or bought
+    # What is released after the passes, its noise, and the most that a record adds to it.
     last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 
     def slope_noise(self) -> float:
@@ -283,7 +246,8 @@ def _planned(
     ones = np.ones(coordinates.size * n_outputs)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
-    auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), settings.loss)
+    noise_level *= rules.REFERENCE_PASSES ** (1.0 / order - 0.5)
+    auto = rules.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
     clip = float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
@@ -332,7 +296,8 @@ def _check_growth(settings: Settings) -> None:
         return
     passes, most = f"n_passes={settings.n_passes}", settings.n_passes
     if most == "auto":
-        most, passes = MOST_PASSES, f"n_passes='auto', which may make {MOST_PASSES} passes"
+        most = rules.MOST_PASSES
+        passes = f"n_passes='auto', which may make {most} passes"
     largest = math.exp(_LARGEST_GROWTH / int(most))
     if settings.budget_growth > largest:
         # Rounded down, so that what is advised is accepted.
@@ -376,7 +341,7 @@ def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.nd
     slopes = DescentPlan.averaged(path[..., :-1])
     energy, noise = float((slopes**2).sum()), plan.slope_noise()
     n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
-    keep = kept(energy, noise, 1.5 + 2.0 * float(np.sqrt(2.0 / max(n_slopes, 1))))
+    keep = rules.kept(energy, noise, 1.5 + 2.0 * float(np.sqrt(2.0 / max(n_slopes, 1))))
     return _nearer(path, constant, keep)
 
 
@@ -399,7 +364,7 @@ class Residuals:
         """Return the share and the reach; without features the mean is all there is."""
         if not uses_features:
             return 1.0, mean_reach(strength)
-        return residual_share(strength, order), _RESIDUAL_REACH
+        return rules.residual_share(strength, order), _RESIDUAL_REACH
 
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return residuals in standard units; of the target as it came, not clipped."""
@@ -433,7 +398,7 @@ class Gain:
     ) -> tuple[float, float]:
         """Return the share and the reach; nothing is released where there is no doubt."""
         doubtful = uses_features and (noisy or strength < _STRONG)
-        return (gain_share(strength, order) if doubtful else 0.0), 1.0
+        return (rules.gain_share(strength, order) if doubtful else 0.0), 1.0
 
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return -1, 0 or 1 for every record."""

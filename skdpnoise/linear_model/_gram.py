@@ -40,25 +40,13 @@ GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECON
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GramPlan:
-    """Everything about the release that is fixed before the data are used.
+    """Everything about the release that is fixed before the data are used."""
 
-    Parameters
-    ----------
-    mechanism : SymmetricMatrixMechanism or None
-        Noise of the second moments of features, target and, with an intercept, the constant; None
-        where there is nothing to fit.
-    columns : Standardisation
-        Of the features and, last, the target; those that are used make the rows.
-    constant : int
-        1 if rows end with the constant 1, else 0.
-    n_samples : float
-        Divisor: the number of records, or the private count.
-    """
-
-    mechanism: SymmetricMatrixMechanism | None
-    columns: Standardisation
-    constant: int
-    n_samples: float
+    # Of the second moments of features, target and, with an intercept, the constant.
+    mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
+    columns: Standardisation  # of the features and, last, the target; those used make the rows
+    constant: int  # 1 if rows end with the constant 1, else 0
+    n_samples: float  # the divisor: the number of records, public or bought
     n_passes = 1  # to callbacks
 
     @property

@@ -21,14 +21,16 @@ from skdpnoise.linear_model._coordinate_descent import (
 from skdpnoise.linear_model._defaults import path_alpha
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._records import Data, Problem
-from skdpnoise.linear_model._scaling import Run, in_user_units
+from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._settings import Settings
 
 __all__ = ["DPLassoPath"]
 
-_SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "random_state")
-_SPENDING = ("rows_per_group", "ledger")
+_SHARED = (
+    *("epsilon", "delta", "adjacency", "l1_ratio", "fit_intercept", "feature_bounds"),
+    *("rows_per_group", "ledger", "random_state", "n_jobs"),
+)
 
 
 @register_private
@@ -145,14 +147,12 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED + _SPENDING},
+        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
         "noise": [StrOptions(set(GRAM_NOISES))],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "eps": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
-        "n_jobs": [None, Integral],
     }
 
     def __init__(
@@ -278,10 +278,10 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        names = (*_SHARED, *_SPENDING, "noise", "row_norm", "n_jobs")
+        names = (*_SHARED, "noise", "row_norm", "target_bounds")
         settings = {name: getattr(self, name) for name in names}
         settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
-        regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
+        regressor = DPCoordinateDescentRegressor(**settings)
         regressor._validate_params()
         features, _, center, scale = self._standardised
         strength = alpha
@@ -292,16 +292,12 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         fitted = {
             "coef_": coefs[0],
             "intercept_": intercepts[0],
-            "clip_range_": self.clip_range_,
             "solver_": "gram",
             "alpha_": float(strength),
             "_standardised": (features, standard, center, scale),
-            "privacy_": self.privacy_,
         }
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                fitted[name] = getattr(self, name)
-        regressor._store(fitted)
+        kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
+        regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
         return regressor
 
     _pseudo_data: PseudoData

@@ -11,38 +11,20 @@ from skdpnoise.linear_model._scaling import Standardisation, Target
 from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["Data", "Problem"]
+__all__ = ["Data", "Problem", "in_user_units"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Data:
-    """Checked training data, and what is public of them.
+    """Checked training data, and what is public of them."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        In column-major order, float32 or float64.
-    y : ndarray of shape (n_rows,)
-        As it came.
-    rows : GroupedRows
-        Which rows belong together.
-    bounds : ndarray of shape (2, n_features)
-        Public bounds of the features, infinite where there are none.
-    outputs : list of ndarray of shape (n_rows,)
-        The target of every linear function: numbers, or labels -1 and +1.
-    target_bounds : ndarray of shape (2, 1) or None
-        Public bounds of the target; None for labels.
-    attributes : dict
-        Fitted attributes that are public beforehand.
-    """
-
-    X: np.ndarray
-    y: np.ndarray
+    X: np.ndarray  # (n_rows, n_features), column-major, float32 or float64
+    y: np.ndarray  # (n_rows,), as it came
     rows: GroupedRows
-    bounds: np.ndarray
-    outputs: list[np.ndarray]
-    target_bounds: np.ndarray | None
-    attributes: dict[str, Any]
+    bounds: np.ndarray  # (2, n_features), public, infinite where there are none
+    outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
+    target_bounds: np.ndarray | None  # (2, 1), public; None for labels
+    attributes: dict[str, Any]  # fitted ones that are public beforehand
 
     def kept(self, words: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""
@@ -52,17 +34,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What is minimised.
-
-    Parameters
-    ----------
-    data : Data
-        The rows that are kept.
-    features : Standardisation
-        Of the features.
-    target : Target
-        What was released of the target.
-    """
+    """What is minimised: the rows that are kept, and what was released of their columns."""
 
     data: Data
     features: Standardisation
@@ -73,3 +45,16 @@ class Problem:
         """The scaling of the features and, last, of a target of numbers."""
         assert self.target.scaling is not None
         return self.features.beside(self.target.scaling)
+
+
+def in_user_units(
+    model: np.ndarray, features: Standardisation, units: tuple[float, float]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return slopes and intercepts from coefficients in standard units, the intercept last.
+
+    Predictions are the first of the units plus the second times the linear function.
+    """
+    center, scale = units
+    # a feature that is not used has coefficient 0, whatever its scale
+    slopes = scale * model[..., :-1] / features.scale
+    return slopes, center + scale * model[..., -1] - slopes @ features.center

@@ -21,7 +21,6 @@ __all__ = [
     "Run",
     "Standardisation",
     "Target",
-    "in_user_units",
     "release_log_odds",
     "standardise",
     "standardise_target",
@@ -42,22 +41,12 @@ _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardisation:
-    """Centres, scales and which columns are used.
+    """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
 
-    Parameters
-    ----------
-    center, scale : ndarray of shape (n_columns,)
-        In the units of the columns.
-    used : ndarray of bool of shape (n_columns,)
-        False for columns that are constant or drowned in noise.
-    limit : ndarray of shape (n_columns,)
-        Standardised values are clipped to ± this.
-    """
-
-    center: np.ndarray
+    center: np.ndarray  # in the units of the columns, as the scale
     scale: np.ndarray
-    used: np.ndarray
-    limit: np.ndarray
+    used: np.ndarray  # False for columns that are constant or drowned in noise
+    limit: np.ndarray  # standardised values are clipped to ± this
 
     @property
     def reach(self) -> np.ndarray:
@@ -99,18 +88,10 @@ class Standardisation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What was released of the target before the model.
+    """What was released of the target before the model."""
 
-    Parameters
-    ----------
-    constant : ndarray of shape (n_outputs,)
-        Intercepts of the model that knows nothing of the features, in standard units.
-    scaling : Standardisation or None, default=None
-        Of numbers; None for labels.
-    """
-
-    constant: np.ndarray
-    scaling: Standardisation | None = None
+    constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
+    scaling: Standardisation | None = None  # None for labels
 
     @property
     def units(self) -> tuple[float, float]:
@@ -129,19 +110,6 @@ class Target:
         if self.scaling is None:
             return outputs
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
-
-
-def in_user_units(
-    model: np.ndarray, features: Standardisation, units: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and intercepts from coefficients in standard units, the intercept last.
-
-    Predictions are the first of the units plus the second times the linear function.
-    """
-    center, scale = units
-    # a feature that is not used has coefficient 0, whatever its scale
-    slopes = scale * model[..., :-1] / features.scale
-    return slopes, center + scale * model[..., -1] - slopes @ features.center
 
 
 def standardise(

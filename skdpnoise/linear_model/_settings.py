@@ -12,24 +12,14 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the stages know of the estimator; the fields are documented with its parameters.
+    """What the stages know of the estimator.
 
-    Parameters
-    ----------
-    owner : str
-        Name of the estimator's class, for messages.
-    loss : Loss
-        What is minimised.
-    last : Residuals, Gain or None
-        What is released after a descent (``_descent``).
-    noise, fit_intercept, alpha, l1_ratio, n_passes, clip, budget_growth, error_weights, row_norm, \
-n_jobs
-        Parameters; the defaults here are for estimators that do not have them.
+    Defaults are for estimators that do not have the parameter.
     """
 
-    owner: str
+    owner: str  # name of the class, for messages
     loss: Loss
-    last: Any
+    last: Any  # what is released after a descent: Residuals, Gain or None
     noise: str = "auto"
     fit_intercept: bool = True
     alpha: float | str = "auto"
