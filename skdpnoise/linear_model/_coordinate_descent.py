@@ -108,7 +108,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             n_samples = known_records(len(data.y), account, words, budget.noise, budget.total)
             run = PrivateRun(account, words, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
-            features = standardise(settings, run, list(data.X.T), data.bounds)
+            features = standardise(settings, run, data.X, data.bounds)
             problem = Problem(data, features, target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)

@@ -113,19 +113,14 @@ class Target:
 
 
 def standardise(
-    settings: Settings,
-    run: Run,
-    columns: Sequence[np.ndarray],
-    bounds: np.ndarray,
-    *,
-    target: bool = False,
+    settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
     """Buy locations and scales of the features, or of the target; public bounds save most of it.
 
     Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     """
     found = private_location_scale(
-        columns,
+        table,
         run.budget.target if target else run.budget.features,
         bounds=(bounds[0], bounds[1]),
         **_terms(run, "target: " if target else ""),
@@ -160,7 +155,7 @@ def standardise_target(
     released numbers.
     """
     if run.budget.first == "scaling":
-        standard = standardise(settings, run, [y], bounds, target=True)
+        standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
         if not _is_hidden(standard, run, bounds):
             return standard, run
         run = replace(run, budget=run.budget.with_search(run.n_samples))

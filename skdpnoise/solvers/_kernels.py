@@ -62,15 +62,7 @@ def sigmoid(t):
     A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
     of two is added to its exponent bits (Cody and Waite 1980).
 
-    Parameters
-    ----------
-    t : float
-        The argument; values beyond 40 in magnitude count as 40.
-
-    Returns
-    -------
-    float
-        The value in [0, 1], within 1e-12 of the exact one.
+    Arguments beyond 40 in magnitude count as 40; the value is within 1e-12 of the exact one.
 
     Examples
     --------
@@ -161,31 +153,10 @@ def private_sweep(
               S = \sum_i \operatorname{round}\Bigl(
                   \operatorname{clip}\bigl(\ell'(s_i)\, x_{ik},\; -cq,\; cq\bigr) / q\Bigr)
 
-    Parameters
-    ----------
-    rows : tuple of 2 ints
-        First row and the one after the last.
-    block : int
-        Rows taken at a time.
-    code : int
-        Of the loss.
-    previous, following : ndarray of shape (n,) or (block,)
-        Columns j and k, float32 or float64; a block of ones stands for the intercept.
-    score : ndarray of shape (n,)
-        Changed in place; the ``start`` of the loss made it.
-    target : ndarray of shape (n,) or (0,)
-        What ``start`` made beside the scores.
-    change : float
-        The change of coefficient j.
-    scaling : tuple of 6 floats or None
-        Centre, inverse scale and limit of column j, then of column k.
-    inverse_quantum, bound : float
-        1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
-
-    Returns
-    -------
-    int
-        S, exact.
+    `rows` is the first one and the one after the last; `previous` and `following` are the columns j
+    and k. The ``start`` of the loss made `score`, which is changed in place, and `target`. `change`
+    is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The last two
+    are 1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
 
     Examples
     --------
@@ -217,12 +188,8 @@ def plain_sweep(rows, block, code, previous, following, score, target, change, s
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad S_b = \sum_{i \in b} \ell'(s_i)\, x_{ik}
 
-    Parameters
-    ----------
-    rows, block, code, previous, following, score, target, change, scaling
-        As for ``private_sweep``; the first row is a multiple of block.
-    sums : ndarray of shape (ceil(n / block),)
-        Receives the sum of each block, so that their order of addition does not depend on threads.
+    The first row is a multiple of block; the order in which sums of blocks are added does not
+    depend on threads.
 
     Examples
     --------
