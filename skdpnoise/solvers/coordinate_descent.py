@@ -6,7 +6,6 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
@@ -160,11 +159,7 @@ def coordinate_descent(
     divisor = float(n if n_samples is None else n_samples)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
 
-    columns = [X[:, j] for j in range(p)]
-    if fit_intercept:
-        columns.append(np.ones(block, dtype=X.dtype))
-    for column in columns:
-        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
+    columns = _columns(X, np.ones(block, dtype=X.dtype))
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and quantum is not None:
@@ -176,7 +171,7 @@ def coordinate_descent(
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
-    with _runner(_row_ranges(n, block, n_threads)) as run:
+    with _Threads(_row_ranges(n, block, n_threads)) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the gradient sum of the next.
@@ -209,6 +204,14 @@ def coordinate_descent(
                 updated = soft / (1.0 + steps[k] * l2s[k])
                 previous, change, theta[k] = k, updated - theta[k], updated
             yield np.array(theta)
+
+
+def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the columns of X and, last, a block of ones."""
+    columns = [*X.T, ones]
+    for column in columns:
+        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
+    return columns
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
@@ -264,43 +267,48 @@ def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-@contextmanager
-def _runner(ranges: list[tuple[int, int]]) -> Iterator[Callable[..., list[Any]]]:
-    """Yield a function that runs a kernel on every range of rows and lists the results.
+class _Threads:
+    """A context that gives a function: it runs a kernel on every range of rows.
 
     The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
     that a pool of futures takes, which counts when a sweep lasts a millisecond.
     """
-    first, *others = ranges
-    tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
-    results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
 
-    def work(number: int) -> None:
-        while (task := tasks[number].get()) is not None:
+    def __init__(self, ranges: list[tuple[int, int]]) -> None:
+        self.first, *self.others = ranges
+        self.tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in self.others]
+        self.results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+        numbers = range(len(self.others))
+        self.threads = [Thread(target=self.work, args=(k,), daemon=True) for k in numbers]
+
+    def __enter__(self) -> Callable[..., list[Any]]:
+        for thread in self.threads:
+            thread.start()
+        return self.run
+
+    def __exit__(self, *error: object) -> None:
+        for queue in self.tasks:
+            queue.put(None)
+        for thread in self.threads:
+            thread.join()
+
+    def work(self, number: int) -> None:
+        """Run the kernels that come by a queue, until None comes."""
+        while (task := self.tasks[number].get()) is not None:
             kernel, arguments = task
             try:
-                results.put((number, kernel(others[number], *arguments), None))
+                self.results.put((number, kernel(self.others[number], *arguments), None))
             except BaseException as error:  # handed to the thread that asked
-                results.put((number, None, error))
+                self.results.put((number, None, error))
 
-    def run(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
-        for queue in tasks:
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return what a kernel returns for every range, in their order."""
+        for queue in self.tasks:
             queue.put((kernel, arguments))
-        own = kernel(first, *arguments)
-        answers = sorted((results.get() for _ in others), key=operator.itemgetter(0))
+        own = kernel(self.first, *arguments)
+        answers = sorted((self.results.get() for _ in self.others), key=operator.itemgetter(0))
         for _, _, error in answers:
             if error is not None:
                 raise error
         return [own, *(value for _, value, _ in answers)]
-
-    threads = [Thread(target=work, args=(number,), daemon=True) for number in range(len(others))]
-    for thread in threads:
-        thread.start()
-    try:
-        yield run
-    finally:
-        for queue in tasks:
-            queue.put(None)
-        for thread in threads:
-            thread.join()
