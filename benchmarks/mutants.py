@@ -1,9 +1,10 @@
 """Break the code in kept ways, one at a time, and print the faults that no test notices.
 
 Each mutant in ``mutants.toml`` replaces one piece of the source by another that weakens a
-guarantee. It is applied to a copy, and the tests that ought to notice run there. Mutants are kept
-by hand, since what matters here is the direction of an error: tools that make all mutants make
-thousands that change no guarantee.
+guarantee. It is applied to a copy, and the tests that ought to notice run there: first the quick
+cases, then, if none of them noticed, the slow ones. Mutants are kept by hand, since what matters
+here is the direction of an error: tools that make all mutants make thousands that change no
+guarantee.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from benchmarks._report import ROOT, add_common_arguments, print_table, save_jso
 KEPT = Path(__file__).with_name("mutants.toml")
 _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
 _LONGEST = 1200.0  # seconds
+_PARTS = ("not slow", "slow")
+_PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
 
 
@@ -81,13 +84,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{len(mutants)} mutants, {len(mutants) - len(left)} known from an earlier run")
     with tempfile.TemporaryDirectory() as folder:
         copies = _copies(Path(folder), args.workers)
-        if left:
-            _check_unmutated(left, copies)
-        for mutant, noticed in _results(left, copies, args.workers):
-            known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
-            _save(args.out, known)
-            verdict = "noticed" if noticed["noticed"] else "SURVIVED"
-            print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
+        for part in _PARTS:
+            _check_unmutated(left, part, copies, args.workers)
+            for mutant, noticed in _results(left, part, copies, args.workers):
+                verdict = "noticed" if noticed["noticed"] else f"survived {part!r}"
+                print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
+                if noticed["noticed"] or part == _PARTS[-1]:
+                    known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
+                    _save(args.out, known)
+            left = [mutant for mutant in left if keys[mutant] not in known]
     rows = [known[keys[mutant]] for mutant in mutants]
     survivors = [row for row in rows if not row["noticed"]]
     save_json(args.out, "mutants", {"mutants": rows})
@@ -132,25 +137,35 @@ def _copies(folder: Path, number: int) -> SimpleQueue[Path]:
     return copies
 
 
-def _check_unmutated(mutants: list[Mutant], copies: SimpleQueue[Path]) -> None:
+def _check_unmutated(
+    mutants: list[Mutant], part: str, copies: SimpleQueue[Path], workers: int
+) -> None:
     """Refuse to go on where the tests fail anyway: every mutant would seem to be noticed."""
-    tests = sorted({test for mutant in mutants for test in mutant.tests})
-    copy = copies.get()
-    done = _pytest(copy, tests, copy / ".numba")
-    copies.put(copy)
-    if done.returncode != 0:
-        sys.exit(f"the tests fail without any mutant:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+
+    def run(test: str) -> subprocess.CompletedProcess[str]:
+        copy = copies.get()
+        try:
+            return _pytest(copy, [test], part, copy / ".numba")
+        finally:
+            copies.put(copy)
+
+    with ThreadPoolExecutor(workers) as pool:
+        tests = sorted({test for mutant in mutants for test in mutant.tests})
+        for test, done in zip(tests, pool.map(run, tests), strict=True):
+            if done.returncode not in _PASSED:
+                output = done.stdout[-3000:] + done.stderr[-1000:]
+                sys.exit(f"{test} fails without any mutant:\n{output}")
 
 
 def _results(
-    mutants: list[Mutant], copies: SimpleQueue[Path], workers: int
+    mutants: list[Mutant], part: str, copies: SimpleQueue[Path], workers: int
 ) -> Iterator[tuple[Mutant, dict[str, Any]]]:
     """Yield each mutant with what its tests said."""
 
     def run(mutant: Mutant) -> tuple[Mutant, dict[str, Any]]:
         copy = copies.get()
         try:
-            return mutant, _noticed(mutant, copy)
+            return mutant, _noticed(mutant, part, copy)
         finally:
             copies.put(copy)
 
@@ -158,7 +173,7 @@ def _results(
         yield from pool.map(run, mutants)
 
 
-def _noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
+def _noticed(mutant: Mutant, part: str, copy: Path) -> dict[str, Any]:
     """Apply a mutant to a copy, run its tests, and take it back."""
     path, start = copy / mutant.file, time.monotonic()
     source = path.read_text(encoding="utf-8")
@@ -167,12 +182,12 @@ def _noticed(mutant: Mutant, copy: Path) -> dict[str, Any]:
     compiled = "@njit" in source
     cache = copy / (f".numba-{next(_CLOCK)}" if compiled else ".numba")
     try:
-        code = _pytest(copy, list(mutant.tests), cache).returncode
+        code = _pytest(copy, list(mutant.tests), part, cache).returncode
     except subprocess.TimeoutExpired:  # a test that no longer ends has noticed
         code = 1
     finally:
         _write(path, source)
-    if code not in (0, 1):
+    if code not in (*_PASSED, 1):
         raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run its tests (exit {code})")
     return {"noticed": code == 1, "seconds": round(time.monotonic() - start, 1)}
 
@@ -182,9 +197,12 @@ def _write(path: Path, text: str) -> None:
     os.utime(path, (moment := next(_CLOCK), moment))
 
 
-def _pytest(copy: Path, tests: list[str], cache: Path) -> subprocess.CompletedProcess[str]:
+def _pytest(
+    copy: Path, tests: list[str], part: str, cache: Path
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(copy), "NUMBA_CACHE_DIR": str(cache)}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", part]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
     return subprocess.run(
         command,
         cwd=copy,

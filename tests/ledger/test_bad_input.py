@@ -280,6 +280,17 @@ def test_an_older_copy_put_in_its_place_is_noticed(spent, tmp_path):
     assert half_is_spent(spent)
 
 
+def test_another_ledger_of_as_many_charges_put_in_its_place_is_noticed(spent, tmp_path):
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    PrivacyLedger("trips", 1.0, 1e-6, other).charge("fit", LOSS)
+    PrivacyLedger.open("trips", other).charge("fit", LOSS)
+    ledger = PrivacyLedger.open("trips", spent)
+    assert ledger.total().n_charges == 2
+    shutil.copy(path_of(other), path_of(spent))
+    with pytest.raises(LedgerStorageError, match=r"Charge 2.*no longer.*was replaced"):
+        ledger.charge("fit", LOSS)
+
+
 def test_a_storage_that_was_emptied_is_noticed(spent):
     ledger = PrivacyLedger.open("trips", spent)
     connection = sqlite3.connect(path_of(spent))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger._terms import compact, gaussian_mu_of_pure, on_grid
-from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.composition import Composition, _up
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
@@ -46,6 +48,25 @@ def assorted(n: int, seed: int = 0, scale: float = 1.0) -> list:
     rng = np.random.default_rng(seed)
     kinds = (laplace, PureLoss, GaussianLoss)
     return [kinds[rng.integers(3)](scale * rng.uniform(0.01, 0.2)) for _ in range(n)]
+
+
+def test_sums_of_charges_are_never_below_the_exact_ones():
+    rng = np.random.default_rng(0)
+    mus = rng.uniform(0.01, 0.2, 200).tolist()
+    total = composed(map(GaussianLoss, mus))
+    exact_squares = sum(Fraction(mu) ** 2 for mu in mus)
+    assert exact_squares < Fraction(total.normal) < exact_squares * (1 + Fraction(1, 10**35))
+
+
+@pytest.mark.parametrize("digits", [3, 17, 18, 25, 40])
+def test_the_float_of_a_sum_is_the_next_one_that_is_written_no_lower(digits):
+    rng = np.random.default_rng(digits)
+    for _ in range(200):
+        text = "0." + "".join(map(str, rng.integers(0, 10, digits)))
+        value = Decimal(text)
+        found = _up(value)
+        assert Decimal(repr(found)) >= value
+        assert found == 0.0 or Decimal(repr(math.nextafter(found, 0.0))) < value
 
 
 def test_400_laplace_fits_total_4_82_where_basic_composition_says_20():

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.queries import private_location_scale
+from skdpnoise.queries._releases import Releases
 from tests._statistics import FALSE_ALARM
 
 N = 6000
@@ -41,6 +42,32 @@ def test_location_and_scale_are_found_in_any_units(name, unit, shift):
     assert found.found.all()
     assert abs(found.location[0] - bulk.mean()) < 0.6 * bulk.std()
     assert 0.6 < found.scale[0] / bulk.std() < 1.7
+
+
+@pytest.mark.parametrize("end", [-1.0, 1.0])
+@pytest.mark.parametrize("bounds", [None, (-8.0, 8.0)])
+def test_no_record_adds_more_than_was_declared_whatever_earlier_releases_were(
+    monkeypatch, end, bounds
+):
+    """Noise can make any earlier release anything: here every mean is at an end of its reach."""
+    labels = []
+    original = Releases.sums
+
+    def sums(self, columns, contribution, interval, loss, label):
+        low, high = interval
+        for j, column in enumerate(columns):
+            far = np.concatenate([column, [-1e100, -1e3, 0.0, 1e3, 1e100]])
+            added = contribution(j, far.astype(np.float64))
+            assert low <= added.min() <= added.max() <= high
+        labels.append(label)
+        found, noise = original(self, columns, contribution, interval, loss, label)
+        at_the_end = np.full(len(columns), len(columns[0]) * (high if end > 0.0 else low))
+        return (at_the_end if label.startswith("means") else found), noise
+
+    monkeypatch.setattr(Releases, "sums", sums)
+    X = np.random.default_rng(3).normal(size=(500, 2))
+    private_location_scale(X, EXACT, bounds=bounds, random_state=0)
+    assert {"means", "mean absolute deviations"} <= {label.partition(",")[0] for label in labels}
 
 
 def test_more_budget_means_less_error_and_defaults_are_useful():

@@ -130,6 +130,15 @@ def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss)
     assert 0.99 * bound <= largest <= bound
 
 
+@pytest.mark.parametrize("beyond", [-1e-3, -1e-16, 0.0, 3e-16, 1e-6, 1e-3, 0.005, 0.02, 0.5])
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_record_just_beyond_the_clip_adds_the_bound_and_no_more(beyond, sign):
+    clip, quantum = 0.3, 2.0**-20
+    value = clip * (1.0 + beyond)
+    (found,) = integer_sums(np.ones((1, 1)), np.array([sign * value]), quantum, clip=clip)
+    assert abs(found) == np.rint(min(value, clip) / quantum)
+
+
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_a_record_whose_score_overflows_still_adds_at_most_the_bound(fit_intercept):
     X, y = problem(50, 2)

@@ -77,7 +77,7 @@ def test_the_sums_are_those_of_the_formula(p):
 def check_row(row, *, columns, norm, l1_norm, row_quantum):
     values = [abs(int(k)) * Fraction(q) for k, q in zip(row, row_quantum.tolist(), strict=True)]
     assert sum(v * v for v in values) <= Fraction(norm) ** 2 * SLACK
-    assert sum(values) <= Fraction(l1_norm) * SLACK
+    assert l1_norm == math.inf or sum(values) <= Fraction(l1_norm) * SLACK
     assert all(v <= Fraction(c) * SLACK for v, c in zip(values, columns.tolist(), strict=True))
 
 
@@ -98,6 +98,22 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(quantum):
         check_row(row, **stated)
         largest = max(largest, np.linalg.norm(row * stated["row_quantum"]))
     assert quantum > 1e-2 or largest >= 0.99 * stated["norm"]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e308])
+@pytest.mark.parametrize("n_far", [1, 2, 5])
+def test_a_row_without_a_direction_that_would_leave_the_ball_counts_as_zero(value, n_far):
+    row = np.append(np.full(n_far, value), [0.5])
+    for stated in ({"norm": 1.0}, {"norm": 3.0, "l1_norm": 1.5}):
+        found = integers(row[None], row_quantum=2.0**-10, **stated)[0]
+        largest = np.full(row.size, stated["norm"])
+        check_row(
+            found,
+            columns=largest,
+            norm=stated["norm"],
+            l1_norm=stated.get("l1_norm", math.inf),
+            row_quantum=np.full(row.size, 2.0**-10),
+        )
 
 
 @pytest.mark.parametrize("value", [1e200, 1e-200, 1e-290, 1.7e308])
