@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import check_memory, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds, known_records
+from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bounds, known_records
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, PrivacyReport
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
@@ -114,7 +114,8 @@ def private_moments_of_rows(
     (X,) = rows.keep(words, X)
     n_samples = known_records(len(X), account, words, _count_noise(total), total)
     used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
-    locator = Locator(X, total, n_samples, account, words, n_threads, keeps_rows=keeps_rows)
+    run = PrivateRun(account, words, n_samples, total)
+    locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
     location = locator.find(bounds, estimator.row_norm, level, center=center)
     used += location.used
