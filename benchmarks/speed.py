@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from benchmarks import _million_rows
 from benchmarks._report import add_common_arguments, print_table, save_json
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOSSES, coordinate_descent
 
 N_FEATURES = 20
 CLIP, QUANTUM, LIMIT = 1.0, 1e-7, 3.0
@@ -59,9 +59,9 @@ def solver(
         keywords |= {"clip": CLIP, "quantum": QUANTUM}
     if standardise:
         keywords |= {"center": 0.0, "scale": 1.0, "limit": LIMIT}
-    step = np.full(N_FEATURES, 1.0 if loss == "squared" else 4.0)
+    step = np.full(N_FEATURES, 1.0 / LOSSES[loss].curvature)
     return coordinate_descent(
-        X, y, loss=loss, n_passes=10**9, step=step, n_threads=n_threads, **keywords
+        X, y, loss=LOSSES[loss], n_passes=10**9, step=step, n_threads=n_threads, **keywords
     )
 
 
@@ -75,7 +75,7 @@ def numpy_solver(
     gradient, column = np.empty(n), np.empty(n)
     theta = np.zeros(N_FEATURES)
     bound = np.rint(CLIP / QUANTUM)
-    step = 1.0 if loss == "squared" else 4.0
+    step = 1.0 / LOSSES[loss].curvature
     while True:
         for j in range(N_FEATURES):
             x = X[:, j]

@@ -280,7 +280,8 @@ class AdditiveMechanism(VectorMechanism):
             lines.append("considered, by expected error:")
             for x, name in sorted(numbers, key=itemgetter(0)):
                 lines.append(f"  {name}: {x:.6g} ({100.0 * (x / best - 1.0):+.3g} %)")
-            lines += [f"  {name}: refused: {x}" for name, x in self.considered if isinstance(x, str)]
+            refused = [(name, x) for name, x in self.considered if isinstance(x, str)]
+            lines += [f"  {name}: refused: {reason}" for name, reason in refused]
         return "\n".join(lines)
 
     def _facts(self) -> str:

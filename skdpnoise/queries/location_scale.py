@@ -14,14 +14,13 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adj
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records, all_finite
-from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, find_bins
+from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
 
-# Shares of the budget: magnitude, location (coarse, then fine), refinement.
-_MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
+_REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
@@ -189,10 +188,11 @@ def private_location_scale(
     refinement = 1.0  # with public bounds the whole budget is there for it
     if open_columns.size:
         refinement = _REFINEMENT
+        magnitude, coarse, fine = SEARCH_SHARES
         location[open_columns], scale[open_columns], found[open_columns] = find_bins(
             table,
             open_columns,
-            (total.share(_MAGNITUDE), total.share(_COARSE), total.share(_FINE)),
+            (total.share(magnitude), total.share(coarse), total.share(fine)),
             releases,
         )
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
@@ -226,7 +226,7 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
     >>> finest_histogram(3)
     (0.01, 2048)
     """
-    return _FINE / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
+    return SEARCH_SHARES[2] / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
 def _refine(

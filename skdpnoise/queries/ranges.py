@@ -9,21 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._aggregation import as_table
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._unbounded import find_bins
+from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
+from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import random_words
-from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
 
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
-# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
-_SEARCH = (0.4, 0.12, 0.18)
-_COUNT = 0.02  # for the number of records, where that is private
 
 Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
 """From columns, neighbouring relation and releases to the noise and the loss of all releases."""
@@ -37,11 +33,11 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
     """
     rest, stages = 1.0, []
     if counts:
-        stages.append(budget.share(_COUNT))
-        rest -= _COUNT
+        stages.append(budget.share(COUNT_SHARE))
+        rest -= COUNT_SHARE
     if searches:
-        stages += [budget.share(rest * part) for part in _SEARCH]
-        rest *= 1.0 - sum(_SEARCH)
+        stages += [budget.share(rest * part) for part in SEARCH_SHARES]
+        rest *= 1.0 - sum(SEARCH_SHARES)
     return [*stages, budget if rest == 1.0 else budget.share(rest)]
 
 
@@ -123,10 +119,8 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     pay(asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure)
     rest = 1.0
     if n_samples is None and relation == "add_remove":
-        rest -= _COUNT
-        mechanism = calibrate(noise, SensitivityProfile([1.0]), budget.share(_COUNT))
-        releases.charge("number of records", mechanism)
-        n_samples = float(mechanism.release([len(table)], releases.words)[0])
+        rest -= COUNT_SHARE
+        n_samples = release_record_count(len(table), budget, noise, releases.words, releases.charge)
     elif n_samples is None:
         n_samples = float(len(table))
     center, unit = np.zeros(n_columns), np.ones(n_columns)
@@ -136,11 +130,11 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     found = bounded.copy()
     searched = np.flatnonzero(~bounded)
     if searched.size:
-        shares = [budget.share(rest * part) for part in _SEARCH]
+        shares = [budget.share(rest * part) for part in SEARCH_SHARES]
         center[searched], unit[searched], found[searched] = find_bins(
             table, searched, (shares[0], shares[1], shares[2]), releases
         )
-        rest *= 1.0 - sum(_SEARCH)
+        rest *= 1.0 - sum(SEARCH_SHARES)
     return Ranges(
         table,
         center,
