@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import ONE, Progress, fill, take_below, take_bits
 from skdpnoise.sampling.exponential import _exponential
 from skdpnoise.sampling.gaussian import _CDF, _half_normal
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
@@ -69,7 +69,7 @@ def no_decision() -> RuntimeError:
     )
 
 
-@njit(**INNER)
+@inner
 def _floor(
     words: NDArray[np.uint64],
     position: int,
@@ -93,7 +93,7 @@ def _floor(
     return ((rounded - first) << bits) + fraction, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_floors(
     words: NDArray[np.uint64],
     position: int,
@@ -129,7 +129,7 @@ def _fill_floors(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_cells(
     words: NDArray[np.uint64],
     position: int,

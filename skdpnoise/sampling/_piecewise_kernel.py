@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, INNER, Progress, take_bits
+from skdpnoise.sampling.bits import Progress, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 
 # Bits of the integer that chooses a cell and the height below its envelope at once.
 CHOICE_BITS = 62
@@ -41,6 +41,12 @@ REJECTED = -2
 
 REJECT, ACCEPT, UNDECIDED = 0, 1, -1
 
+# exp of more would overflow, which the interpreter takes for an error.
+LARGEST_POWER = 709.0
+
+# To refine the cells of one law takes the interpreter as long as so many draws.
+REFINING_DRAWS = 500
+
 
 class Law(NamedTuple):
     """An exponent as arrays, with what is known of the errors made in evaluating it."""
@@ -70,7 +76,7 @@ class Cells(NamedTuple):
     height: NDArray[np.float64]  # weight of the cell if the density were one
 
 
-@njit(**COMPILED)
+@inner
 def evaluate(x: float, law: Law) -> tuple[float, float]:
     """Return rho(x) - rho(0) and a bound on its error.
 
@@ -98,30 +104,31 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
     square = law.coefficients[low, 2] * x * x
     rise = turns * law.increase
     if law.coefficients[low, 3] != 0.0 and x > 0.0:
-        rise += law.coefficients[low, 3] * x**law.power
+        rise += law.coefficients[low, 3] * np.float64(x) ** law.power
     size = abs(c0) + abs(base) + abs(linear) + abs(square) + rise
     value: float = (c0 - base) + linear + square + rise
     return value, ROUNDING * size
 
 
-@njit(**INNER)
+@inner
 def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
     """Return numbers below and above exp(-rho(x) + rho(0)) for all x from `low` to `high`."""
     value, error = evaluate(high * (1.0 + law.spread), law)
     least = math.exp(-value - error - law.slack - band)
     value, error = evaluate(low * (1.0 - law.spread), law)
-    return least, math.exp(-value + error + law.slack + band)
+    highest = -value + error + law.slack + band
+    return least, math.exp(highest) if highest < LARGEST_POWER else math.inf
 
 
-@njit(**COMPILED)
+@inner
 def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
-    low = math.ldexp(float(index), level)
-    least, most = bounds(low, math.ldexp(float(index + 1), level) - law.point, law, 0.0)
+    low = math.ldexp(float(index), int(level))
+    least, most = bounds(low, math.ldexp(float(index + 1), int(level)) - law.point, law, 0.0)
     return least, most
 
 
-@njit(**COMPILED)
+@Compilable
 def refine(
     index: NDArray[np.int64],
     level: NDArray[np.int64],
@@ -140,10 +147,10 @@ def refine(
     while True:
         total = 0.0
         for cell in range(count):
-            total += math.ldexp(most[cell], level[cell])
+            total += math.ldexp(most[cell], int(level[cell]))
         before = count
         for cell in range(before):
-            waste = math.ldexp(most[cell] - least[cell], level[cell])
+            waste = math.ldexp(most[cell] - least[cell], int(level[cell]))
             if waste > LARGEST_WASTE * total and level[cell] > lowest and count < index.size:
                 index[cell] *= 2
                 level[cell] -= 1
@@ -156,7 +163,7 @@ def refine(
             return count
 
 
-@njit(**INNER)
+@inner
 def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float) -> int:
     """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units.
 
@@ -173,7 +180,7 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
     return UNDECIDED
 
 
-@njit(**COMPILED)
+@Compilable
 def fill_piecewise(
     words: NDArray[np.uint64],
     position: int,
@@ -251,6 +258,7 @@ def _point_bits(level: int | NDArray[np.int64], bits: int | None) -> NDArray[np.
     return n_bits
 
 
+@np.errstate(all="ignore")
 def build_table(law: Law, bits: int | None) -> Table | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
@@ -332,7 +340,7 @@ def _cells(
         level[0], count, lowest = 0, top + 1, 0
         level[1:count] = np.arange(top)
     least, most = np.empty((2, MAX_CELLS))
-    count = refine(index, level, least, most, count, lowest, law)
+    count = refine.for_draws(REFINING_DRAWS)(index, level, least, most, count, lowest, law)
     left = np.ldexp(index[:count].astype(np.float64), level[:count])
     order = np.argsort(left)
     order = order[left[order] < law.end]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_bits
+from skdpnoise.sampling.bits import ONE, Progress, fill, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
@@ -21,7 +21,7 @@ _LARGEST_INTEGER_PART = 512
 _X, _RUN_A, _RUN_B = np.arange(3)
 
 
-@njit(**INNER)
+@inner
 def _exponential(
     words: NDArray[np.uint64],
     position: int,
@@ -57,7 +57,7 @@ def _exponential(
     return -1, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_laplace(
     words: NDArray[np.uint64],
     position: int,

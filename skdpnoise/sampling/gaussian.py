@@ -6,11 +6,11 @@ from decimal import Decimal, localcontext
 from itertools import accumulate
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import CAPACITY, DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
@@ -38,7 +38,7 @@ _CDF = _integer_part_cdf()
 _X, _RUN_A, _RUN_B, _SINGLE, _FIRST_CDF = np.arange(5)
 
 
-@njit(**INNER)
+@inner
 def _half_normal(
     words: NDArray[np.uint64],
     position: int,
@@ -104,7 +104,7 @@ def _half_normal(
             return ((k << (bits + 1)) + fraction + 1) >> 1, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_gaussian(
     words: NDArray[np.uint64],
     position: int,
