@@ -44,8 +44,8 @@ REJECT, ACCEPT, UNDECIDED = 0, 1, -1
 # exp of more would overflow, which the interpreter takes for an error.
 LARGEST_POWER = 709.0
 
-# To refine the cells of one law takes the interpreter as long as so many draws.
-REFINING_DRAWS = 500
+# To refine the cells of one law takes the interpreter as long as to read so many bits.
+REFINING_BITS = 20_000
 
 
 class Law(NamedTuple):
@@ -340,7 +340,7 @@ def _cells(
         level[0], count, lowest = 0, top + 1, 0
         level[1:count] = np.arange(top)
     least, most = np.empty((2, MAX_CELLS))
-    count = refine.for_draws(REFINING_DRAWS)(index, level, least, most, count, lowest, law)
+    count = refine.for_bits(REFINING_BITS)(index, level, least, most, count, lowest, law)
     left = np.ldexp(index[:count].astype(np.float64), level[:count])
     order = np.argsort(left)
     order = order[left[order] < law.end]

@@ -90,7 +90,7 @@ def fill(
         integer part is above 512, which are signs of a broken source.
     """
     if isinstance(kernel, Compilable):
-        kernel = kernel.for_draws(out.size)
+        kernel = kernel.for_bits(mean_bits * out.size)
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
     done = 0

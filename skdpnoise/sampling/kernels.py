@@ -1,8 +1,8 @@
 """Loops that the interpreter runs while there is little to do, and numba compiles once it pays.
 
-To import numba and to compile one sampler takes about a second, as long as the interpreter takes
-for some ten thousand draws, and a fit makes a few hundred. Both ways do the same operations on
-integers and doubles, so the draws are the same bit for bit.
+To import numba and to compile one sampler takes about a second. The interpreter takes half a
+microsecond for each random bit, and a fit asks for some ten thousand. Both ways do the same
+operations on integers and doubles, so the draws are the same bit for bit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Draws that one process leaves to the interpreter, of each kernel: some tenths of a second.
-INTERPRETED_DRAWS = 10_000
+# Random bits that one process leaves to the interpreter, of each kernel: some tenths of a second.
+INTERPRETED_BITS = 500_000
 
 _new_inner: list[Callable[..., Any]] = []
 _registering = Lock()
@@ -34,11 +34,11 @@ def inner(function: F) -> F:
 
 
 class Compilable(Generic[P, R]):
-    """A loop over draws: call it to have it interpreted, or take what `for_draws` returns."""
+    """A loop over draws: call it to have it interpreted, or take what `for_bits` returns."""
 
     def __init__(self, function: Callable[P, R]) -> None:
         self._function = function
-        self._interpreted_draws = 0
+        self._interpreted_bits = 0.0
         update_wrapper(self, function)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -46,11 +46,11 @@ class Compilable(Generic[P, R]):
         with np.errstate(all="ignore"):
             return self._function(*args, **kwargs)
 
-    def for_draws(self, n: int) -> Callable[P, R]:
-        """Return this loop in the form that makes n more draws sooner."""
-        if self._interpreted_draws + n > INTERPRETED_DRAWS:
+    def for_bits(self, n: float) -> Callable[P, R]:
+        """Return this loop in the form that reads about n more random bits sooner."""
+        if self._interpreted_bits + n > INTERPRETED_BITS:
             return self.compiled
-        self._interpreted_draws += n
+        self._interpreted_bits += n
         return self
 
     @cached_property

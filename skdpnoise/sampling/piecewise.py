@@ -264,7 +264,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
 
 def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
     half = 0 if table.bits is None else 1
-    fill_fast = fill_piecewise.for_draws(out.size)
+    fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
     def kernel(
         buffer: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int
