@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import Progress, fill, take_below, take_bits
 from skdpnoise.sampling.exponential import _exponential
 from skdpnoise.sampling.gaussian import _CDF, _half_normal
 from skdpnoise.sampling.kernels import Compilable, inner
@@ -25,8 +25,7 @@ EXTENSIONS = (64, 128, 192, 256)
 # Mean number of random bits of one draw beyond those of its places, and of one uniform cell.
 _MEAN_BITS, _MEAN_ATTEMPTS = 40.0, 1.4
 
-_ZERO = np.int64(0)
-_X = np.int64(0)  # row of the number that is accepted, in both algorithms
+_X = 0  # row of the number that is accepted, in both algorithms
 
 
 @dataclass(slots=True)
@@ -87,7 +86,7 @@ def _floor(
         first = numbers[_X, 1] >> (width - 1)
         fraction, position = leading_bits(words, position, width, numbers, _X, bits)
     else:
-        first = take_bits(words, position - 1, ONE)
+        first = take_bits(words, position - 1, 1)
         fraction = (first << (bits - 1)) | take_bits(words, position, bits - 1)
         position += bits - 1
     return ((rounded - first) << bits) + fraction, position
@@ -109,9 +108,9 @@ def _fill_floors(
     end = 64 * words.size
     while done < out.size:
         if normal:
-            rounded, after = _half_normal(words, position, _ZERO, width, numbers)
+            rounded, after = _half_normal(words, position, 0, width, numbers)
         else:
-            rounded, after = _exponential(words, position, _ZERO, width, numbers)
+            rounded, after = _exponential(words, position, 0, width, numbers)
         value, after = _floor(words, after, rounded, bits, width, numbers)
         if after > end:
             break

@@ -20,10 +20,6 @@ _CHUNK = 1 << 14
 Progress = tuple[int, int, bool]
 Kernel = Callable[..., Progress]
 
-# One bit. (As a numpy integer, since numba compiles a function anew for every literal one that it
-# is called with.)
-ONE = np.int64(1)
-
 
 @inner
 def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import ONE, Progress, fill, take_bits
+from skdpnoise.sampling.bits import Progress, fill, take_bits
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
@@ -17,8 +17,8 @@ _MEAN_BITS = 28.5
 # A larger integer part has probability e**-512 < 2**-256 and would overflow the result.
 _LARGEST_INTEGER_PART = 512
 
-# Rows of the table of numbers: x and two that take turns in a run. (Numpy integers, like `ONE`.)
-_X, _RUN_A, _RUN_B = np.arange(3)
+# Rows of the table of numbers: x and two that take turns in a run.
+_X, _RUN_A, _RUN_B = range(3)
 
 
 @inner
@@ -70,7 +70,7 @@ def _fill_laplace(
     end = 64 * words.size
     while done < out.size:
         magnitude, after = _exponential(words, position, bits, width, numbers)
-        negative = take_bits(words, after, ONE)
+        negative = take_bits(words, after, 1)
         after += 1
         if after > end:
             break

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import Progress, fill, take_below, take_bits
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import CAPACITY, DIGIT_BITS, is_smaller, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
@@ -34,8 +34,8 @@ def _integer_part_cdf() -> tuple[int, ...]:
 _CDF = _integer_part_cdf()
 
 # Rows of the table of numbers: x, two that take turns in a run, one for single comparisons, and
-# the first of the constants _CDF. (Numpy integers, like `ONE`.)
-_X, _RUN_A, _RUN_B, _SINGLE, _FIRST_CDF = np.arange(5)
+# the first of the constants _CDF.
+_X, _RUN_A, _RUN_B, _SINGLE, _FIRST_CDF = range(5)
 
 
 @inner
@@ -117,7 +117,7 @@ def _fill_gaussian(
     end = 64 * words.size
     while done < out.size:
         magnitude, after = _half_normal(words, position, bits, width, numbers)
-        negative = take_bits(words, after, ONE)
+        negative = take_bits(words, after, 1)
         after += 1
         if after > end:
             break

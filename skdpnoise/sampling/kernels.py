@@ -48,7 +48,7 @@ class Compilable(Generic[P, R]):
 
     def for_bits(self, n: float) -> Callable[P, R]:
         """Return this loop in the form that reads about n more random bits sooner."""
-        if self._interpreted_bits + n > INTERPRETED_BITS:
+        if "compiled" in vars(self) or self._interpreted_bits + n > INTERPRETED_BITS:
             return self.compiled
         self._interpreted_bits += n
         return self

@@ -21,9 +21,10 @@ SLACK = 1.0 + 1e-11
 
 @np.errstate(all="ignore")
 def standardise(
-    tile: Floats, n: int, center: Floats, inverse_scale: Floats, limit: Floats, sums: Floats
+    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
 ) -> None:
     """Standardise and clip the first n rows of a tile; measure each of them."""
+    center, inverse_scale, limit = standard
     z = tile[:, :n]
     z -= center[:, None]
     z *= inverse_scale[:, None]
@@ -43,14 +44,12 @@ def standardise(
 def quantise(
     tile: Floats,
     n: int,
-    quantum: Floats,
-    most: Floats,
-    norms: tuple[float, float],
+    grid: tuple[Floats, Floats, float, float],
     sums: Floats,
     out: Floats,
 ) -> None:
     """Write the integers of the first n rows of a standardised tile."""
-    norm, l1_norm = norms
+    quantum, most, norm, l1_norm = grid
     _, magnitudes, sizes = sums[:, :n]
     factors = np.where(sizes > norm, norm / sizes, 1.0)
     factors = np.where(magnitudes * factors > l1_norm, l1_norm / magnitudes, factors)

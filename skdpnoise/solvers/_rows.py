@@ -23,7 +23,7 @@ __all__ = ["add_products", "quantise", "standardise"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def standardise(tile, n, center, inverse_scale, limit, sums):
+def standardise(tile, n, standard, sums):
     """Standardise and clip the first n rows of a tile; measure each of them.
 
     Parameters
@@ -32,18 +32,19 @@ def standardise(tile, n, center, inverse_scale, limit, sums):
         Overwritten.
     n : int
         Number of rows.
-    center, inverse_scale, limit : ndarray of shape (p,)
-        How an entry is standardised, and the bound on its magnitude then.
+    standard : tuple of 3 ndarrays of shape (p,)
+        Centre and inverse scale of each column, and the bound on a magnitude then.
     sums : ndarray of shape (3, >= n)
         Receives the sums of squares and of magnitudes, and the Euclidean norms.
 
     Examples
     --------
     >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, 0 * one, one, 9 * one, sums)
+    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
     >>> sums.ravel()
     array([25.,  7.,  5.])
     """
+    center, inverse_scale, limit = standard
     squares, magnitudes, sizes = sums[0], sums[1], sums[2]
     squares[:n] = 0.0
     magnitudes[:n] = 0.0
@@ -73,7 +74,7 @@ def standardise(tile, n, center, inverse_scale, limit, sums):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def quantise(tile, n, quantum, most, norms, sums, out):
+def quantise(tile, n, grid, sums, out):
     """Write the integers of the first n rows of a standardised tile.
 
     A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
@@ -84,12 +85,9 @@ def quantise(tile, n, quantum, most, norms, sums, out):
     ----------
     tile, n
         As for `standardise`, which has been called.
-    quantum : ndarray of shape (p,)
-        Units of the integers.
-    most : ndarray of shape (p,)
-        Most quanta of one entry.
-    norms : tuple of 2 floats
-        Bounds on the l2 and l1 norm of a row; infinity for none.
+    grid : tuple of 2 ndarrays of shape (p,), and 2 floats
+        Units of the integers, and most of them in one entry; bounds on the l2 and l1 norm of a row,
+        infinity for none.
     sums : ndarray of shape (3, >= n)
         What `standardise` has written. Overwritten.
     out : ndarray of shape (>= p, >= n)
@@ -98,12 +96,12 @@ def quantise(tile, n, quantum, most, norms, sums, out):
     Examples
     --------
     >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, 0 * one, one, 9 * one, sums)
-    >>> quantise(tile, 1, one / 100, 1e9 * one, (1.0, np.inf), sums, tile)
+    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
+    >>> quantise(tile, 1, (one / 100, 1e9 * one, 1.0, np.inf), sums, tile)
     >>> tile.ravel()
     array([60., 80.])
     """
-    norm, l1_norm = norms
+    quantum, most, norm, l1_norm = grid
     squares, magnitudes, factors = sums[0], sums[1], sums[2]
     for i in range(n):
         factor = norm / factors[i] if factors[i] > norm else 1.0

@@ -284,8 +284,9 @@ class _Rows:
         block = min(self.block_rows, _EXACT // max(largest, 1))
         # Eight rows more, so that the columns do not all fall on the same lines of the cache.
         out = np.zeros((-(-self.n_columns // _LANES) * _LANES, block + 8))
+        grid = self.quantum, self.most, *self.norms
         for tile, n, sums in self.tiles(rows, block):
-            self.kernels.quantise(tile, n, self.quantum, self.most, self.norms, sums, out)
+            self.kernels.quantise(tile, n, grid, sums, out)
             yield out, n
 
     def tiles(self, rows: tuple[int, int], block: int) -> Iterator[tuple[Floats, int, Floats]]:
@@ -296,7 +297,7 @@ class _Rows:
             end = min(begin + block, rows[1])
             n, m = end - begin, data.shape[1]
             tile[:m, :n], tile[m:, :n] = data[begin:end].T, extra[begin:end].T
-            self.kernels.standardise(tile, n, *self.standard, sums)
+            self.kernels.standardise(tile, n, self.standard, sums)
             yield tile, n, sums
 
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:

@@ -294,12 +294,13 @@ def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, quantum):
             tiles[:, :, :n] = values[:, -n:]
             settings = np.zeros(p), np.linspace(0.5, 2.0, p), np.full(p, limit)
             most = np.full(p, math.floor(min(limit, *norms) / quantum))
-            _rows.standardise(tiles[0], n, *settings, sums[0])
-            _plain_rows.standardise(tiles[1], n, *settings, sums[1])
+            grid = np.full(p, quantum), most, *norms
+            _rows.standardise(tiles[0], n, settings, sums[0])
+            _plain_rows.standardise(tiles[1], n, settings, sums[1])
             assert_array_equal(*tiles)
             assert_array_equal(*sums)
-            _rows.quantise(tiles[0], n, np.full(p, quantum), most, norms, sums[0], out[0])
-            _plain_rows.quantise(tiles[1], n, np.full(p, quantum), most, norms, sums[1], out[1])
+            _rows.quantise(tiles[0], n, grid, sums[0], out[0])
+            _plain_rows.quantise(tiles[1], n, grid, sums[1], out[1])
             assert_array_equal(*out)
 
 

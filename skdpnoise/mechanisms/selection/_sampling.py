@@ -21,7 +21,7 @@ __all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096
 
 # Rows of the table of numbers: x and two that take turns in a run.
-_X, _RUN_A, _RUN_B = np.arange(3)
+_X, _RUN_A, _RUN_B = range(3)
 
 
 @inner

@@ -58,7 +58,8 @@ def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     """Return the vertices of the least concave function above points with ascending x."""
     from skdpnoise.privacy.repetition._hull import upper_hull
 
-    return upper_hull(x, y)
+    kept: NDArray[np.int64] = upper_hull(x, y)
+    return kept
 
 
 def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
