@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._karney import CDF, exponential, half_normal
-from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import Progress, fill, take_below, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
@@ -24,7 +24,7 @@ EXTENSIONS = (64, 128, 192, 256)
 # Mean number of random bits of one draw beyond those of its places, and of one uniform cell.
 _MEAN_BITS, _MEAN_ATTEMPTS = 40.0, 1.4
 
-_X = np.int64(0)  # row of the number that is accepted, in both algorithms
+_X = 0  # row of the number that is accepted, in both algorithms
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ def no_decision() -> RuntimeError:
     )
 
 
-@njit(**INNER)
+@inner
 def _floor(
     words: NDArray[np.uint64],
     position: int,
@@ -80,13 +80,13 @@ def _floor(
     if numbers[_X, 0] > 0:
         fraction, position = leading_bits(words, position, width, numbers, _X, bits)
     else:
-        first = take_bits(words, position, ONE)
+        first = take_bits(words, position, 1)
         fraction = (first << (bits - 1)) | take_bits(words, position + 1, bits - 1)
         position += bits
     return (whole << bits) + fraction, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_floors(
     words: NDArray[np.uint64],
     position: int,
@@ -122,7 +122,7 @@ def _fill_floors(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_cells(
     words: NDArray[np.uint64],
     position: int,

@@ -13,10 +13,10 @@ from decimal import Decimal, localcontext
 from itertools import accumulate
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import INNER, take_below
+from skdpnoise.sampling.bits import take_below
+from skdpnoise.sampling.kernels import inner
 from skdpnoise.sampling.lazy import CAPACITY, is_smaller
 
 # A larger integer part has probability e**-512 < 2**-256 and would overflow the result.
@@ -39,11 +39,11 @@ def _integer_part_cdf() -> tuple[int, ...]:
 CDF = _integer_part_cdf()
 
 # Rows of the table of numbers: x, two that take turns in a run, one for single comparisons, and
-# the first of the constants CDF. (Numpy integers, like `ONE`.)
-_X, _RUN_A, _RUN_B, _SINGLE, _FIRST_CDF = np.arange(5)
+# the first of the constants CDF.
+_X, _RUN_A, _RUN_B, _SINGLE, _FIRST_CDF = range(5)
 
 
-@njit(**INNER)
+@inner
 def exponential(
     words: NDArray[np.uint64],
     position: int,
@@ -78,7 +78,7 @@ def exponential(
     return -1, position
 
 
-@njit(**INNER)
+@inner
 def half_normal(
     words: NDArray[np.uint64],
     position: int,

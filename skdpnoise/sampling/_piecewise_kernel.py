@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, INNER, Progress, take_bits
+from skdpnoise.sampling.bits import Progress, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 
 # Bits of the integer that chooses a cell and the height below its envelope at once.
 CHOICE_BITS = 62
@@ -40,6 +40,12 @@ LEFT_TO_EXACT = -1
 REJECTED = -2
 
 REJECT, ACCEPT, UNDECIDED = 0, 1, -1
+
+# exp of more would overflow, which the interpreter takes for an error.
+LARGEST_POWER = 709.0
+
+# To refine the cells of one law takes the interpreter as long as to read so many bits.
+REFINING_BITS = 20_000
 
 
 class Law(NamedTuple):
@@ -74,8 +80,8 @@ class Cells(NamedTuple):
     height: NDArray[np.float64]  # weight of the cell if the density were one
 
 
-@njit(**INNER)
-def _evaluate(x: float, law: Law) -> tuple[float, float]:
+@inner
+def evaluate(x: float, law: Law) -> tuple[float, float]:
     """Return rho(x) - rho(0) and a bound on its error.
 
     The value is exact up to that bound for an argument within x (1 +- spread / 2), if the spread
@@ -102,45 +108,31 @@ def _evaluate(x: float, law: Law) -> tuple[float, float]:
     square = law.coefficients[low, 2] * x * x
     rise = turns * law.increase
     if law.coefficients[low, 3] != 0.0 and x > 0.0:
-        rise += law.coefficients[low, 3] * x**law.power
+        rise += law.coefficients[low, 3] * np.float64(x) ** law.power
     size = abs(c0) + abs(base) + abs(linear) + abs(square) + rise
     value: float = (c0 - base) + linear + square + rise
     return value, ROUNDING * size
 
 
-# Calls from Python pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
-@njit(**COMPILED)
-def evaluate(x: float, law: LawFields) -> tuple[float, float]:
-    """Return rho(x) - rho(0) and a bound on its error."""
-    value, error = _evaluate(x, Law(*law))
-    return value, error
-
-
-@njit(**INNER)
-def _bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
+@inner
+def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
     """Return numbers below and above exp(-rho(x) + rho(0)) for all x from `low` to `high`."""
-    value, error = _evaluate(high * (1.0 + law.spread), law)
+    value, error = evaluate(high * (1.0 + law.spread), law)
     least = math.exp(-value - error - law.slack - band)
-    value, error = _evaluate(low * (1.0 - law.spread), law)
-    return least, math.exp(-value + error + law.slack + band)
+    value, error = evaluate(low * (1.0 - law.spread), law)
+    highest = -value + error + law.slack + band
+    return least, math.exp(highest) if highest < LARGEST_POWER else math.inf
 
 
-@njit(**INNER)
-def _cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
+@inner
+def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
-    low = math.ldexp(float(index), level)
-    least, most = _bounds(low, math.ldexp(float(index + 1), level) - law.point, law, 0.0)
+    low = math.ldexp(float(index), int(level))
+    least, most = bounds(low, math.ldexp(float(index + 1), int(level)) - law.point, law, 0.0)
     return least, most
 
 
-@njit(**COMPILED)
-def cell_bounds(index: int, level: int, law: LawFields) -> tuple[float, float]:
-    """Return bounds of the density on a cell."""
-    least, most = _cell_bounds(index, level, Law(*law))
-    return least, most
-
-
-@njit(**COMPILED)
+@Compilable
 def refine(
     index: NDArray[np.int64],
     level: NDArray[np.int64],
@@ -156,27 +148,27 @@ def refine(
     """
     law = Law(*law_fields)
     for cell in range(count):
-        least[cell], most[cell] = _cell_bounds(index[cell], level[cell], law)
+        least[cell], most[cell] = cell_bounds(index[cell], level[cell], law)
     while True:
         total = 0.0
         for cell in range(count):
-            total += math.ldexp(most[cell], level[cell])
+            total += math.ldexp(most[cell], int(level[cell]))
         before = count
         for cell in range(before):
-            waste = math.ldexp(most[cell] - least[cell], level[cell])
+            waste = math.ldexp(most[cell] - least[cell], int(level[cell]))
             if waste > LARGEST_WASTE * total and level[cell] > lowest and count < index.size:
                 index[cell] *= 2
                 level[cell] -= 1
                 index[count] = index[cell] + 1
                 level[count] = level[cell]
                 for half in (cell, count):
-                    least[half], most[half] = _cell_bounds(index[half], level[half], law)
+                    least[half], most[half] = cell_bounds(index[half], level[half], law)
                 count += 1
         if count == before:
             return count
 
 
-@njit(**INNER)
+@inner
 def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float) -> int:
     """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units.
 
@@ -184,7 +176,7 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
     """
     unit = cells.unit[cell]
     low = float(x) * unit
-    least, most = _bounds(low, (float(x) + 1.0) * unit - law.point, law, band)
+    least, most = bounds(low, (float(x) + 1.0) * unit - law.point, law, band)
     if float(height) + 1.0 <= cells.height[cell] * least:
         return ACCEPT
     # Strictly, so that a bound that has underflowed to zero decides nothing.
@@ -193,7 +185,7 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
     return UNDECIDED
 
 
-@njit(**COMPILED)
+@Compilable
 def fill_piecewise(
     words: NDArray[np.uint64],
     position: int,
@@ -272,13 +264,12 @@ def _point_bits(level: int | NDArray[np.int64], bits: int | None) -> NDArray[np.
     return n_bits
 
 
+@np.errstate(all="ignore")
 def build_table(law: Law, bits: int | None) -> Table | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
     largest = 2.0 ** (62 if bits is None else 63 - bits)
-    if top is None or (
-        largest < law.end and evaluate(largest, tuple(law))[0] < -math.log(LARGEST_DRAW)
-    ):
+    if top is None or (largest < law.end and evaluate(largest, law)[0] < -math.log(LARGEST_DRAW)):
         return None
     index, level, least, most = _cells(law, top)
     width = np.ldexp(1.0, level)
@@ -287,7 +278,7 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     # The tail weighs as much as a cell of width 2 * 2**top and of the density at 2**top.
     tail = 0.0
     if 2.0**top < law.end:
-        tail = math.ldexp(cell_bounds(1, top, tuple(law))[1], top + 1)
+        tail = math.ldexp(cell_bounds(1, top, law)[1], top + 1)
     scale = 2.0**CHOICE_BITS * (1.0 - 2.0**-20) / (float((width * most).sum()) + tail)
     weights = np.ceil(scale * np.append(width * most, tail)).astype(np.int64) + 1
     cumulative = np.zeros(weights.size + 2, dtype=np.int64)
@@ -323,12 +314,11 @@ def _top(law: Law) -> int | None:
     j: by convexity of the last piece, or as so many whole periods are passed. (A density so narrow
     that it ends below the first T tried is all in the cells near zero.)
     """
-    fields = tuple(law)
     for top in range(-200 if law.point == 0.0 else 0, 1000):
         end = 2.0**top
         if end >= law.end:
             return top
-        value, _ = evaluate(end, fields)
+        value, _ = evaluate(end, law)
         if value < -math.log(TAIL) or (law.length < math.inf and end < law.length):
             continue
         if law.length < math.inf:
@@ -336,7 +326,7 @@ def _top(law: Law) -> int | None:
         elif end < law.knots[-1] or law.coefficients[-1, 2] < 0.0:
             continue
         else:
-            gain = evaluate(2.0 * end, fields)[0] - value
+            gain = evaluate(2.0 * end, law)[0] - value
         if gain * (1.0 - ROUNDING) > 0.7:  # log 2 = 0.693
             return top
     return None
@@ -356,7 +346,7 @@ def _cells(
         level[0], count, lowest = 0, top + 1, 0
         level[1:count] = np.arange(top)
     least, most = np.empty((2, MAX_CELLS))
-    count = refine(index, level, least, most, count, lowest, tuple(law))
+    count = refine.for_bits(REFINING_BITS)(index, level, least, most, count, lowest, tuple(law))
     left = np.ldexp(index[:count].astype(np.float64), level[:count])
     order = np.argsort(left)
     order = order[left[order] < law.end]

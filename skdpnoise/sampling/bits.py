@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.words import RandomWords
 
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
@@ -20,17 +20,8 @@ _CHUNK = 1 << 14
 Progress = tuple[int, int, bool]
 Kernel = Callable[..., Progress]
 
-# Options of compiled functions; an inner one is never called from Python and compiles faster so.
-COMPILED = {"cache": True, "nogil": True}
-INNER = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-
-# One bit. (As a numpy integer, since numba compiles a function anew for every literal one that it
-# is called with.)
-ONE = np.int64(1)
-
-
-@njit(**INNER)
+@inner
 def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
     """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero.
 
@@ -47,7 +38,7 @@ def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
     return int(np.int64(value)) & ((1 << n) - 1)
 
 
-@njit(**INNER)
+@inner
 def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
     """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it.
 
@@ -94,6 +85,8 @@ def fill(
         If two numbers that are compared agree in all 256 bits that can be kept of them, or an
         integer part is above 512, which are signs of a broken source.
     """
+    if isinstance(kernel, Compilable):
+        kernel = kernel.for_bits(mean_bits * out.size)
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
     done = 0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, Progress, fill, take_below
+from skdpnoise.sampling.bits import Progress, fill, take_below
+from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
 
@@ -16,7 +16,7 @@ from skdpnoise.sampling.words import RandomWords
 _MEAN_ATTEMPTS = 1.4
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_below(
     words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, bound: int, n: int
 ) -> Progress:
@@ -30,7 +30,7 @@ def _fill_below(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _shuffle(
     words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, n: int
 ) -> Progress:

@@ -265,13 +265,14 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
 def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
+    fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
     def kernel(
         buffer: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int
     ) -> Progress:
         before = done
         while True:
-            done, position, undecided = fill_piecewise(
+            done, position, undecided = fill_fast(
                 buffer, position, out, done, half, _BAND, law, cells
             )
             if undecided:

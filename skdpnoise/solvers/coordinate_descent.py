@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep
 from skdpnoise.solvers.losses import Loss
 
 __all__ = ["coordinate_descent"]
@@ -147,6 +146,8 @@ def coordinate_descent(
     ...                         quantum=0.01, noise=noise))
     array([1.75   , 0.61875])
     """
+    from skdpnoise.solvers._kernels import plain_sweep, private_sweep
+
     if (clip is None) != (quantum is None):
         raise ValueError(
             "clip and quantum must be given together (or both left as None for a plain pass), "
@@ -243,6 +244,8 @@ def _quanta_and_bounds(
     clip: ArrayLike, quantum: ArrayLike, n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Quanta, and the most of them one record adds; refused when a sum could overflow."""
+    from skdpnoise.solvers._kernels import QUANTA_LIMIT
+
     clips, quanta = np.broadcast_arrays(
         np.asarray(clip, dtype=np.float64), np.asarray(quantum, dtype=np.float64)
     )

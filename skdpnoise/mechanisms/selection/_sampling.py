@@ -7,11 +7,11 @@ bits are integers, and no floating-point number takes part.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling import RandomWords, rounded_laplace
-from skdpnoise.sampling.bits import COMPILED, INNER, Kernel, Progress, fill, take_below
+from skdpnoise.sampling.bits import Kernel, Progress, fill, take_below
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, is_smaller, new_numbers
 
 __all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
@@ -21,10 +21,10 @@ __all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096
 
 # Rows of the table of numbers: x and two that take turns in a run.
-_X, _RUN_A, _RUN_B = np.arange(3)
+_X, _RUN_A, _RUN_B = range(3)
 
 
-@njit(**INNER)
+@inner
 def _descends(
     words: NDArray[np.uint64], position: int, width: int, numbers: NDArray[np.int64], below_x: bool
 ) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def _descends(
         n += 1
 
 
-@njit(**INNER)
+@inner
 def _accepts(
     words: NDArray[np.uint64],
     position: int,
@@ -83,7 +83,7 @@ def _accepts(
     return heads, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_exponential(
     words: NDArray[np.uint64],
     position: int,
@@ -112,7 +112,7 @@ def _fill_exponential(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_permute_and_flip(
     words: NDArray[np.uint64],
     position: int,

@@ -37,7 +37,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
@@ -55,24 +54,12 @@ _BULK = 1e-3  # below this δ prices gain nothing
 _STARTS = 24
 
 
-@njit(cache=True, nogil=True)
 def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     """Return the vertices of the least concave function above points with ascending x."""
-    kept = np.empty(x.size, np.int64)
-    n = 0
-    for i in range(x.size):
-        if n > 0 and x[kept[n - 1]] == x[i]:
-            if y[kept[n - 1]] >= y[i]:
-                continue
-            n -= 1
-        while n > 1:
-            one, two = kept[n - 2], kept[n - 1]
-            if (y[i] - y[two]) * (x[two] - x[one]) < (y[two] - y[one]) * (x[i] - x[two]):
-                break
-            n -= 1
-        kept[n] = i
-        n += 1
-    return kept[:n]
+    from skdpnoise.privacy.repetition._hull import upper_hull
+
+    kept: NDArray[np.int64] = upper_hull(x, y)
+    return kept
 
 
 def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
