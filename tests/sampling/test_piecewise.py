@@ -241,7 +241,7 @@ def test_the_exponent_is_as_close_to_the_exact_one_as_its_bound_says(name):
     law = piecewise._law(LAWS[name][0], on_integers=False)
     exact = ExactExponent(law)
     for x in np.abs(rounded_piecewise(SeededWords(8), 200, 30, LAWS[name][0])) / 2.0**30:
-        value, error = _piecewise_kernel.evaluate(x, tuple(law))
+        value, error = _piecewise_kernel.evaluate(x, law)
         with localcontext() as context:
             context.prec = 60
             density, _ = exact.density(Fraction(x), Fraction(x), 60)
