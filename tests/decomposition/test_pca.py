@@ -18,6 +18,7 @@ from skdpnoise.decomposition._location import Locator, RowSum, _subset
 from skdpnoise.decomposition.moments import denoised
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.privacy import GaussianLoss, PureLoss
+from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise != "auto"]
@@ -284,7 +285,7 @@ def test_shares_leave_enough_for_the_second_moments_whatever_happens(total, n_ro
     shares = budget_rules.share_out(total, n_rows, keeps_rows=keeps_rows)
     rounds = budget_rules.COARSE_ROUNDS
     worst = (1 + rounds) * shares.radius + shares.mean + shares.last
-    assert worst + budget_rules.COUNT_SHARE < 0.85
+    assert worst + COUNT_SHARE < 0.85
     assert shares.mean > rounds * shares.coarse
     for noise in (0.0, 1.0):
         assert 0.25 < budget_rules.row_level(total, shares, n_rows, noise) < 1.0
