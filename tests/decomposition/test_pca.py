@@ -171,7 +171,7 @@ def test_public_bounds_and_norms_save_releases():
     bounds = (X.min(axis=0), X.max(axis=0))
 
     def labels(**settings):
-        model = DPPCA(2, 5.0, random_state=0, **settings).fit(X)
+        model = DPPCA(2, 5.0, **{"random_state": 0} | settings).fit(X)
         assert captured(model, X, 2) > (0.97 if settings.get("center", True) else 0.0)
         return [release.label for release in model.privacy_.releases]
 
@@ -179,8 +179,13 @@ def test_public_bounds_and_norms_save_releases():
     steps = [*radius, "coarse mean", *radius, "mean", *radius, "second moments"]
     assert labels(feature_bounds=bounds) == steps
     assert labels(feature_bounds=bounds, row_norm=20.0) == [*steps[:6], steps[8]]
-    # far from the origin, one more coarse mean
-    assert labels() == [*steps[:5], *steps[2:]]
+    # Far from the origin, further coarse means: released radii decide, up to two.
+    more = []
+    for seed in range(6):
+        found = labels(random_state=seed)
+        more.append(found.count("coarse mean") - 1)
+        assert found == [*steps[:3] * more[-1], *steps]
+    assert 1 <= max(more) <= 2
     assert labels(center=False) == [*radius, "second moments"]
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
 
