@@ -73,10 +73,13 @@ def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
     assert scores["auto"] >= max(scores.values()) - 0.005
 
 
-@pytest.mark.parametrize("epsilon, bar", [(1.0, 0.32), (5.0, 0.42)])
-def test_diabetes_with_public_bounds(epsilon, bar):
+# At epsilon=1 scores of 89 records scatter by 0.16: a median of 1,400 runs is off by 0.005.
+@pytest.mark.parametrize(
+    "epsilon, bar, n_runs",
+    [pytest.param(1.0, 0.34, 1400, marks=pytest.mark.slow), (5.0, 0.42, 30)],
+)
+def test_diabetes_with_public_bounds(epsilon, bar, n_runs):
     X, y = load_diabetes(return_X_y=True)
     bounds = {"feature_bounds": (X.min(axis=0), X.max(axis=0)), "target_bounds": (y.min(), y.max())}
-    # Scores of 89 records scatter by 0.16 at epsilon=1, the median of 100 runs by 0.02.
     fit = {"Estimator": DPCoordinateDescentRegressor, "X": X, "y": y, "epsilon": epsilon}
-    assert _median_score(n_runs=100, **fit, **bounds) >= bar
+    assert _median_score(n_runs=n_runs, **fit, **bounds) >= bar
