@@ -37,8 +37,8 @@ from skdpnoise.compose.surroundings import (
     warn_if_cloned_to_be_scored,
     warn_of_company,
 )
-from skdpnoise.ledger import LedgerWarning, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPPipeline"]
@@ -165,18 +165,18 @@ class DPPipeline(FittedSteps):
 
     def __init__(
         self,
-        steps,
+        steps: list[tuple[str, Any]],
         *,
-        epsilon=1.0,
-        delta=1e-6,
-        adjacency="replace_one",
-        weights=None,
-        public=(),
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        verbose=False,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency = "replace_one",
+        weights: Mapping[str, float] | None = None,
+        public: Collection[str] = (),
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
         self.steps = steps
         self.epsilon = epsilon
         self.delta = delta

@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -214,7 +213,7 @@ class StandIn(BaseEstimator):
             "before the charge. Fit it to public data of that form to see why."
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of what `transform` gives."""
         return self.fitted_.get_feature_names_out(input_features)
 
@@ -255,7 +254,7 @@ class Looking(BaseEstimator):
         return self.step.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
 

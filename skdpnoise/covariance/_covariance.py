@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,8 @@ from skdpnoise.decomposition.moments import (
 )
 from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_arguments
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Ledger
+from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPCovariance"]
 
@@ -113,20 +115,20 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        store_precision=True,
-        assume_centered=False,
-        row_norm=None,
-        feature_bounds=None,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        store_precision: bool = True,
+        assume_centered: bool = False,
+        row_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(store_precision=store_precision, assume_centered=assume_centered)
         self.epsilon = epsilon
         self.delta = delta
@@ -235,4 +237,4 @@ def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     # Even of data that are all zero: what the noise can hide.
     floor = max(_LEAST * float(estimates.max()), _LEAST * noise / unit, np.finfo(float).tiny)
     symmetric = (vectors * np.maximum(estimates, floor)) @ vectors.T
-    return 0.5 * (symmetric + symmetric.T) * unit
+    return np.asarray(0.5 * (symmetric + symmetric.T) * unit)

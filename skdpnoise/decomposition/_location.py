@@ -93,7 +93,7 @@ class RowSum:
 
     def sample(self, words: RandomWords) -> NDArray[np.int64]:
         """Return the noise in quanta, shape (n_columns,)."""
-        return self.mechanism.sample(words)[0]
+        return np.asarray(self.mechanism.sample(words)[0])
 
 
 def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:

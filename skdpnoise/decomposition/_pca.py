@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -23,6 +23,8 @@ from skdpnoise.decomposition.moments import (
 )
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
+from skdpnoise.ledger import Ledger
+from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPPCA"]
 
@@ -170,21 +172,21 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def __init__(
         self,
-        n_components=None,
-        epsilon=1.0,
-        delta=1e-6,
+        n_components: int | float | str | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        center=True,
-        row_norm=None,
-        feature_bounds=None,
-        whiten=False,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        center: bool = True,
+        row_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        whiten: bool = False,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -274,12 +276,12 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with np.errstate(all="ignore"):
             if self.whiten:
                 projected = projected * self._lengths(kind)
-            return projected @ self.components_.astype(kind) + self.mean_.astype(kind)
+            return np.asarray(projected @ self.components_.astype(kind) + self.mean_.astype(kind))
 
     @property
     def _n_features_out(self) -> int:
         """Number of columns that :meth:`transform` returns."""
-        return self.components_.shape[0]
+        return len(self.components_)
 
     def _lengths(self, dtype: Any) -> NDArray[Any]:
         """Return standard deviations of the components; 1 for those of no variance."""

@@ -171,9 +171,9 @@ def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
     This looks at the private data and is not paid for: whether a fit is refused tells that a
     value is missing or infinite. See "sharp edges" in the documentation.
     """
-    X = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
-    check_size(estimator, *X.shape)
-    return X
+    rows = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
+    check_size(estimator, *rows.shape)
+    return rows
 
 
 def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
@@ -239,4 +239,4 @@ def denoised(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     """
     half = 0.5 * np.maximum(values, 0.0)
     # The product of two roots, so that no square overflows.
-    return half + np.sqrt(np.maximum(half - noise, 0.0)) * np.sqrt(half + noise)
+    return np.asarray(half + np.sqrt(np.maximum(half - noise, 0.0)) * np.sqrt(half + noise))

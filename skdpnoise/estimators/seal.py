@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from skdpnoise.compose.silence import silence
 
@@ -58,7 +58,7 @@ _HARMLESS = re.compile(
 
 def _explained(error: Exception, otherwise: str) -> Exception:
     """Return an error of the same kind that shows no value of the data."""
-    kind: type[Any] = next(
+    kind: type[Exception] = next(
         (kind for kind in (TypeError, MemoryError) if isinstance(error, kind)), ValueError
     )
     text = str(error)

@@ -125,11 +125,12 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
 
 def _loss(mechanism: Any, charged: Any) -> PrivacyLoss:
     """Return what a mechanism is charged for: a choice perhaps for the range of its loss."""
-    if not isinstance(charged, PrivacyReport):
-        return charged.privacy_loss()
-    if type(mechanism) is ExponentialMechanism and isinstance(charged.total, GaussianLoss):
+    reported = isinstance(charged, PrivacyReport)
+    ranged = reported and isinstance(charged.total, GaussianLoss)
+    if ranged and type(mechanism) is ExponentialMechanism:
         return mechanism.gaussian_loss()
-    return mechanism.privacy_loss()
+    loss: PrivacyLoss = (mechanism if reported else charged).privacy_loss()
+    return loss
 
 
 def _size(mechanism: Any, meeting: Meeting) -> int:
@@ -156,7 +157,7 @@ def _share(mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.flo
         size = mechanism.radius / float(np.max(mechanism.quantum))
         # Rounding to quanta adds one to each coordinate at most.
         rounding = mechanism.n_coordinates ** (1.0 / mechanism.norm)
-        return float(sum(norms)) / (mechanism.n_releases * (size + rounding))
+        return float(sum(norms) / (mechanism.n_releases * (size + rounding)))
     if type(mechanism) in _SELECTIONS:
         return _share_of_choice(mechanism, changes)
     raise TypeError(
@@ -219,5 +220,5 @@ def _share_of_choice(mechanism: Any, changes: Sequence[NDArray[Any]]) -> float:
         if mechanism.monotonic:  # then only the range of the changes may be as large
             same_way = (values >= 0.0).all() or (values <= 0.0).all()
             size = size if same_way else np.inf
-        shares.append(size / steps)
+        shares.append(float(size / steps))
     return max(shares)

@@ -134,9 +134,8 @@ def _default_score(
     known = np.asarray(data[0], dtype=np.float64)
     if hasattr(model, "covariance_"):
         form = n_rows * model.covariance_ - known.T @ known
-        return np.einsum("ij,jk,ik->i", rows, form, rows) - np.einsum(
-            "ij,jk,ik->i", places, form, places
-        )
+        here, there = (np.einsum("ij,jk,ik->i", one, form, one) for one in (rows, places))
+        return np.asarray(here - there)
     if getattr(model, "mean_", None) is not None:
         return np.asarray((rows - places) @ (n_rows * model.mean_ - known.sum(axis=0)))
     raise ValueError(

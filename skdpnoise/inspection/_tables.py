@@ -204,8 +204,8 @@ def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
 
 def _cells(X: Any, column: int) -> list[Any]:
     if _is_pandas(X):
-        return X.iloc[:, column].tolist()
-    return X[:, column].to_list() if _is_polars(X) else X[:, column].tolist()
+        return list(X.iloc[:, column].tolist())
+    return list(X[:, column].to_list() if _is_polars(X) else X[:, column].tolist())
 
 
 def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:

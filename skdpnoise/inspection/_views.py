@@ -130,7 +130,8 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64]:
     if values.size <= _LONGEST:
         return values
     half = _LONGEST // 2
-    return np.r_[values[:half], values[-half:], _codes([fingerprint(values).hex()])]
+    ends = values[:half], values[-half:]
+    return np.concatenate([*ends, _codes([fingerprint(values).hex()])])
 
 
 def _plain(value: Any) -> NDArray[np.float64]:

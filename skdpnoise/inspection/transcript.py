@@ -127,7 +127,7 @@ class Transcript:
         private = np.array(integers)
         noisy = private + np.asarray(draws)
         there = self._counterpart("sum", mechanism, private.shape)
-        released = noisy if there is None else there.released
+        released: NDArray[Any] = noisy if there is None else there.released
         self._met(Meeting("sum", mechanism, private, released))
         return released
 

@@ -143,7 +143,7 @@ def _parts_of_pure(epsilon: float) -> Parts:
 
 def on_grid(shift: float) -> float:
     """Return the next value above on a fixed grid; a value of the grid is its own."""
-    up = 2.0 ** (math.ceil(math.log2(shift) * _PER_OCTAVE - 1e-6) / _PER_OCTAVE)
+    up: float = 2.0 ** (math.ceil(math.log2(shift) * _PER_OCTAVE - 1e-6) / _PER_OCTAVE)
     return max(up, shift)
 
 

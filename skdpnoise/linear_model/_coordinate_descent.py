@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +16,7 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes,
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
@@ -24,6 +26,7 @@ from skdpnoise.linear_model._records import Data, Problem, in_user_units
 from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import noise_options
+from skdpnoise.privacy import Adjacency
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
@@ -195,7 +198,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # far from zero brings.
         features, model, center, scale = self._standardised
         with np.errstate(all="ignore"):  # of rows far from those of the fit
-            return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
+            return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
 
 
 @register_private
@@ -378,27 +381,27 @@ class DPCoordinateDescentRegressor(
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        solver="auto",
-        alpha="auto",
-        l1_ratio=0.5,
-        fit_intercept=True,
-        row_norm="auto",
-        n_passes="auto",
-        clip="auto",
-        budget_growth="auto",
-        feature_bounds=None,
-        target_bounds=None,
-        error_weights="curvature",
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        solver: str = "auto",
+        alpha: float | str = "auto",
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        n_passes: int | str = "auto",
+        clip: float | str = "auto",
+        budget_growth: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        error_weights: str | ArrayLike = "curvature",
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise

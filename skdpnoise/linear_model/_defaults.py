@@ -60,7 +60,7 @@ def scaling_share(noise_level: float | None = 0.0) -> float:
     """
     if noise_level is None:
         return 0.1
-    return 0.4 * min(1.6, max(1.0, noise_level / 0.01) ** 0.75)
+    return 0.4 * float(min(1.6, max(1.0, noise_level / 0.01) ** 0.75))
 
 
 @dataclass(frozen=True, slots=True)

@@ -370,7 +370,7 @@ class Residuals:
         """Return residuals in standard units; of the target as it came, not clipped."""
         center, scale = problem.target.units
         residuals: np.ndarray = (problem.data.y - center) / scale
-        return residuals - _scores(model, problem.data.X, problem.features)[0]
+        return np.asarray(residuals - _scores(model, problem.data.X, problem.features)[0])
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
@@ -404,7 +404,8 @@ class Gain:
         """Return -1, 0 or 1 for every record."""
         constant, right = problem.target.constant, _labels(problem.data.outputs)
         found = _labels(_scores(model, problem.data.X, problem.features))
-        return (found == right).astype(np.float64) - (_labels(constant[:, np.newaxis]) == right)
+        rightly = (found == right).astype(np.float64)
+        return np.asarray(rightly - (_labels(constant[:, np.newaxis]) == right))
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem

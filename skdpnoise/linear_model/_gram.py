@@ -59,7 +59,7 @@ class GramPlan:
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
         if deviation.size == 0:
             return 0.0
-        return float(np.linalg.norm(deviation)) / np.sqrt(len(deviation)) / self.n_samples
+        return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
     def charge(self, account: Account) -> None:
         """Charge for the second moments."""
@@ -96,7 +96,7 @@ class GramPlan:
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
         """Return the only model."""
-        return path[-1]
+        return np.asarray(path[-1])
 
     def release(self, settings: Settings, problem: Problem, noise: np.ndarray) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them.

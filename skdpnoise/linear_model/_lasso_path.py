@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
 from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import (
     DPCoordinateDescentRegressor,
@@ -24,6 +26,7 @@ from skdpnoise.linear_model._pseudo_data import PseudoData
 from skdpnoise.linear_model._records import Data, Problem, in_user_units
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._settings import Settings
+from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPLassoPath"]
 
@@ -157,23 +160,23 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        l1_ratio=1.0,
-        alphas=100,
-        eps=1e-3,
-        fit_intercept=True,
-        row_norm="auto",
-        feature_bounds=None,
-        target_bounds=None,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        l1_ratio: float = 1.0,
+        alphas: Any = 100,
+        eps: float = 1e-3,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise

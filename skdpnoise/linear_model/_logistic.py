@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._records import Data
 from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
 from skdpnoise.linear_model._settings import Settings
+from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
 __all__ = ["DPLogisticCD"]
@@ -168,25 +171,25 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        alpha=0.0,
-        l1_ratio=0.5,
-        fit_intercept=True,
-        n_passes="auto",
-        clip="auto",
-        budget_growth="auto",
-        feature_bounds=None,
-        classes=None,
-        error_weights="curvature",
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        alpha: float = 0.0,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        n_passes: int | str = "auto",
+        clip: float | str = "auto",
+        budget_growth: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        classes: ArrayLike | None = None,
+        error_weights: str | ArrayLike = "curvature",
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -242,7 +245,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             Values of ``classes_``.
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities; for three classes or more, normalised one-against-rest ones.
@@ -265,7 +269,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         # Near one, doubles may not tell chances apart: what is predicted is the likeliest still.
         predicted = np.arange(len(scores)), scores.argmax(axis=1)
         chances[predicted] = np.maximum(chances[predicted], (1.0 + 1e-12) * chances.max(axis=1))
-        return chances / chances.sum(axis=1, keepdims=True)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict logarithms of probabilities.
@@ -280,7 +284,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        return np.log(self.predict_proba(X))
+        return np.asarray(np.log(self.predict_proba(X)))
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:
@@ -289,4 +293,5 @@ def _compressed(scores: np.ndarray) -> np.ndarray:
     A model full of noise may be certain of anything; 15 is already one in three million.
     """
     beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
-    return np.sign(scores) * (np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0))
+    size = np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0)
+    return np.asarray(np.sign(scores) * size)

@@ -127,7 +127,7 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
 def _projected(matrix: np.ndarray) -> np.ndarray:
     """Return the nearest positive semi-definite matrix, in Frobenius norm."""
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
@@ -135,4 +135,4 @@ def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
     if level == 0.0 or matrix.size == 0:
         return np.zeros_like(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * (level**2 / np.maximum(values, _SMALLEST * level))) @ vectors.T
+    return np.asarray((vectors * (level**2 / np.maximum(values, _SMALLEST * level))) @ vectors.T)

@@ -202,7 +202,7 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     least = max(0.5, float(mechanism.standard_deviation[0]))
     counts = np.maximum(counts, least)
     others = counts.sum() - counts
-    return np.log(counts / others)[-len(outputs) :]
+    return np.asarray(np.log(counts / others)[-len(outputs) :])
 
 
 def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:

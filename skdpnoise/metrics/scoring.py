@@ -9,7 +9,7 @@ differently when a record is added elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,8 +90,7 @@ class Scoring:
         model, X, y, target
             As for :meth:`losses`.
         """
-        compute = {"accuracy": _wrong, "neg_log_loss": _surprise}.get(self.name, _squares)
-        return compute(model, X, y, self.limit, target)
+        return _WAYS[self.name](model, X, y, self.limit, target)
 
     def _of_block(
         self, model: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], target: Any
@@ -128,8 +127,16 @@ def _squares(
     model: Any, X: Any, y: NDArray[Any], limit: float, target: tuple[float, float]
 ) -> Vector:
     rest = (np.asarray(model.predict(X)) - y) / target[1]
-    return np.minimum(np.abs(rest), 1e3) ** 2
+    squares: Vector = np.minimum(np.abs(rest), 1e3) ** 2
+    return squares
 
+
+_WAYS: dict[str, Callable[..., Vector]] = {
+    "accuracy": _wrong,
+    "neg_log_loss": _surprise,
+    "r2": _squares,
+    "neg_mean_squared_error": _squares,
+}
 
 SCORINGS = {
     scoring.name: scoring

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,7 +12,9 @@ from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
 from skdpnoise.compose.compositions import register_inner
+from skdpnoise.ledger import Ledger
 from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.privacy import Adjacency
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
@@ -159,24 +161,24 @@ class DPGridSearchCV(PrivateSearchCV):
 
     def __init__(
         self,
-        estimator,
-        param_grid,
+        estimator: Any,
+        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
-        epsilon=1.0,
-        delta=1e-6,
-        scoring=None,
-        strategy="auto",
-        repetitions="auto",
-        refit=False,
-        validation_fraction="auto",
-        target_bounds=None,
-        adjacency="replace_one",
-        public=(),
-        ledger=None,
-        rows_per_group=1,
-        random_state=None,
-        n_jobs=None,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        scoring: str | None = None,
+        strategy: str = "auto",
+        repetitions: Any = "auto",
+        refit: bool = False,
+        validation_fraction: float | str = "auto",
+        target_bounds: tuple[float, float] | None = None,
+        adjacency: Adjacency = "replace_one",
+        public: Collection[str] = (),
+        ledger: Ledger | None = None,
+        rows_per_group: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
         self.epsilon = epsilon
@@ -245,25 +247,25 @@ class DPRandomizedSearchCV(PrivateSearchCV):
 
     def __init__(
         self,
-        estimator,
-        param_distributions,
+        estimator: Any,
+        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
         *,
-        n_iter=10,
-        epsilon=1.0,
-        delta=1e-6,
-        scoring=None,
-        strategy="auto",
-        repetitions="auto",
-        refit=False,
-        validation_fraction="auto",
-        target_bounds=None,
-        adjacency="replace_one",
-        public=(),
-        ledger=None,
-        rows_per_group=1,
-        random_state=None,
-        n_jobs=None,
-    ):
+        n_iter: int = 10,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        scoring: str | None = None,
+        strategy: str = "auto",
+        repetitions: Any = "auto",
+        refit: bool = False,
+        validation_fraction: float | str = "auto",
+        target_bounds: tuple[float, float] | None = None,
+        adjacency: Adjacency = "replace_one",
+        public: Collection[str] = (),
+        ledger: Ledger | None = None,
+        rows_per_group: int = 1,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.estimator = estimator
         self.param_distributions = param_distributions
         self.n_iter = n_iter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
@@ -55,7 +56,9 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "copy": ["boolean"],
     }
 
-    def __init__(self, feature_bounds=None, *, copy=True):
+    def __init__(
+        self, feature_bounds: tuple[ArrayLike, ArrayLike] | None = None, *, copy: bool = True
+    ) -> None:
         self.feature_bounds = feature_bounds
         self.copy = copy
 

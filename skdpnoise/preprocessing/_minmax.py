@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import number_pair
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import quantiles_budget
 
@@ -113,20 +116,20 @@ class DPMinMaxScaler(PrivateScaler):
 
     def __init__(
         self,
-        feature_range=(0, 1),
-        epsilon=1.0,
-        delta=1e-6,
+        feature_range: tuple[float, float] = (0, 1),
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        clip=False,
-        quantile_range=(1.0, 99.0),
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        clip: bool = False,
+        quantile_range: tuple[float, float] = (1.0, 99.0),
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.feature_range = feature_range
         self.epsilon = epsilon
         self.delta = delta
@@ -153,7 +156,7 @@ class DPMinMaxScaler(PrivateScaler):
     _budget = staticmethod(quantiles_budget)
 
     def _released(self, bounds: np.ndarray) -> np.ndarray:
-        return ~np.isfinite(bounds).all(axis=0)
+        return np.asarray(~np.isfinite(bounds).all(axis=0))
 
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import quantiles_budget
 
@@ -122,21 +125,21 @@ class DPRobustScaler(PrivateScaler):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        with_centering=True,
-        with_scaling=True,
-        quantile_range=(25.0, 75.0),
-        unit_variance=False,
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        with_centering: bool = True,
+        with_scaling: bool = True,
+        quantile_range: tuple[float, float] = (25.0, 75.0),
+        unit_variance: bool = False,
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.with_centering = with_centering

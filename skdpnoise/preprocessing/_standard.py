@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler
+from skdpnoise.privacy import Adjacency
 from skdpnoise.queries import private_moments
 from skdpnoise.queries.moments import moments_budget
 
@@ -114,19 +117,19 @@ class DPStandardScaler(PrivateScaler):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        with_mean=True,
-        with_std=True,
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        with_mean: bool = True,
+        with_std: bool = True,
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.with_mean = with_mean

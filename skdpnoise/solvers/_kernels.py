@@ -17,13 +17,19 @@ the compiler makes one loop for each loss. Whether columns are standardised (``s
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from skdpnoise.solvers.losses import LOGISTIC
 
 __all__ = ["QUANTA_LIMIT", "plain_sweep", "private_sweep", "sigmoid"]
+
+Vector = NDArray[np.float64]
+Scaling = tuple[float, float, float, float, float, float] | None  # of two columns
 
 # Adding 1.5 * 2^52 to a float64 of magnitude at most 2^51 rounds it to the nearest integer (ties to
 # even, as rint) and leaves that integer, in two's complement, in the low bits of the result.
@@ -42,17 +48,17 @@ _EXP_7, _EXP_8 = -1.990756865403116e-04, 2.486784350453597e-05
 
 
 @intrinsic
-def _fused_multiply_add(typing_context, a, b, c):
+def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` rounded once: one instruction, and by IEEE 754 one result everywhere."""
 
-    def lower(context, builder, signature, arguments):
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), lower
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sigmoid(t):
+def sigmoid(t: float) -> float:
     r"""Logistic function without a branch or a library call, so that loops over it vectorise.
 
     .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}, \qquad
@@ -88,7 +94,7 @@ def sigmoid(t):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _standardised(x, center, inverse_scale, limit):
+def _standardised(x: float, center: float, inverse_scale: float, limit: float) -> float:
     # Written as comparisons so that a NaN becomes a bound, as in _quanta.
     z = (x - center) * inverse_scale
     z = z if z > -limit else -limit
@@ -96,7 +102,7 @@ def _standardised(x, center, inverse_scale, limit):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _columns(old, new, scaling):
+def _columns(old: float, new: float, scaling: Scaling) -> tuple[float, float]:
     """The two entries of one row as float64, standardised when a scaling is given."""
     if scaling is None:
         return np.float64(old), np.float64(new)
@@ -107,15 +113,16 @@ def _columns(old, new, scaling):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _slope(code, score, target, i):
+def _slope(code: int, score: float, target: NDArray[Any], i: int) -> float:
     """Derivative of the loss of record i in its linear function, from its score."""
     if code == _LOGISTIC:
-        return sigmoid(score) - target[i]
+        slope: float = sigmoid(score) - target[i]
+        return slope
     return score  # squared: the residual
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _quanta(gradient, inverse_quantum, bound):
+def _quanta(gradient: float, inverse_quantum: float, bound: float) -> np.int64:
     """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / quantum)``.
 
     The bound is c quanta up to one rounding, and so is the product: off by less than 3/8 for c at
@@ -128,7 +135,7 @@ def _quanta(gradient, inverse_quantum, bound):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows(column, begin, end, full):
+def _rows(column: NDArray[Any], begin: int, end: int, full: int) -> NDArray[Any]:
     """Rows begin to end of a column; of one repeated block, its first end - begin entries."""
     if column.shape[0] == full:
         return column[begin:end]
@@ -136,7 +143,9 @@ def _rows(column, begin, end, full):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _moved(i, previous, following, score, change, scaling):
+def _moved(
+    i: int, previous: Vector, following: Vector, score: Vector, change: float, scaling: Scaling
+) -> tuple[float, float]:
     """Move the score of row i; return it and the entry of the next column."""
     old, new = _columns(previous[i], following[i], scaling)
     score[i] = _fused_multiply_add(change, old, score[i])
@@ -145,8 +154,18 @@ def _moved(i, previous, following, score, change, scaling):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def private_sweep(
-    rows, block, code, previous, following, score, target, change, scaling, inverse_quantum, bound
-):
+    rows: tuple[int, int],
+    block: int,
+    code: int,
+    previous: NDArray[Any],
+    following: NDArray[Any],
+    score: Vector,
+    target: NDArray[Any],
+    change: float,
+    scaling: Scaling,
+    inverse_quantum: float,
+    bound: float,
+) -> np.int64:
     r"""Apply the last change to the scores and sum the next clipped, rounded gradient.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad
@@ -183,7 +202,18 @@ def private_sweep(
 # The flags let the sum run in vector lanes; the instructions of the inlined functions keep their
 # own, strict, ones.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
-def plain_sweep(rows, block, code, previous, following, score, target, change, scaling, sums):
+def plain_sweep(
+    rows: tuple[int, int],
+    block: int,
+    code: int,
+    previous: NDArray[Any],
+    following: NDArray[Any],
+    score: Vector,
+    target: NDArray[Any],
+    change: float,
+    scaling: Scaling,
+    sums: Vector,
+) -> None:
     r"""The same sweep without clipping and rounding; one float sum for each block of rows.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad S_b = \sum_{i \in b} \ell'(s_i)\, x_{ik}

@@ -17,13 +17,15 @@ import math
 import numpy as np
 from numba import njit
 
-from skdpnoise.solvers._plain_rows import SLACK
+from skdpnoise.solvers._plain_rows import SLACK, Floats
 
 __all__ = ["add_products", "quantise", "standardise"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def standardise(tile, n, standard, sums):
+def standardise(
+    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
+) -> None:
     """Standardise and clip the first n rows of a tile; measure each of them.
 
     Parameters
@@ -74,7 +76,9 @@ def standardise(tile, n, standard, sums):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def quantise(tile, n, grid, sums, out):
+def quantise(
+    tile: Floats, n: int, grid: tuple[Floats, Floats, float, float], sums: Floats, out: Floats
+) -> None:
     """Write the integers of the first n rows of a standardised tile.
 
     A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
@@ -138,7 +142,7 @@ def quantise(tile, n, grid, sums, out):
 
 # Integers, so the flags change nothing but the speed: no sum is ever rounded.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def add_products(tile, n, total):
+def add_products(tile: Floats, n: int, total: Floats) -> None:
     """Add the products of all pairs of columns to the upper triangle, four by four.
 
     Parameters

@@ -216,7 +216,7 @@ def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist()
+    return list(np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist())
 
 
 def _scalings(

@@ -72,7 +72,7 @@ class Loss:
         -------
         ndarray
         """
-        return self.mean(score) - np.asarray(target)
+        return np.subtract(self.mean(score), target, dtype=np.float64)
 
 
 def _residuals(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:

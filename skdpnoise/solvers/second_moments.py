@@ -256,7 +256,7 @@ class _Rows:
             return total
 
         self.check(self.largest)
-        return sum(self.run(task))
+        return np.asarray(sum(self.run(task)))
 
     def norms_of_rows(self) -> NDArray[np.float64]:
         """Return the norm of every standardised row."""
