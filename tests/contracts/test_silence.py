@@ -21,7 +21,7 @@ from skdpnoise import (
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
-from tests._register import Entry, Notebook, every_private_estimator
+from tests.contracts._register import Entry, Notebook, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
 
