@@ -11,16 +11,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM, uniform_pvalue
+from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
 FITS = [
     {},
     {"delta": 0.0},
@@ -74,9 +73,9 @@ def data(n=400):
 
 
 @pytest.mark.parametrize("settings", FITS)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each(DESCENTS)
 def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
-    monkeypatch, estimator, settings
+    monkeypatch, entry, settings
 ):
     release, sample, results = AdditiveMechanism.release, AdditiveMechanism.sample, []
 
@@ -93,13 +92,13 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     monkeypatch.setattr(AdditiveMechanism, "release", noted_release)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
     transcript = Transcript()
-    model = transcript.watch(estimator(8.0, **settings, n_passes=2).fit, *data())
+    model = transcript.watch(entry.make(8.0, **settings, n_passes=2).fit, *data())
     bounded = "feature_bounds" in settings
     assert results or bounded  # magnitudes and digits of open columns, for example
     for mechanism, released in results:
         assert all_on_lattice(released, mechanism.quantum)
     # No integer is near the ends of its type, and one record spans many quanta.
-    sums = [m for m in transcript.meetings if isinstance(m.mechanism, AdditiveMechanism)]
+    sums = [meeting for meeting in transcript.meetings if meeting.kind == "sum"]
     for meeting in sums:  # choices among public cells are the other kind
         assert np.abs(meeting.integers).max(initial=0) < 2**61
         steps = meeting.mechanism.sensitivity.per_coordinate / meeting.mechanism.quantum
@@ -114,10 +113,10 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
 
 
 @pytest.mark.parametrize("settings", FITS)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_model_is_a_function_of_the_released_integers_alone(estimator, settings):
+@each(DESCENTS)
+def test_a_model_is_a_function_of_the_released_integers_alone(entry, settings):
     X, y = data()
-    model = estimator(8.0, **settings, random_state=3, n_passes=2)
+    model = entry.make(8.0, **settings, random_state=3, n_passes=2)
     transcript = Transcript()
     expected = transcript.watch(model.fit, X, y)
     expected = [expected.coef_path_, expected.intercept_path_, expected.clip_range_]
