@@ -176,7 +176,7 @@ def _encoded(epsilon: float, adjacency: str) -> Any:
 def _half_noise() -> AbstractContextManager[Any]:
     """Halve all noise, where what is published follows it: models that are noise are drawn in."""
     sample = AdditiveMechanism.sample
-    return patch.object(AdditiveMechanism, "sample", lambda *args: sample(*args) // 2)
+    return patch.object(AdditiveMechanism, "sample", lambda *args, **kw: sample(*args, **kw) // 2)
 
 
 BROKEN = (

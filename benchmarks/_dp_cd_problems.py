@@ -12,7 +12,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 
 from skdpnoise.datasets import fetch_california, fetch_electricity
 from skdpnoise.privacy import PrivacyGuarantee
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOSSES, coordinate_descent
 
 # Ten passes of the library's own solver must not improve the minimum by more than this.
 _OPTIMALITY = 1e-9
@@ -43,7 +43,7 @@ class Problem:
     @property
     def curvature(self) -> NDArray[np.float64]:
         """M_j, a bound on the second derivative along coordinate j; public like feature_size."""
-        return self.feature_size**2 * (1.0 if self.loss == "squared" else 0.25)
+        return self.feature_size**2 * LOSSES[self.loss].curvature
 
     def objective(self, w: NDArray[np.float64]) -> float:
         """Value at w."""
@@ -104,7 +104,7 @@ def _solved(
     *_, moved = coordinate_descent(
         problem.X,
         y,
-        loss=loss,
+        loss=LOSSES[loss],
         n_passes=10,
         step=1.0 / problem.curvature,
         l1=l1,

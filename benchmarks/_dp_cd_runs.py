@@ -14,7 +14,7 @@ from benchmarks._dp_cd_problems import Problem
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.sampling import SeededWords, permutation
 from skdpnoise.sensitivity import clipped_gradient
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOSSES, coordinate_descent
 
 ALLOCATIONS = {
     "spr": "scale, perturb, rescale",
@@ -136,7 +136,7 @@ def private_path(
             coordinate_descent(
                 problem.X,
                 problem.y,
-                loss=problem.loss,
+                loss=LOSSES[problem.loss],
                 n_passes=n_passes,
                 step=step / problem.curvature,
                 l1=problem.l1,

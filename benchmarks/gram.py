@@ -46,14 +46,14 @@ from benchmarks._gram_peers import (
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
-from skdpnoise.linear_model._base import average_tail
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
+from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.linear_model._pseudo_data import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds, clipped_gradient
-from skdpnoise.solvers import second_moments
+from skdpnoise.solvers import SQUARED, second_moments
 
 DELTA = 1e-6
 SOLVERS = ("gram", "gradient", "auto")
@@ -185,11 +185,11 @@ def descent_errors(problem: Problem, seeds: Sequence[int]) -> Array:
     n_samples, p = problem.X.shape
     one_pass = calibrate("inid_gaussian", clipped_gradient(np.ones(p)), problem.guarantee)
     level = float(one_pass.standard_deviation.mean()) / n_samples
-    auto = choose_defaults(level, "squared")
+    auto = choose_defaults(level, SQUARED)
     mechanism = mechanism_for("spread", problem, auto.n_passes, auto.clip, auto.budget_growth)
     settings: dict[str, Any] = {"clip": auto.clip, "step": auto.relaxation, "order": "shuffled"}
     paths = (private_path(problem, mechanism, seed=seed, **settings) for seed in seeds)
-    return np.array([problem.relative_error(average_tail(path)) for path in paths])
+    return np.array([problem.relative_error(DescentPlan.averaged(path)) for path in paths])
 
 
 def compare_lasso(X: Array, y: Array, seeds: Sequence[int], quick: bool) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ STATEMENT = (
 )
 BITS = (24, 40, 52)
 SCALES = (1.0, 10.5, 2.0**20)  # of the families on the integers
-BARS = {"laplace": 2e6, "gaussian": 2e6}
+BARS = {"laplace": 6e6, "gaussian": 6e6}
 BAR = 1e6  # of the others
 PEERS = {"discrete_laplace": "laplace", "discrete_gaussian": "gaussian"}
 

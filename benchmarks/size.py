@@ -26,6 +26,7 @@ PACKAGE = "skdpnoise"
 NEW = ROOT / "benchmarks" / "size.toml"
 MOST_CODE, MOST_DOCSTRING = 14_500, 8_000  # lines, for the features of the first edition
 MOST_PARAMETERS = 6  # of a private function outside kernels
+KERNEL_MARKS = {"njit", "Compilable", "inner"}
 
 _NO_CODE = {
     tokenize.COMMENT,
@@ -136,7 +137,8 @@ def _within(node: ast.AST, where: str, public: Set[str]) -> Iterator[tuple[str, 
             continue
         given = [*child.args.posonlyargs, *child.args.args, *child.args.kwonlyargs]
         number = sum(one.arg not in ("self", "cls") for one in given)
-        kernel = any("njit" in ast.unparse(mark) for mark in child.decorator_list)
+        marks = {ast.unparse(mark).partition("(")[0] for mark in child.decorator_list}
+        kernel = not marks.isdisjoint(KERNEL_MARKS)
         if number > MOST_PARAMETERS and not shown and not kernel:
             yield name, number
         yield from _within(child, name, frozenset())

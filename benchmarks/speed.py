@@ -1,4 +1,4 @@
-"""Speed and memory of a pass of private coordinate descent, beside plain, numpy and STREAM."""
+"""Speed and memory of a private pass beside plain, numpy, STREAM; of fits beside scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from benchmarks import _million_rows
 from benchmarks._report import add_common_arguments, print_table, save_json
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOSSES, coordinate_descent
 
 N_FEATURES = 20
 CLIP, QUANTUM, LIMIT = 1.0, 1e-7, 3.0
@@ -58,9 +59,9 @@ def solver(
         keywords |= {"clip": CLIP, "quantum": QUANTUM}
     if standardise:
         keywords |= {"center": 0.0, "scale": 1.0, "limit": LIMIT}
-    step = np.full(N_FEATURES, 1.0 if loss == "squared" else 4.0)
+    step = np.full(N_FEATURES, 1.0 / LOSSES[loss].curvature)
     return coordinate_descent(
-        X, y, loss=loss, n_passes=10**9, step=step, n_threads=n_threads, **keywords
+        X, y, loss=LOSSES[loss], n_passes=10**9, step=step, n_threads=n_threads, **keywords
     )
 
 
@@ -74,7 +75,7 @@ def numpy_solver(
     gradient, column = np.empty(n), np.empty(n)
     theta = np.zeros(N_FEATURES)
     bound = np.rint(CLIP / QUANTUM)
-    step = 1.0 if loss == "squared" else 4.0
+    step = 1.0 / LOSSES[loss].curvature
     while True:
         for j in range(N_FEATURES):
             x = X[:, j]
@@ -208,7 +209,9 @@ def main(argv: list[str] | None = None) -> int:
     """Measure, print the tables and save ``speed.json``."""
     parser = add_common_arguments(argparse.ArgumentParser("benchmarks speed", description=__doc__))
     parser.add_argument("--repetitions", type=int, default=7, help="interleaved repetitions")
+    parser.add_argument("--large", action="store_true", help="let files grow to 20,000,000 rows")
     args = parser.parse_args(argv)
+    fitted = _million_rows.report(quick=args.quick, large=args.large)
     n = 200_000 if args.quick else 2_000_000
     results = []
     for standardise in (False, True):
@@ -246,7 +249,9 @@ def main(argv: list[str] | None = None) -> int:
         ],
         title="Ratios within this run, and their bars",
     )
-    save_json(args.out, "speed", {"n": n, "p": N_FEATURES, "bars": BARS, "results": results})
+    save_json(
+        args.out, "speed", {"n": n, "p": N_FEATURES, "bars": BARS, "results": results} | fitted
+    )
     return 0
 
 

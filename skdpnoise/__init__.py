@@ -1,23 +1,27 @@
 """scikit-learn estimators that protect every person in the training data."""
 
-from skdpnoise.compose import DPPipeline, total_guarantee
-from skdpnoise.covariance import DPCovariance
-from skdpnoise.decomposition import DPPCA
-from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.linear_model import (
-    DPCoordinateDescentRegressor,
-    DPLassoPath,
-    DPLogisticCD,
-    PrivacyWarning,
-)
-from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdpnoise.preprocessing import (
-    BoundsClipper,
-    DPMinMaxScaler,
-    DPRobustScaler,
-    DPStandardScaler,
-)
-from skdpnoise.privacy import PrivacyGuarantee
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skdpnoise.compose import DPPipeline, total_guarantee
+    from skdpnoise.covariance import DPCovariance
+    from skdpnoise.decomposition import DPPCA
+    from skdpnoise.ledger import PrivacyLedger
+    from skdpnoise.linear_model import (
+        DPCoordinateDescentRegressor,
+        DPLassoPath,
+        DPLogisticCD,
+        PrivacyWarning,
+    )
+    from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+    from skdpnoise.preprocessing import (
+        BoundsClipper,
+        DPMinMaxScaler,
+        DPRobustScaler,
+        DPStandardScaler,
+    )
+    from skdpnoise.privacy import PrivacyGuarantee
 
 __version__ = "0.1.0.dev0"
 
@@ -40,3 +44,46 @@ __all__ = [
     "__version__",
     "total_guarantee",
 ]
+
+# Where each public name is imported from when somebody asks for it (PEP 562).
+_HOMES = {
+    "BoundsClipper": "preprocessing",
+    "DPCoordinateDescentRegressor": "linear_model",
+    "DPCovariance": "covariance",
+    "DPGridSearchCV": "model_selection",
+    "DPLassoPath": "linear_model",
+    "DPLogisticCD": "linear_model",
+    "DPMinMaxScaler": "preprocessing",
+    "DPPCA": "decomposition",
+    "DPPipeline": "compose",
+    "DPRandomizedSearchCV": "model_selection",
+    "DPRobustScaler": "preprocessing",
+    "DPStandardScaler": "preprocessing",
+    "PrivacyGuarantee": "privacy",
+    "PrivacyLedger": "ledger",
+    "PrivacyWarning": "linear_model",
+    "total_guarantee": "compose",
+}
+
+
+def _rooms() -> set[str]:
+    """Return the names of the packages in this one."""
+    from pkgutil import iter_modules
+
+    return {module.name for module in iter_modules(__path__) if module.ispkg}
+
+
+if not TYPE_CHECKING:  # type checkers take the imports above, and see a misspelt name
+
+    def __getattr__(name):
+        if name in _HOMES:
+            value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+            globals()[name] = value  # so that this function is asked once
+            return value
+        if name in _rooms():
+            return import_module(f"{__name__}.{name}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_rooms()})

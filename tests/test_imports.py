@@ -144,6 +144,28 @@ def test_imports_point_one_way(path):
     assert violations(path.read_text(encoding="utf-8"), _module_name(path)) == []
 
 
+def eager(path: Path) -> set[str]:
+    """Dotted names that importing a file imports."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {name for name, at_once in imports(tree, _module_name(path)) if at_once}
+
+
+def test_files_that_import_numba_are_imported_where_they_are_used():
+    names = {path: eager(path) for path in FILES}
+    kernels = {
+        _module_name(path)
+        for path, found in names.items()
+        if any(name.partition(".")[0] == "numba" for name in found)
+    }
+    assert kernels
+    assert [
+        (_module_name(path), name)
+        for path, found in names.items()
+        for name in sorted(found)
+        if any(name == kernel or name.startswith(f"{kernel}.") for kernel in kernels)
+    ] == []
+
+
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
@@ -223,7 +245,7 @@ def test_the_package_itself_loads_nothing_optional():
     code = (
         "import contextlib, sys, numba, scipy.special, scipy.io.arff, sklearn.linear_model\n"
         "with contextlib.suppress(ImportError): import sklearn.callback\n"
-        f"before = set(sys.modules); import {PACKAGE}\n"
+        f"before = set(sys.modules)\nfrom {PACKAGE} import *\n"
         f"print(*sorted({HEAVY!r} & (sys.modules.keys() - before)))"
     )
     answer = subprocess.run(

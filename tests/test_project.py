@@ -54,8 +54,9 @@ def test_pages_for_people_name_files_and_commands_that_are_there(name):
 def test_names_that_contributors_are_sent_to_are_in_the_files_that_are_named():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     for name, path in {
-        "_gradient": "skdpnoise/solvers/_kernels.py",
-        "_CURVATURE": "skdpnoise/linear_model/_descent.py",
+        "_slope": "skdpnoise/solvers/_kernels.py",
+        "LOSSES": "skdpnoise/solvers/losses.py",
+        "PrivateLinearModel": "skdpnoise/linear_model/_coordinate_descent.py",
         "choose_defaults": "skdpnoise/linear_model/_defaults.py",
         "PrivateFitMixin": "skdpnoise/estimators/private_fit.py",
         "read_table": "skdpnoise/estimators/tables.py",

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.size import SourceFile, exported, long_parameter_lists
+
 ROOT = Path(__file__).resolve().parents[1]
 pytest_plugins = ["pytester"]
 
@@ -20,6 +22,13 @@ def test_the_checker_finds_nothing(command):
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_private_functions_outside_kernels_take_at_most_six_parameters():
+    package = ROOT / "skdpnoise"
+    files = [SourceFile(path, package) for path in sorted(package.rglob("*.py"))]
+    # Ruff's PLR0913 cannot tell them from public ones, whose parameters are scikit-learn's.
+    assert dict(long_parameter_lists(files, exported(files))) == {}
 
 
 def test_make_test_covers_every_file_of_tests():

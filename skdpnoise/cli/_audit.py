@@ -7,12 +7,12 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from skdpnoise.cli._output import print_json, print_table
-from skdpnoise.inspection import AuditReport, audit
+
+if TYPE_CHECKING:
+    from skdpnoise.inspection import AuditReport
 
 __all__ = ["METHODS", "add_arguments", "run"]
 
@@ -61,6 +61,8 @@ def add_arguments(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Audit, and print the report; 1 if the claim was refuted."""
+    from skdpnoise.inspection import audit
+
     estimator = _made(args.estimator)
     X, y = _read(args.data, args.target)
     report = audit(
@@ -127,7 +129,7 @@ def _read(path: Path, target: str | None) -> tuple[Any, Any]:
     ]
     if other:
         raise ValueError(f"these columns are not numbers: {', '.join(map(repr, other))}.")
-    return table.to_numpy(dtype=np.float64), y
+    return table.to_numpy(dtype=float), y
 
 
 def _show(report: AuditReport) -> None:

@@ -9,14 +9,13 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from skdpnoise.cli._output import jsonable, print_json, print_table, printable
+from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError, encode_loss
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
-__all__ = ["FORMATS", "create", "export", "history", "show"]
+__all__ = ["create", "export", "history", "show"]
 
-FORMATS = ("csv", "json")
 # What starts a formula in some spreadsheet; the last four are the wide forms of the first.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _COST = ("epsilon", "delta", "loss", "spent")

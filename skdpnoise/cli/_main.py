@@ -5,16 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from skdpnoise import __version__
 from skdpnoise.cli._audit import add_arguments
-from skdpnoise.cli._ledger import FORMATS, create, export, history, show
-from skdpnoise.cli._output import printable
-from skdpnoise.ledger.privacy_ledger import STORAGE
+from skdpnoise.cli._output import FORMATS, printable
 
 __all__ = ["STORAGE", "main"]
+
+# `skdpnoise.ledger.privacy_ledger.STORAGE`, written again because --help waits for no import.
+STORAGE = "SKDPNOISE_LEDGER"
 
 _ENDING = """
 The storage is a URL of SQLAlchemy, such as sqlite:///budget.db (a file in this folder) or
@@ -87,7 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     ledger = rooms.add_parser("ledger", help="the budgets of data sets, and what was spent")
     commands = ledger.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    made = _command(commands, "create", create, "set the budget of a data set, once and for all")
+    made = _command(commands, "create", "set the budget of a data set, once and for all")
     made.add_argument("--epsilon", type=float, required=True, help="of the budget, above 0")
     made.add_argument("--delta", type=float, required=True, help="of the budget, in [0, 1)")
     made.add_argument(
@@ -105,14 +109,12 @@ def _parser() -> argparse.ArgumentParser:
         help="hold also if budgets of fits are chosen by looking at earlier results",
     )
 
-    _command(
-        commands, "show", show, "budget, spent and left; of all data sets without --dataset", False
-    )
-    told = _command(commands, "history", history, "every charge, and what was spent after it")
+    _command(commands, "show", "budget, spent and left; of all data sets without --dataset", False)
+    told = _command(commands, "history", "every charge, and what was spent after it")
     told.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
 
     add_arguments(rooms)
-    out = _command(commands, "export", export, "every charge with all that is known, as a file")
+    out = _command(commands, "export", "every charge with all that is known, as a file")
     out.add_argument("--format", choices=FORMATS, help="default: the ending of --out, else csv")
     out.add_argument("--out", type=Path, metavar="FILE", help="default: the standard output")
     return parser
@@ -121,7 +123,6 @@ def _parser() -> argparse.ArgumentParser:
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser],
     name: str,
-    run: Callable[[argparse.Namespace], int | None],
     text: str,
     one: bool = True,
 ) -> argparse.ArgumentParser:
@@ -141,8 +142,13 @@ def _command(
     )
     parser.add_argument("--dataset", metavar="NAME", required=one, help="name of the data set")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=partial(_run, name), parser=parser)
     return parser
+
+
+def _run(name: str, args: argparse.Namespace) -> Any:
+    """Run a command of ``skdpnoise.cli._ledger``, which is imported now."""
+    return getattr(import_module("skdpnoise.cli._ledger"), name)(args)
 
 
 def _count(text: str) -> int:

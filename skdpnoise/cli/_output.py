@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-__all__ = ["jsonable", "print_json", "print_table", "printable"]
+__all__ = ["FORMATS", "jsonable", "print_json", "print_table", "printable"]
+
+FORMATS = ("csv", "json")
 
 
 def print_json(value: Any) -> None:

@@ -11,21 +11,17 @@ from sklearn.base import clone
 from skdpnoise.compose.caps import Cap
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["check_shareable", "private_steps", "pure_noise", "with_budget"]
+__all__ = ["check_shareable", "pure_noise", "with_budget"]
 
 _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
 _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _DEFAULT = "replace_one"
-
-
-def private_steps(estimator: Any) -> list[str]:
-    """Return the prefixes of the parameters of all private parts: "" for the estimator itself."""
-    return [part.prefix for part in private_parts(estimator)]
 
 
 def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacency: str) -> None:
@@ -85,7 +81,6 @@ def with_budget(
     *,
     ledger: Cap | None,
     words: RandomWords,
-    classes: Any = None,
     weights: Mapping[str, float] | None = None,
 ) -> Any:
     """Return an unfitted copy whose private parts share a budget.
@@ -102,8 +97,6 @@ def with_budget(
         What the parts charge, each under its own name; its neighbouring relation is theirs.
     words : RandomWords
         Seeds, if they are not secure; else parts draw from the operating system themselves.
-    classes : ndarray or None, default=None
-        Labels of a classifier, where it has a parameter for them that is not set.
     weights : dict of str to float or None, default=None
         Shares of the parts by label, in any unit; None divides as their own ε say.
     """
@@ -122,13 +115,11 @@ def with_budget(
             new["epsilon"], new["delta"] = share.pure_epsilon, 0.0
         else:
             new["epsilon"], new["delta"] = _stated(share.mu, delta), delta
-            if own.get("noise") == "auto":
+            if own.get("noise") in CHOICES:
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
         new["random_state"] = None if words.secure else _seed(words)
-        if classes is not None and own.get("classes", classes) is None:
-            new["classes"] = classes
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 

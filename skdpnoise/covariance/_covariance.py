@@ -172,13 +172,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             moments = private_moments_of_rows(
-                self,
-                X,
-                rows,
-                account,
-                center=not self.assume_centered,
-                divisor_loss=0.0,
-                keeps_rows=True,
+                self, X, rows, account, center=not self.assume_centered, keeps_rows=True
             )
             self.location_ = moments.mean
             self._set_covariance(_positive(moments.covariance, moments.noise))

@@ -68,19 +68,27 @@ def download(title: str, file: DataFile, route: str, fetch: Callable[[], Any] | 
     ) from reason
 
 
+@dataclass(frozen=True, slots=True)
+class Description:
+    """The names of the columns and of the target, and what they are."""
+
+    feature_names: list[str]
+    target_name: str
+    text: str
+
+
 def as_bunch(
     X: NDArray[np.float64],
     y: NDArray[Any],
+    description: Description,
     *,
-    feature_names: list[str],
-    target_name: str,
-    description: str,
     as_frame: bool,
     return_X_y: bool,
 ) -> Bunch | tuple[Any, Any]:
     """Dress arrays as scikit-learn's loaders do."""
     frame = None
     data, target = X, y
+    feature_names, target_name = list(description.feature_names), description.target_name
     if as_frame:
         try:
             import pandas as pd
@@ -99,7 +107,7 @@ def as_bunch(
         frame=frame,
         feature_names=feature_names,
         target_names=[target_name],
-        DESCR=description,
+        DESCR=description.text,
     )
 
 

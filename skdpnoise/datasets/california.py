@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_california_housing
 from sklearn.utils import Bunch
 
-from skdpnoise.datasets._sources import DataFile, as_bunch, download, local_bytes
+from skdpnoise.datasets._sources import DataFile, Description, as_bunch, download, local_bytes
 
 _FILE = DataFile(
     name="cal_housing.data",
@@ -129,15 +129,8 @@ def fetch_california(
                 data_home=data_home, download_if_missing=download_if_missing, return_X_y=True
             ),
         )
-    return as_bunch(
-        X,
-        y,
-        feature_names=list(_FEATURES),
-        target_name="MedHouseVal",
-        description=_DESCRIPTION,
-        as_frame=as_frame,
-        return_X_y=return_X_y,
-    )
+    description = Description(_FEATURES, "MedHouseVal", _DESCRIPTION)
+    return as_bunch(X, y, description, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _parse(content: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,7 +12,7 @@ from scipy.io import arff
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from skdpnoise.datasets._sources import DataFile, as_bunch, download, local_bytes
+from skdpnoise.datasets._sources import DataFile, Description, as_bunch, download, local_bytes
 
 _FILE = DataFile(
     name="elecNormNew.arff",
@@ -127,15 +127,8 @@ def fetch_electricity(
             "sklearn.datasets.fetch_openml(data_id=151)",
             (lambda: _from_openml(data_home)) if download_if_missing else None,
         )
-    return as_bunch(
-        X,
-        y,
-        feature_names=list(_FEATURES),
-        target_name="class",
-        description=_DESCRIPTION,
-        as_frame=as_frame,
-        return_X_y=return_X_y,
-    )
+    description = Description(_FEATURES, "class", _DESCRIPTION)
+    return as_bunch(X, y, description, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _parse(content: bytes) -> tuple[NDArray[np.float64], NDArray[np.str_]]:

@@ -20,7 +20,6 @@ from skdpnoise.sensitivity import RowBounds
 
 __all__ = [
     "COARSE_ROUNDS",
-    "COUNT_SHARE",
     "Shares",
     "choose_budget",
     "mean_level",
@@ -30,7 +29,6 @@ __all__ = [
     "share_out",
 ]
 
-COUNT_SHARE = 0.02  # for the number of records under add/remove
 COARSE_ROUNDS = 3
 # Shares of coarse means, and of all means, of μ² and of ε.
 _GAUSSIAN_MEANS, _PURE_MEANS = (0.05, 0.18), (0.08, 0.3)

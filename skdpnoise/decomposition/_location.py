@@ -15,7 +15,7 @@ from skdpnoise.decomposition._budget import (
     rows_needed,
     share_out,
 )
-from skdpnoise.ledger import Account
+from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
 from skdpnoise.queries.norm_quantile import private_norm_quantile
@@ -136,14 +136,8 @@ class Locator:
     ----------
     X : ndarray of shape (n_records, n_columns)
         The private rows.
-    total : PureLoss or GaussianLoss
-        The whole budget.
-    n_samples : float
-        Number of records, public or released.
-    account : Account
-        What is charged, and the neighbouring relation.
-    words : RandomWords
-        Source of randomness.
+    run : PrivateRun
+        Account, randomness, number of records and the whole budget.
     n_threads : int
         Threads of the passes over the data.
     keeps_rows : bool, default=False
@@ -153,24 +147,19 @@ class Locator:
     def __init__(
         self,
         X: NDArray[Any],
-        total: LossBudget,
-        n_samples: float,
-        account: Account,
-        words: RandomWords,
+        run: PrivateRun[LossBudget],
         n_threads: int,
         *,
         keeps_rows: bool = False,
     ) -> None:
-        self._keeps_rows = keeps_rows
-        self._total, self._account, self._words = total, account, words
-        self._n_threads = n_threads
-        self._adjacency = account.guarantee.adjacency
-        needed = rows_needed(total, X.shape[1])
-        self._rows, self._n_rows = _subset(X, needed, n_samples, self._adjacency, words)
-        self._shares = share_out(total, self._n_rows, keeps_rows=keeps_rows)
+        self._keeps_rows, self._n_threads = keeps_rows, n_threads
+        self._run, self._adjacency = run, run.account.guarantee.adjacency
+        needed = rows_needed(run.budget, X.shape[1])
+        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.words)
+        self._shares = share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
         self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
-        self._level = mean_level(total, self._shares, self._n_rows)
+        self._level = mean_level(run.budget, self._shares, self._n_rows)
         self._used = 0.0
 
     def find(
@@ -202,7 +191,9 @@ class Locator:
             if self._keeps_rows:
                 limits = (radius, radius * _TAIL)
         if row_norm is None:
-            level = row_level(self._total, shares, self._n_rows, noise, keeps_rows=self._keeps_rows)
+            level = row_level(
+                self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
+            )
             row_norm = self._radius(level, shares.last, limits)
         return Location(self._center, row_norm, self._used)
 
@@ -224,18 +215,18 @@ class Locator:
         return private_norm_quantile(
             row_norms(self._rows, center=self._center, n_threads=self._n_threads),
             level,
-            self._total.share(share),
+            self._run.budget.share(share),
             limits=limits,
             n_samples=self._n_rows,
             adjacency=self._adjacency,
-            random_state=self._words,
-            charge=self._account.charge,
+            random_state=self._run.words,
+            charge=self._run.account.charge,
         )
 
     def _move(self, share: float, radius: float, label: str) -> None:
         self._used += share
-        release = row_sum(self._center.size, radius, self._total.share(share), self._adjacency)
-        self._account.charge(label, release)
+        release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
+        self._run.account.charge(label, release)
         sums = clipped_row_sums(
             self._rows,
             center=self._center,
@@ -243,7 +234,7 @@ class Locator:
             norm=radius,
             n_threads=self._n_threads,
         )
-        noisy = plus_noise(release.mechanism, sums, release.sample(self._words))
+        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.words))
         step = noisy * (release.quantum / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it

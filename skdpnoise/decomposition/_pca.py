@@ -232,9 +232,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             self._check_components(X.shape[1])
-            moments = private_moments_of_rows(
-                self, X, rows, account, center=self.center, divisor_loss=float(self.center)
-            )
+            moments = private_moments_of_rows(self, X, rows, account, center=self.center)
             wanted = self.n_components
             count = int(wanted) if isinstance(wanted, Integral) else X.shape[1]
             self._store(moments, *_axes(moments.covariance, count))

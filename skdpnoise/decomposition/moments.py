@@ -11,17 +11,18 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skdpnoise.decomposition._budget import COUNT_SHARE, choose_budget, noise_level
+from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import check_memory, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds
+from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bounds, known_records
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, PrivacyReport
-from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate, calibrate_second_moments
+from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import LossBudget, PureLoss
 from skdpnoise.queries.groups import GroupedRows
-from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile
+from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.sampling import random_words
+from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers.second_moments import second_moments
 
 __all__ = ["PARAMETERS", "PrivateMoments", "check_rows", "denoised", "private_moments_of_rows"]
@@ -83,7 +84,6 @@ def private_moments_of_rows(
     account: Account,
     *,
     center: bool,
-    divisor_loss: float,
     keeps_rows: bool = False,
 ) -> PrivateMoments:
     r"""Release mean and covariance of the rows of X for an estimator with the usual parameters.
@@ -91,8 +91,8 @@ def private_moments_of_rows(
     .. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    with d = `divisor_loss`. With `keeps_rows` few rows are shrunk: directions survive that,
-    variances do not.
+    with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
+    directions survive shrinking, variances do not.
 
     **Guarantee.** Under "add_remove" the number n of records is bought first. Then the centre c and
     the radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments
@@ -111,8 +111,10 @@ def private_moments_of_rows(
     account.pay(_stages(total, adjacency), noise)
     words, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
     (X,) = rows.keep(words, X)
-    n_samples, used = _count(X, total, account, words)
-    locator = Locator(X, total, n_samples, account, words, n_threads, keeps_rows=keeps_rows)
+    n_samples = known_records(len(X), account, words, _count_noise(total), total)
+    used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
+    run = PrivateRun(account, words, n_samples, total)
+    locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
     location = locator.find(bounds, estimator.row_norm, level, center=center)
     used += location.used
@@ -132,7 +134,7 @@ def private_moments_of_rows(
         l1_norm=ball.l1_norm,
         n_threads=n_threads,
     )
-    divisor = n_samples - divisor_loss
+    divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
         location.center,
@@ -184,17 +186,9 @@ def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
     return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
 
 
-def _count(
-    X: NDArray[Any], total: LossBudget, account: Account, words: RandomWords
-) -> tuple[float, float]:
-    """Return the number of records and the share that it cost: it is public under replace-one."""
-    if account.guarantee.adjacency == "replace_one":
-        return float(len(X)), 0.0
-    noise = "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
-    mechanism = calibrate(noise, SensitivityProfile([1.0]), total.share(COUNT_SHARE))
-    account.charge("number of records", mechanism)
-    account.n_records = max(2.0, float(mechanism.release(np.array([len(X)]), words)[0]))
-    return account.n_records, COUNT_SHARE
+def _count_noise(total: LossBudget) -> str:
+    """Return the noise of a count: that of the second moments may not fit one number."""
+    return "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
 
 
 def _row_bounds(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
@@ -29,17 +30,57 @@ from skdpnoise.compose.surroundings import (
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.ledger import Account, LedgerWarning
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
+from skdpnoise.queries.record_count import release_record_count
+from skdpnoise.sampling import RandomWords
 
 __all__ = [
     "PrivacyWarning",
     "PrivateFitMixin",
+    "PrivateRun",
     "as_bounds",
     "check_unpaid_arguments",
+    "known_records",
     "unchanged_on_failure",
     "warn_last",
 ]
+
+
+Budget = TypeVar("Budget")
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateRun(Generic[Budget]):
+    """What every stage of a fit needs that releases something.
+
+    Parameters
+    ----------
+    account : Account
+        Where every release is charged for before it is drawn.
+    words : RandomWords
+        Source of all randomness.
+    n_samples : float
+        Number of records, public or bought.
+    budget : object
+        What the stages may cost.
+    """
+
+    account: Account
+    words: RandomWords
+    n_samples: float
+    budget: Budget
+
+
+def known_records(
+    n_rows: int, account: Account, words: RandomWords, noise: str, total: LossBudget
+) -> float:
+    """Return the number of records: public under replace-one, bought under add/remove."""
+    if account.guarantee.adjacency == "replace_one":
+        return float(n_rows)
+    found = release_record_count(n_rows, total, noise, words, account.charge)
+    account.n_records = max(2.0, found)
+    return account.n_records
 
 
 class PrivateFitMixin:

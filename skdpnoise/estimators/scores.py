@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 
 from skdpnoise.estimators.seal import without_values
@@ -14,10 +14,16 @@ from skdpnoise.estimators.tables import check_container
 __all__ = ["QuietScoreMixin"]
 
 
-class QuietScoreMixin:
+class QuietScoreMixin(BaseEstimator):
     """Stands before scikit-learn's mixin of classifiers or regressors, whose errors quote y."""
 
     predict: Callable[[Any], Any]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
+        (tags.regressor_tags or tags.classifier_tags).poor_score = True
+        return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean accuracy of predicted labels, or R² of a predicted target.

@@ -11,7 +11,7 @@ import numpy as np
 from skdpnoise.inspection._black_box import FEWEST, Fits, black_box, count_fits
 from skdpnoise.inspection._claims import claimed
 from skdpnoise.inspection._neighbours import Data, Neighbours, as_data, candidates, given_pair
-from skdpnoise.inspection._one_run import one_run
+from skdpnoise.inspection._one_run import Canaries, one_run
 from skdpnoise.inspection._progress import telling
 from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
@@ -180,7 +180,8 @@ def audit(
             fits = Fits(estimator, seeds[1], n_jobs, tell)
             results.append(black_box(fits, costly, claim, n_fits, each))
         if "one_run" in methods:
-            results.append(one_run(estimator, data, claim, n_canaries, seeds[2], each, score))
+            canaries = Canaries(n_canaries, seeds[2], score)
+            results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
     return AuditReport(

@@ -7,7 +7,7 @@ import sys
 import types
 import warnings
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 from skdpnoise.ledger import PrivacyLedger
 
 __all__ = ["differences", "fingerprint", "parts_of"]
+
+Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
 _PLAIN = (int, float, complex, str, bytes, bytearray)
 _LISTS = (list, tuple)
@@ -111,55 +113,11 @@ class _Walk:
     def contents(self, value: Any) -> tuple[bytes, list[tuple[str, Any]]]:
         """Return what an object is by itself, and its parts by name."""
         kind = type(value)
-        head = [kind.__module__, kind.__qualname__]
-        parts: list[tuple[str, Any]] = []
-        data = b""
-        if value is None or kind in (bool, type(Ellipsis), type(NotImplemented)):
-            return _text(*head, repr(value)), []
-        if issubclass(kind, type | types.ModuleType | logging.Logger):
-            return _text(*head, *_name(value)), [*_body(value)]
-        if issubclass(kind, _OPAQUE):
-            return _text(*head), []
-        if issubclass(kind, types.FunctionType):
-            code = value.__code__
-            head += _name(value)
-            parts = [*_function(value), ("code", code)]
-        elif kind is types.CodeType:
-            return _text(*head, value.co_name, *value.co_names) + value.co_code, [
-                (f"constant {k}", constant) for k, constant in enumerate(value.co_consts)
-            ]
-        elif kind is types.CellType:
-            return _text(*head), list(_cell(value))
-        elif issubclass(kind, np.generic):
-            data = _text(str(value.dtype)) + value.tobytes()
-        elif issubclass(kind, _PLAIN):
-            (plain,) = (base for base in _PLAIN if issubclass(kind, base))
-            data = plain.__repr__(value).encode("utf-8", "surrogatepass")
-        elif issubclass(kind, np.ndarray):
-            array = np.asarray(value)
-            head += [str(array.dtype), str(array.shape)]
-            data = b"" if array.dtype.hasobject else array.tobytes()
-            parts = [("metadata", array.dtype.metadata)]
-            if array.dtype.hasobject:
-                parts += [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
-        elif issubclass(kind, dict):
-            pairs = list(dict.items(value))
-            parts = [(f"key {k}", key) for k, (key, _) in enumerate(pairs)]
-            parts += [(f"[{_shown(key)}]", part) for key, part in pairs]
-        elif issubclass(kind, _LISTS):
-            parts = [(f"[{k}]", part) for k, part in enumerate(_plain_items(value))]
-        elif issubclass(kind, _SETS):
-            parts = [("item", part) for part in _plain_items(value)]
-        elif kind is types.GeneratorType:
-            head += [value.__qualname__]
-            parts = [("frame", getattr(value.gi_frame, "f_locals", None))]
-        elif issubclass(kind, _BOUND):
-            head += [value.__name__]
-            parts = [(".__self__", value.__self__)]
-            parts += [(".__func__", getattr(value, "__func__", None))]
-        if kind not in _EXACT:
-            parts += self._attributes(value)
-        return _text(*head) + data, parts
+        read, closed = next((row[1], row[2]) for row in _READERS if issubclass(kind, row[0]))
+        words, data, parts = read(value)
+        if not (closed or kind in _EXACT):
+            parts = [*parts, *self._attributes(value)]
+        return _text(kind.__module__, kind.__qualname__, *words) + data, parts
 
     def _attributes(self, value: Any) -> Iterator[tuple[str, Any]]:
         """Yield attributes, slots and, of what is made outside of Python, the state of a pickle."""
@@ -176,9 +134,6 @@ class _Walk:
         if not issubclass(kind, handled):
             # Attributes are in the state again, and what was computed before with them.
             yield from _state(value, 3 if self._caches or held is None else 2)
-
-
-_EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
 
 def _plain_items(value: Any) -> list[Any]:
@@ -255,6 +210,83 @@ def _state(value: Any, size: int) -> Iterator[tuple[str, Any]]:
             yield "items", list(value)
         return
     yield "state", kept
+
+
+def _of_function(value: Any) -> Content:
+    return _name(value), b"", [*_function(value), ("code", value.__code__)]
+
+
+def _of_code(value: Any) -> Content:
+    constants = [(f"constant {k}", constant) for k, constant in enumerate(value.co_consts)]
+    return [value.co_name, *value.co_names], value.co_code, constants
+
+
+def _of_plain(value: Any) -> Content:
+    """Return a number or a text as the base class shows it, whatever a subclass says."""
+    (plain,) = (base for base in _PLAIN if isinstance(value, base))
+    return [], plain.__repr__(value).encode("utf-8", "surrogatepass"), []
+
+
+def _of_array(value: Any) -> Content:
+    array = np.asarray(value)
+    words, metadata = [str(array.dtype), str(array.shape)], ("metadata", array.dtype.metadata)
+    if not array.dtype.hasobject:
+        return words, array.tobytes(), [metadata]
+    items = [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
+    return words, b"", [metadata, *items]
+
+
+def _of_dict(value: Any) -> Content:
+    pairs = list(dict.items(value))
+    keys = [(f"key {k}", key) for k, (key, _) in enumerate(pairs)]
+    return [], b"", [*keys, *((f"[{_shown(key)}]", part) for key, part in pairs)]
+
+
+def _of_method(value: Any) -> Content:
+    function = getattr(value, "__func__", None)
+    return [value.__name__], b"", [(".__self__", value.__self__), (".__func__", function)]
+
+
+_EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
+
+# What is read how, and whether that is all there is; the first kind that fits counts.
+_READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = (
+    (
+        (type(None), bool, type(Ellipsis), type(NotImplemented)),
+        lambda value: ([repr(value)], b"", []),
+        True,
+    ),
+    (
+        (type, types.ModuleType, logging.Logger),
+        lambda value: (_name(value), b"", [*_body(value)]),
+        True,
+    ),
+    (_OPAQUE, lambda value: ([], b"", []), True),
+    ((types.FunctionType,), _of_function, False),
+    ((types.CodeType,), _of_code, True),
+    ((types.CellType,), lambda value: ([], b"", [*_cell(value)]), True),
+    ((np.generic,), lambda value: ([], _text(str(value.dtype)) + value.tobytes(), []), False),
+    (_PLAIN, _of_plain, False),
+    ((np.ndarray,), _of_array, False),
+    ((dict,), _of_dict, False),
+    (
+        _LISTS,
+        lambda value: ([], b"", [(f"[{k}]", part) for k, part in enumerate(_plain_items(value))]),
+        False,
+    ),
+    (_SETS, lambda value: ([], b"", [("item", part) for part in _plain_items(value)]), False),
+    (
+        (types.GeneratorType,),
+        lambda value: (
+            [value.__qualname__],
+            b"",
+            [("frame", getattr(value.gi_frame, "f_locals", None))],
+        ),
+        False,
+    ),
+    (_BOUND, _of_method, False),
+    ((object,), lambda value: ([], b"", []), False),
+)
 
 
 def _text(*words: str) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,27 +17,35 @@ from skdpnoise.inspection._tables import numbers, numeric_columns, taken, with_n
 from skdpnoise.inspection.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
 
-__all__ = ["one_run"]
+__all__ = ["Canaries", "one_run"]
 
 _GUESSED = (1.0, 0.3, 0.1)  # shares of the canaries that are guessed about, fixed in advance
 
 Score = Callable[[Any, Any, Any, Any, Any], NDArray[np.float64]]
 
 
+@dataclass(frozen=True, slots=True)
+class Canaries:
+    """How many canaries there are, the seed of their coins, and what scores them; None chooses."""
+
+    count: int
+    seed: np.random.SeedSequence
+    score: Score | None = None
+
+
 def one_run(
     estimator: Any,
     data: Data,
     claim: PrivacyGuarantee,
-    n_canaries: int,
-    seed: np.random.SeedSequence,
+    canaries: Canaries,
     false_alarm: float,
-    score: Score | None = None,
 ) -> OneRunResult:
     """Fit once to data with canaries, guess which were in, and bound ε by how many guesses hold.
 
     Under "replace_one" canary i is one of two records; under "add_remove" it is there or not.
     """
-    fit_seed, coin_seed = seed.spawn(2)
+    n_canaries, score = canaries.count, canaries.score
+    fit_seed, coin_seed = canaries.seed.spawn(2)
     rng = np.random.default_rng(coin_seed)
     records, others = _canaries(estimator, data, n_canaries)
     coins = rng.integers(0, 2, n_canaries).astype(bool)
@@ -51,7 +60,7 @@ def one_run(
     model, _, raised = fit_quietly(copy, X, y)
     check_fits(type(estimator).__name__, [raised])
     if score is None:
-        scores = _default_score(model, data, len(X), *records, *others)
+        scores = _default_score(model, data, len(X), records, others)
     else:
         scores = np.asarray(score(model, *records, *others), dtype=np.float64)
     order = np.argsort(scores, kind="stable")
@@ -106,12 +115,13 @@ def _as_records(X: Any, rows: NDArray[Any]) -> Any:
 
 
 def _default_score(
-    model: Any, data: Data, n_rows: int, X: Any, y: Any, other_X: Any, other_y: Any
+    model: Any, data: Data, n_rows: int, records: Data, others: Data
 ) -> NDArray[np.float64]:
     """Return how much the model says for each canary rather than for what is in its place.
 
-    The other records are known, and what they add to means and covariances is taken out.
+    The rows of the data are known, and what they add to means and covariances is taken out.
     """
+    (X, y), (other_X, other_y) = records, others
     if y is not None and hasattr(model, "predict_proba"):
         share = np.log(np.clip(model.predict_proba(X), 1e-300, 1.0))
         place = [np.searchsorted(model.classes_, labels) for labels in (y, other_y)]

@@ -80,37 +80,19 @@ class _Look:
         self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
         if value is None or len(above) > _DEEPEST or id(value) in above:
             return
-        if isinstance(value, bool | int | float | np.number | np.bool_):
-            self._found[path] = _plain(value)
-        elif isinstance(value, str):
-            self._found[path] = _codes([value])
-        elif sp.issparse(value):
+        if sp.issparse(value):
             self.at(path, value.toarray(), above)
-        elif isinstance(value, np.ndarray) and value.dtype.kind in "iufb":
-            self._array(path, value.ravel().astype(np.float64))
         elif hasattr(value, "to_numpy"):
             for name in ("index", "columns"):  # of frames
                 labels = getattr(value, name, None)
                 if labels is not None and not callable(labels):
                     self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
             self.at(path, value.to_numpy(), above)
-        elif isinstance(value, np.ndarray):
-            texts = [str(item) for item in value.ravel().tolist()]
-            self._found[path] = _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
-        elif isinstance(value, _WHOLE):
-            self._found[path] = _codes([fingerprint(value).hex()])
-        elif isinstance(value, types.ModuleType):
-            self._found[path] = _codes([value.__name__])
+        elif (whole := _in_numbers(value)) is not None:
+            self._found[path] = whole
         else:
             for name, part in self._parts(value):
                 self.at(f"{path}{name}", part, (*above, id(value)))
-
-    def _array(self, path: str, values: NDArray[np.float64]) -> None:
-        half = _LONGEST // 2
-        if values.size > _LONGEST:
-            whole = _codes([fingerprint(values).hex()])
-            values = np.r_[values[:half], values[-half:], whole]
-        self._found[path] = values
 
     def _parts(self, value: Any) -> list[tuple[str, Any]]:
         """Return what an object holds, without parameters that are as they were given: public."""
@@ -124,6 +106,31 @@ class _Look:
             return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
         held = parts_of(value)
         return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
+
+
+def _in_numbers(value: Any) -> NDArray[np.float64] | None:
+    """Return numbers that stand for all of a value; None where it is to be taken apart."""
+    if isinstance(value, bool | int | float | np.number | np.bool_):
+        return _plain(value)
+    if isinstance(value, np.ndarray):
+        return _of_array(value)
+    if isinstance(value, str):
+        return _codes([value])
+    if isinstance(value, _WHOLE):
+        return _codes([fingerprint(value).hex()])
+    return _codes([value.__name__]) if isinstance(value, types.ModuleType) else None
+
+
+def _of_array(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return numbers, or codes of texts; of very many both ends, and a code of all."""
+    if array.dtype.kind not in "iufb":
+        texts = [str(item) for item in array.ravel().tolist()]
+        return _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
+    values: NDArray[np.float64] = array.ravel().astype(np.float64)
+    if values.size <= _LONGEST:
+        return values
+    half = _LONGEST // 2
+    return np.r_[values[:half], values[-half:], _codes([fingerprint(values).hex()])]
 
 
 def _plain(value: Any) -> NDArray[np.float64]:

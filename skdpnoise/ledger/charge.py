@@ -294,11 +294,7 @@ def _stored(value: Any, depth: int) -> Any:
         return value.__name__
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and not isinstance(value, np.generic):
-        kind = type(value).__name__
-        if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
-            dtype = getattr(value, "dtype", None)
-            return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
-        return _stored(value.tolist(), depth - 1) if depth else kind
+        return _stored_array(value, shape, depth)
     if isinstance(value, np.generic):
         plain = value.item()
         if isinstance(plain, int | str):
@@ -311,6 +307,15 @@ def _stored(value: Any, depth: int) -> Any:
         if depth:
             return [_stored(item, depth - 1) for item in value]
     return type(value).__name__
+
+
+def _stored_array(value: Any, shape: tuple[int, ...], depth: int) -> Any:
+    """Return the entries of a short array; else its shape, and the kind of its entries."""
+    kind = type(value).__name__
+    if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
+        dtype = getattr(value, "dtype", None)
+        return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
+    return _stored(value.tolist(), depth - 1) if depth else kind
 
 
 def _plain(value: Any) -> Any:

@@ -115,7 +115,7 @@ class PrivacyLedger:
         adaptive: bool | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = checked(dataset, epsilon, delta, adjacency, unit, adaptive, who)
+        wanted = checked(epsilon, delta, adjacency, unit, adaptive)
         self._start(dataset, storage, who)
         self._facts = self._storage.open(dataset, wanted, create=True)
 
@@ -143,13 +143,14 @@ class PrivacyLedger:
         UnknownDatasetError
             If there is no such data set.
         """
-        checked(dataset, None, None, None, None, None, who)
         ledger = cls.__new__(cls)
         ledger._start(dataset, storage, who)
         ledger._facts = ledger._storage.open(dataset, {}, create=False)
         return ledger
 
     def _start(self, dataset: str, storage: str | None, who: str | None) -> None:
+        checked_name("dataset", dataset)
+        checked_text("who", who, "PrivacyLedger")
         self.dataset, self.who = dataset, who
         self._storage: Storage = _storage_of(storage)
         self._facts = None

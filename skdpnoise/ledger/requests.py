@@ -16,17 +16,10 @@ UNITS = ("record", "group")
 
 
 def checked(
-    dataset: object,
-    epsilon: object,
-    delta: object,
-    adjacency: object,
-    unit: object,
-    adaptive: object,
-    who: object,
+    epsilon: object, delta: object, adjacency: object, unit: object, adaptive: object
 ) -> dict[str, Any]:
     """Return what is wanted of a data set, or say what is allowed."""
     owner = "PrivacyLedger"
-    checked_name("dataset", dataset)
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
         raise ValueError(
@@ -43,7 +36,6 @@ def checked(
             f"The 'adaptive' parameter of {owner} must be a bool. Got {adaptive!r} of type "
             f"{type(adaptive).__name__} instead."
         )
-    checked_text("who", who, owner)
     return {
         "epsilon": None if epsilon is None else check_real(owner, "epsilon", epsilon),
         "delta": None

@@ -7,60 +7,34 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._defaults import (
-    COUNT_SHARE,
-    LEAST_CLASSES,
-    LEAST_LAST,
-    LEAST_SEARCHING,
-    MOST_SEARCHING,
-    REFERENCE_PASSES,
-    class_share,
-    scaling_share,
-)
+from skdpnoise.linear_model import _defaults as rules
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
+from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
-__all__ = ["Budget", "count_records", "split_budget"]
+__all__ = ["Budget", "split_budget"]
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The noise that is used throughout, and what each stage may cost.
+    """The noise that is used throughout, and what each stage may cost."""
 
-    Parameters
-    ----------
-    noise : str
-        "<rule>_<family>".
-    total : PureLoss or GaussianLoss
-        Of the whole fit.
-    needs : tuple of float
-        How much scaling the features need, and the target; 0 for classifiers.
-    n_open : int
-        Columns without public bounds, the target included.
-    first : {"search", "classes", "scaling", "nothing"}
-        What comes first: the search for a target without bounds, the numbers of records of each
-        class, the scaling of a target within bounds, or nothing for labels without an intercept.
-    counting : float
-        Share of the total for the number of records; 0 where that is public.
-    scaling : float
-        Share of the rest for locations and scales, were the target one of the columns.
-    searching : float
-        Share for the search or the classes, before features and model share what is left.
-    """
-
-    noise: str
-    total: LossBudget
-    needs: tuple[float, float]
-    n_open: int
+    noise: str  # "<rule>_<family>"
+    total: LossBudget  # of the whole fit
+    adjacency: Adjacency
+    needs: tuple[float, float]  # how much scaling the features need, and the target; 0 for labels
+    n_open: int  # columns without public bounds, the target included
+    # What comes first: the "search" for a target without bounds, the numbers of records of each of
+    # the "classes", the "scaling" of a target within bounds, or "nothing" without an intercept.
     first: str
-    counting: float
-    scaling: float
-    searching: float
+    counting: float  # share of the total for the number of records; 0 where that is public
+    scaling: float  # share of the rest for locations and scales, were the target one of the columns
+    searching: float  # for the search or the classes, before features and model share what is left
 
     @property
     def target(self) -> LossBudget:
@@ -80,7 +54,7 @@ class Budget:
     @property
     def least(self) -> Budget:
         """The budget that leaves least to features and model, whatever numbers are released."""
-        searching = 0.0 if self.first == "nothing" else MOST_SEARCHING
+        searching = 0.0 if self.first == "nothing" else rules.MOST_SEARCHING
         return replace(self, searching=searching)
 
     @property
@@ -112,14 +86,14 @@ class Budget:
         if self.n_open:
             histograms = SensitivityProfile(np.ones(2 * self.n_open))
             mechanism = calibrate(self.noise, histograms, self.total)
-            scaling = scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
+            scaling = rules.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
         known = replace(self, scaling=scaling)
         if self.first == "search":
             return known.with_search(n_samples)
         if self.first == "classes":
             strength = count_strength(self.noise, self.total, n_samples)
             order = 1.0 if isinstance(self.total, PureLoss) else 2.0
-            return replace(known, searching=class_share(strength, order))
+            return replace(known, searching=rules.class_share(strength, order))
         return known
 
     def with_search(self, n_samples: float) -> Budget:
@@ -127,8 +101,8 @@ class Budget:
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
-        needed = search_share(self.noise, left, n_samples, MOST_SEARCHING, bare=bare)
-        return replace(self, searching=max(LEAST_SEARCHING, needed))
+        needed = search_share(self.noise, left, n_samples, rules.MOST_SEARCHING, bare=bare)
+        return replace(self, searching=max(rules.LEAST_SEARCHING, needed))
 
     @property
     def _target_part(self) -> float:
@@ -147,14 +121,11 @@ class Budget:
 
 
 def split_budget(
-    noise: str,
-    guarantee: PrivacyGuarantee,
+    settings: Settings,
+    account: Account,
     n_outputs: int,
     feature_bounds: np.ndarray,
     target_bounds: np.ndarray | None = None,
-    *,
-    rows_per_group: int | None = None,
-    intercept: bool = True,
 ) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
 
@@ -165,10 +136,13 @@ def split_budget(
     """
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
+    guarantee, most_rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(noise, gradients, guarantee, REFERENCE_PASSES, rows_per_group or 1)
+    noise, total = shared_budget(
+        settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, most_rows
+    )
     target_need, n_open = 0.0, _count_open(feature_bounds)
-    first = "classes" if intercept else "nothing"
+    first = "classes" if settings.fit_intercept else "nothing"
     if target_bounds is not None:
         target_need = float(np.sqrt(n_features))
         first = "search" if _count_open(target_bounds) else "scaling"
@@ -176,12 +150,13 @@ def split_budget(
     budget = Budget(
         noise,
         total,
+        guarantee.adjacency,
         (_need(feature_bounds), target_need),
         n_open,
         first,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
-        scaling_share() if n_open else scaling_share(None),
-        LEAST_SEARCHING if first in ("search", "classes") else 0.0,
+        rules.scaling_share() if n_open else rules.scaling_share(None),
+        rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
     )
     if _needs_rehearsal(noise, total):
         _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
@@ -200,8 +175,8 @@ def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> N
     They are the finest histogram of a feature, or the means of all; the numbers of records of the
     classes; and the last release of the model. Each gets the least that it can.
     """
-    least, classes = budget.least, replace(budget, searching=LEAST_CLASSES)
-    releases = [(1, least.model.share(LEAST_LAST))]
+    least, classes = budget.least, replace(budget, searching=rules.LEAST_CLASSES)
+    releases = [(1, least.model.share(rules.LEAST_LAST))]
     if budget.counting:
         releases.append((1, budget.total.share(budget.counting)))
     if budget.first == "classes":
@@ -222,21 +197,3 @@ def _count_open(bounds: np.ndarray) -> int:
 def _need(bounds: np.ndarray) -> float:
     """How much scaling the columns need: a column with public bounds a quarter of another."""
     return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())
-
-
-def count_records(
-    n_samples: int, budget: Budget, account: Account, words: RandomWords
-) -> tuple[float, Budget]:
-    """Return the number of records, public under replace-one, bought under add/remove.
-
-    With it comes the budget of the other stages, whose shares may depend on it.
-    """
-    if not budget.counting:
-        return float(n_samples), budget.for_records(n_samples)
-    mechanism = calibrate(
-        budget.noise, SensitivityProfile(np.ones(1)), budget.total.share(budget.counting)
-    )
-    account.charge("number of records", mechanism)
-    found = max(2.0, float(mechanism.release(np.array([n_samples]), words)[0]))
-    account.n_records = found
-    return found, budget.for_records(found)

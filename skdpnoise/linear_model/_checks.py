@@ -6,12 +6,14 @@ import math
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.linear_model._defaults import MOST_PASSES
 from skdpnoise.linear_model._descent import error_weights
+from skdpnoise.linear_model._settings import Settings
 
 __all__ = ["as_bounds", "check_training_data"]
 
@@ -21,7 +23,7 @@ _LARGEST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 
 
 def check_training_data(
-    estimator: Any, X: Any, y: Any, *, y_numeric: bool
+    estimator: Any, settings: Settings, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted.
 
@@ -32,11 +34,10 @@ def check_training_data(
     n_rows, n_columns = X.shape
     check_size(estimator, n_rows, n_columns)
     _check_plan(estimator, n_columns)
-    if hasattr(estimator, "n_passes"):
-        _check_sums(estimator, n_rows, n_columns)
-    if y_numeric:
-        return X, read_numbers(estimator, y, n_rows)
-    return X, read_labels(type(estimator).__name__, y, n_rows)
+    _check_sums(settings, n_rows, n_columns)
+    if is_classifier(estimator):
+        return X, read_labels(settings.owner, y, n_rows)
+    return X, read_numbers(estimator, y, n_rows)
 
 
 def _check_plan(estimator: Any, n_columns: int) -> None:
@@ -54,7 +55,7 @@ def _check_plan(estimator: Any, n_columns: int) -> None:
         )
 
 
-def _check_sums(estimator: Any, n_rows: int, n_columns: int) -> None:
+def _check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
     """Refuse noise scales so far apart that sums of integers would leave 64 bits.
 
     All scales span the same number of quanta, chosen so that the largest one is no fewer than 2**24
@@ -62,15 +63,15 @@ def _check_sums(estimator: Any, n_rows: int, n_columns: int) -> None:
     is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the budget
     of the passes grows.
     """
-    weights = error_weights(estimator, "squared", n_columns)
-    growth = 1.0 if estimator.budget_growth == "auto" else float(estimator.budget_growth)
-    n_passes = MOST_PASSES if estimator.n_passes == "auto" else int(estimator.n_passes)
+    weights = error_weights(settings, n_columns)
+    growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
+    n_passes = MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)
     growing = min(n_passes * math.log(growth), _LARGEST_GROWTH)
     apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
     most = _SUM / (n_rows * _QUANTA)
     if apart > most:
         raise ValueError(
-            f"The 'error_weights' or the 'budget_growth' parameter of {type(estimator).__name__} "
+            f"The 'error_weights' or the 'budget_growth' parameter of {settings.owner} "
             f"makes noise scales {apart:.3g} times as large as others, too far apart for {n_rows} "
             f"rows: sums of their integers would leave 64 bits. Use at most {most:.3g}."
         )

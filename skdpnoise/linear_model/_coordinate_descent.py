@@ -1,33 +1,201 @@
-"""Linear regression by coordinate descent, with differential privacy."""
+"""Linear models by coordinate descent with differential privacy: their one fit, and regression."""
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
-from skdpnoise.linear_model._budget import Budget, count_records, split_budget
+from skdpnoise.estimators.tables import read_table
+from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import DescentPlan, check_plan, plan_descent
-from skdpnoise.linear_model._gram import (
-    GRAM_NOISES,
-    GramPlan,
-    check_gram,
-    plan_gram,
-    release_pseudo_data,
-)
-from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
+from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
+from skdpnoise.linear_model._settings import Settings
+from skdpnoise.mechanisms import noise_options
+from skdpnoise.sampling import random_words
+from skdpnoise.solvers import SQUARED, Loss
 
-__all__ = ["DPCoordinateDescentRegressor"]
+__all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
+
+
+class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
+    """The one fit of all linear models, their parameters and their linear function.
+
+    What is here is a regression by private gradients. Another model overrides the steps that it
+    does otherwise.
+    """
+
+    feature_bounds: Any
+    target_bounds: Any
+    random_state: Any
+    _loss: ClassVar[Loss] = SQUARED
+    _last: ClassVar[Any] = RESIDUALS
+    _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
+    _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "delta": [Interval(Real, 0, 1, closed="left")],
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "fit_intercept": ["boolean"],
+        "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
+        "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
+        "random_state": ["random_state", np.random.Generator],
+        "n_jobs": [None, Integral],
+    }
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> Self:
+        """Fit the model to private data, spending the whole guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; finite. Column-major float32 or float64 arrays are read without a copy.
+        y : array-like of shape (n_samples,)
+            Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+            None protects single records.
+        **unpaid : dict
+            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data are not as described, a classifier gets only one class, or
+            the noise cannot give the guarantee.
+        BudgetExceededError
+            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+        TypeError
+            If anything but X, y and groups is passed.
+        """
+        with self._private_fit(groups, unpaid) as account:
+            # check
+            settings = Settings.of(self)
+            data = self._read(settings, X, y, groups)
+            facts = len(data.outputs), data.bounds, data.target_bounds
+            budget = split_budget(settings, account, *facts)
+            self._check_plans(settings, data, budget)
+            account.pay(budget.stages(data.rows.n_kept), budget.noise)
+            # bound
+            words = random_words(self.random_state)
+            data = data.kept(words)
+            n_samples = known_records(len(data.y), account, words, budget.noise, budget.total)
+            run = PrivateRun(account, words, n_samples, budget.for_records(n_samples))
+            target, run = self._find_target(settings, run, data)
+            features = standardise(settings, run, data.X, data.bounds)
+            problem = Problem(data, features, target)
+            # calibrate, charge, draw
+            plan = self._plan(settings, run, problem)
+            plan.charge(account)
+            draws = plan.draw(words)
+            # solve, store
+            model = self._solve(settings, problem, plan, draws)
+            model["privacy_"] = account.report(type(self).__name__, secure=words.secure)
+            self._store(model)
+        return self
+
+    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
+        """Return the checked data."""
+        X, y = check_training_data(self, settings, X, y)
+        rows = self._grouped(groups, len(y))
+        bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+        return Data(X, y, rows, bounds, *self._outputs(y))
+
+    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
+        """Return the target of every output, its public bounds, and what else is public of it."""
+        return [y], as_bounds(self.target_bounds, 1, "target_bounds", self), {}
+
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        """Raise what planning would raise, before anything is spent or the data are used."""
+        check_descent(settings, data.X.shape[1], len(data.outputs), budget)
+
+    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
+        """Buy what must be known of the target; return it, and the run with what is left."""
+        assert data.target_bounds is not None
+        scaling, run = standardise_target(settings, run, data.y, data.target_bounds)
+        return Target(np.zeros(1), scaling), run
+
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
+        """Choose passes and noise, by settings and released numbers."""
+        used, n_outputs = problem.features.used, len(problem.data.outputs)
+        return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
+
+    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:
+        """Make the passes, telling callbacks of each; return the fitted attributes."""
+        problem = plan.standardised(problem)
+
+        def model(path: np.ndarray) -> dict[str, Any]:
+            return self._model(settings, problem, plan, path)
+
+        def finish(path: np.ndarray) -> np.ndarray:
+            finished: np.ndarray = plan.finish(path, problem, draws)
+            return finished
+
+        passes, data = plan.passes(settings, problem, draws), problem.data
+        return model(collect_passes(self, passes, plan.n_passes, model, (data.X, data.y), finish))
+
+    def _model(
+        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
+    ) -> dict[str, Any]:
+        """Return the fitted attributes, in the user's units.
+
+        `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
+        """
+        features, units, output = problem.features, problem.target.units, self._output
+        slopes, intercepts = in_user_units(path, features, units)
+        model = {
+            "coef_": plan.averaged(slopes)[output],
+            "intercept_": plan.averaged(intercepts)[output],
+            "clip_range_": features.range,
+            "_standardised": (features, plan.averaged(path), *units),
+            **problem.data.attributes,
+        }
+        if isinstance(plan, DescentPlan):
+            model["coef_path_"] = slopes[:, output]
+            model["intercept_path_"] = intercepts[:, output]
+            model["n_passes_"] = len(path)
+        return model
+
+    def _store(self, model: dict[str, Any]) -> None:
+        """Set the fitted attributes, all at once."""
+        for name, value in model.items():
+            setattr(self, name, value)
+
+    def _linear(self, X: Any) -> np.ndarray:
+        """Return the linear function, shape (n_samples, n_outputs)."""
+        check_is_fitted(self)
+        X = read_table(self, X, reset=False)
+        # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
+        # far from zero brings.
+        features, model, center, scale = self._standardised
+        with np.errstate(all="ignore"):  # of rows far from those of the fit
+            return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
 
 
 @register_private
@@ -207,7 +375,6 @@ class DPCoordinateDescentRegressor(
         "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
     }
-    _output = 0
 
     def __init__(
         self,
@@ -252,66 +419,6 @@ class DPCoordinateDescentRegressor(
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    def fit(
-        self, X: Any, y: Any, groups: Any = None, **unpaid: Any
-    ) -> DPCoordinateDescentRegressor:
-        """Fit the model to private data, spending the whole guarantee.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; finite. Column-major float32 or float64 arrays are read without a copy.
-        y : array-like of shape (n_samples,)
-            Target; finite.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
-
-        Returns
-        -------
-        self : DPCoordinateDescentRegressor
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
-        """
-        with self._private_fit(groups, unpaid) as account:
-            # check
-            X, y = check_training_data(self, X, y, y_numeric=True)
-            rows = self._grouped(groups, len(y))
-            bounds, y_bounds = self._bounds(X.shape[1]), self._target_bounds()
-            most = account.rows_per_group
-            budget = split_budget(
-                self.noise, account.guarantee, 1, bounds, y_bounds, rows_per_group=most
-            )
-            self._check_plans(X.shape[1], budget)
-            account.pay(budget.stages(rows.n_kept), budget.noise)
-            # bound
-            words = random_words(self.random_state)
-            X, y = rows.keep(words, X, y)
-            n_samples, budget = count_records(len(y), budget, account, words)
-            common = (budget, account, words, n_samples)
-            target, budget = standardise_target(self, y, y_bounds, *common)
-            common = (budget, account, words, n_samples)
-            features = standardise(self, X.T, bounds, *common)
-            # calibrate, charge, draw
-            plan = self._plan(features, target, n_samples, budget)
-            plan.charge(account)
-            noise = plan.draw(words)
-            # solve, store
-            model = self._solved(X, y, features, target, plan, noise, words)
-            self._store(model, account.report(type(self).__name__, secure=words.secure))
-        return self
-
     def predict(self, X: Any) -> np.ndarray:
         """Predict the target.
 
@@ -327,35 +434,19 @@ class DPCoordinateDescentRegressor(
         """
         return self._linear(X)[:, 0]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.regressor_tags.poor_score = True
-        return tags
-
-    def _target_bounds(self) -> np.ndarray:
-        return as_bounds(self.target_bounds, 1, "target_bounds", self)
-
-    def _check_plans(self, n_features: int, budget: Budget) -> None:
-        """Raise what planning would raise, before anything is spent or the data are used."""
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":
-            check_gram(self, n_features, budget)
-        check_plan(self, "squared", n_features, 1, budget)  # of settings that are not used, too
+            check_gram(settings, data.X.shape[1], budget)
+        super()._check_plans(settings, data, budget)  # of settings that are not used, too
 
-    def _plan(
-        self,
-        features: Standardisation,
-        target: Standardisation,
-        n_samples: float,
-        budget: Budget,
-    ) -> GramPlan | DescentPlan:
-        """Choose the solver, if that is "auto", and the noise, by settings and released numbers."""
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
         if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
-            plan = plan_gram(self, features.beside(target).capped(), n_samples, budget)
+            features = problem.features
+            plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)
             reach = features.reach[features.used]
             if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
                 return plan
-        return plan_descent(self, "squared", features.used, 1, n_samples, budget)
+        return super()._plan(settings, run, problem)
 
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""
@@ -366,48 +457,10 @@ class DPCoordinateDescentRegressor(
             for one, other in zip(given, automatic, strict=True)
         )
 
-    def _solved(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        features: Standardisation,
-        target: Standardisation,
-        plan: GramPlan | DescentPlan,
-        noise: np.ndarray,
-        words: RandomWords,
+    def _model(
+        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
     ) -> dict[str, Any]:
-        """Return the fitted attributes."""
-        if isinstance(plan, DescentPlan):
-            features, target = features.widened(), target.widened()
-            alpha = 0.0 if self.alpha == "auto" else self.alpha
-            common = (features, plan, noise, words, y)
-            return self._solve(
-                "squared",
-                X,
-                [target(y[:, np.newaxis])[:, 0]],
-                *common,
-                constant=np.zeros(1),
-                target=target,
-                extra={"solver_": "gradient", "alpha_": alpha},
-            )
-        features = features.capped()
-        pseudo = release_pseudo_data(self, X, y, plan, noise)
-        alpha, ratio = self.alpha, self.l1_ratio
-        if alpha == "auto":
-            alpha, ratio = 0.5 * plan.noise_level, 0.0  # a ridge
-        center, scale = units_of(target)
-
-        def model(path: np.ndarray) -> dict[str, Any]:
-            slopes, intercepts = in_user_units(path[-1], features, center, scale)
-            return {
-                "coef_": slopes,
-                "intercept_": intercepts,
-                "clip_range_": features.range,
-                "solver_": "gram",
-                "alpha_": alpha,
-                "_standardised": (features, path[-1:], center, scale),
-            }
-
-        # to callbacks it is a single pass
-        solved = iter(pseudo.solve([alpha], ratio))
-        return model(collect_passes(self, solved, 1, model, (X, y), np.asarray))
+        chosen = {"solver_": "gradient", "alpha_": settings.strength}
+        if isinstance(plan, GramPlan):
+            chosen = {"solver_": "gram", "alpha_": plan.penalty(settings)[0]}
+        return super()._model(settings, problem, plan, path) | chosen

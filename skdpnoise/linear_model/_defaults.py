@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.solvers import Loss
+
 __all__ = [
-    "COUNT_SHARE",
     "LEAST_CLASSES",
     "LEAST_LAST",
     "LEAST_SEARCHING",
@@ -38,8 +39,8 @@ __all__ = [
     "scaling_share",
 ]
 
-COUNT_SHARE = 0.02  # of the budget, for the number of records under add/remove
-# Of the rest, for the search for a target without bounds: without it there is no model at all.
+# Of the budget, but for the number of records, for the search for a target without bounds: without
+# it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
@@ -84,12 +85,11 @@ class Defaults:
     relaxation: float
 
 
-def choose_defaults(noise_level: float, loss: str) -> Defaults:
-    """Return the defaults for a noise level and a loss, "squared" or "logistic"."""
+def choose_defaults(noise_level: float, loss: Loss) -> Defaults:
+    """Return the defaults for a noise level and a loss."""
     n_passes = round(MOST_PASSES * min(1.0, (0.016 / noise_level) ** 0.6))
     clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
-    # 1/4 is a loose bound on the curvature of the logistic loss.
-    relaxation = 1.5 if loss == "logistic" and noise_level < 0.006 else 1.0
+    relaxation = loss.looseness if noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)
 
 

@@ -1,98 +1,98 @@
-"""The private descent of a linear model: planned on public facts, then run."""
+r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
+
+*Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
+from noise alone, and the model becomes
+
+.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
+              c = 1.5 + 2 \sqrt{2/d}
+
+with w_0 the constant model and d the number of slopes: the positive-part estimator of James and
+Stein, with a larger factor. E varies by :math:`\sqrt{2/d}` of N around N if there is nothing but
+noise, and noise in directions that the features hardly have adds up over passes. This is
+post-processing.
+
+*Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
+sum of the residuals, clipped to ±r scales (r = 3; from 2.5 to 5 where there is no other model): it
+moves by at most 2 r if a record is replaced, and by at most r if it is added or removed
+(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the part of its noisy mean that
+is expected to be no noise, that of a normal quantity.
+
+*Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
+more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
+than three quarters of the standard deviation of its noise, the slopes are drawn in until the labels
+of few records can differ from the largest class: where that leads by a wide margin, not at all.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
+from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._defaults import (
-    MOST_PASSES,
-    REFERENCE_PASSES,
-    choose_defaults,
-    gain_share,
-    residual_share,
-)
+from skdpnoise.linear_model._records import Problem
 from skdpnoise.linear_model._scaling import LIMIT, Standardisation
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
-from skdpnoise.sampling.observer import adder
+from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
 __all__ = [
+    "GAIN",
+    "RESIDUALS",
     "DescentPlan",
-    "check_plan",
+    "Draws",
+    "check_descent",
     "error_weights",
     "plan_descent",
-    "run_descent",
 ]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
-_CURVATURE = {"squared": 1.0, "logistic": 0.25}  # of a standardised column
-_LAST = {"squared": "residuals", "logistic": "gain over the largest class"}
 # A classifier may be worse than the largest class if its scores have this variance from noise, or
 # if records are fewer, in standard deviations of the noise of a count: then scales may be off.
 _NOISY, _STRONG = 0.01, 1000.0
+_CONFIDENT = 0.75  # standard deviations of its noise that a gain must exceed
+_FEW = 8.0  # standard deviations of a score by which the largest class leads in doubt
+_LEAST = 0.02  # part of the slopes that is kept in doubt, so that scores still put records in order
+# How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
+_OFF, _OFF_CENTER = 0.2, 0.15
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """All randomness of a descent."""
+
+    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in quanta, output after output
+    order: np.ndarray  # (n_passes, n_coordinates): how each pass visits the coordinates; public
+    last: np.ndarray  # (1,): noise of what is released last; 0 where that is nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescentPlan:
-    """Everything about a descent that is fixed before the data are used.
+    """Everything about a descent that is fixed before the data are used."""
 
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism or None
-        Noise of all passes: one vector per pass, outputs one after the other; None where there is
-        no coordinate to update.
-    coordinates : ndarray of int
-        Those that are updated, among the features and, last, the intercept.
-    n_features : int
-        Of all features.
-    loss : {"squared", "logistic"}
-        What is minimised.
-    n_passes : int
-        T.
-    clip : float
-        Bound C on one record's gradient in every coordinate, in standardised units.
-    step : float
-        Step size.
-    n_samples : float
-        Divisor: the number of records, or the private count.
-    last : AdditiveMechanism or None
-        Noise of the sum of residuals or, for labels, of what the model gains over the largest
-        class; None where neither is released.
-    reach : float
-        What a record adds to the last sum is within ± this.
-    """
-
-    mechanism: AdditiveMechanism | None
-    coordinates: np.ndarray
+    mechanism: AdditiveMechanism | None  # of all passes; None where no coordinate is updated
+    coordinates: np.ndarray  # that are updated, among the features and, last, the intercept
     n_features: int
-    loss: str
     n_passes: int
-    clip: float
+    clip: float  # bound C on one record's gradient in every coordinate, in standardised units
     step: float
-    n_samples: float
-    last: AdditiveMechanism | None = None
-    reach: float = 1.0
-
-    @property
-    def n_averaged(self) -> int:
-        """Number of last iterates whose mean is the model."""
-        return max(1, -(-self.n_passes // 5))
+    n_samples: float  # the divisor: the number of records, public or bought
+    # What is released after the passes, its noise, and the most that a record adds to it.
+    last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 
     def slope_noise(self) -> float:
         """Return the sum of the variances that noise gives the mean of the last iterates' slopes.
@@ -105,25 +105,99 @@ class DescentPlan:
         per_pass = (self.n_passes, -1, self.coordinates.size)
         shape = (self.n_passes, self.mechanism.sensitivity.n_coordinates)
         deviation = np.broadcast_to(self.mechanism.standard_deviation, shape).reshape(per_pass)
-        slopes = deviation[-self.n_averaged :, :, self.coordinates < self.n_features]
-        return float(((self.step * slopes / (self.n_samples * self.n_averaged)) ** 2).sum())
+        n = _n_averaged(self.n_passes)
+        slopes = deviation[-n:, :, self.coordinates < self.n_features]
+        return float(((self.step * slopes / (self.n_samples * n)) ** 2).sum())
 
     def charge(self, account: Account) -> None:
         """Charge for the gradients of all passes, and for what is released after them."""
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
         if self.last is not None:
-            account.charge(_LAST[self.loss], self.last)
+            release, mechanism, _ = self.last
+            account.charge(release.label, mechanism)
 
-    def draw(self, words: RandomWords) -> np.ndarray:
-        """Return the noise of all passes, in quanta, shape (n_passes, outputs * coordinates)."""
+    def draw(self, words: RandomWords) -> Draws:
+        """Return the noise of all passes, a fresh order for each, and the noise of what is last."""
+        n_coordinates = 0 if self.mechanism is None else self.coordinates.size
+        noise = np.zeros((self.n_passes, 0), dtype=np.int64)
+        if self.mechanism is not None:
+            noise = self.mechanism.sample(words)
+        order = [permutation(words, n_coordinates) for _ in range(self.n_passes)]
+        last = np.zeros(1, dtype=np.int64) if self.last is None else self.last[1].sample(words)[0]
+        return Draws(noise, self.coordinates[np.stack(order)], last)
+
+    def standardised(self, problem: Problem) -> Problem:
+        """Return the problem with the limit ±3 everywhere, whatever the bounds are."""
+        target = problem.target.widened()
+        return replace(problem, features=problem.features.widened(), target=target)
+
+    def passes(self, settings: Settings, problem: Problem, draws: Draws) -> Iterator[np.ndarray]:
+        """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
+
+        The last column is the intercept. Where there is no coordinate to update, the constants are
+        the only iterate.
+        """
+        constant, features = problem.target.constant, problem.features
         if self.mechanism is None:
-            return np.zeros((self.n_passes, 0), dtype=np.int64)
-        return self.mechanism.sample(words)
+            yield np.column_stack([np.zeros((constant.size, self.n_features)), constant])
+            return
+        penalty = settings.strength * np.append(np.ones(self.n_features), 0.0)
+        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
+        shape = (constant.size, self.n_passes, self.n_features + 1)
+        quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
+        quantum = np.broadcast_to(self.mechanism.quantum, draws.noise.shape)
+        for every, visited in ((quanta, quantum), (noise, draws.noise)):
+            by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
+            every[..., self.coordinates] = by_output.swapaxes(0, 1)
+        outputs = [
+            coordinate_descent(
+                problem.data.X,
+                target,
+                loss=settings.loss,
+                n_passes=self.n_passes,
+                step=self.step,
+                l1=settings.l1_ratio * penalty,
+                l2=(1.0 - settings.l1_ratio) * penalty,
+                clip=self.clip,
+                quantum=quanta[k],
+                noise=noise[k],
+                add=adder(self.mechanism),
+                order=draws.order,
+                n_samples=self.n_samples,
+                center=features.center,
+                scale=features.scale,
+                limit=LIMIT,
+                fit_intercept=True,
+                n_threads=effective_n_jobs(settings.n_jobs),
+            )
+            for k, target in enumerate(problem.target(problem.data.outputs))
+        ]
+        yield from map(np.stack, zip(*outputs, strict=True))
+
+    @staticmethod
+    def averaged(path: np.ndarray) -> np.ndarray:
+        """Return the mean of the last fifth of the iterates: post-processing, so free."""
+        tail: np.ndarray = path[-_n_averaged(len(path)) :].mean(axis=0)
+        return tail
+
+    def finish(self, path: np.ndarray, problem: Problem, draws: Draws) -> np.ndarray:
+        """Return the iterates drawn in, and mended by what is released last."""
+        path = drawn_in(path, self, problem.target.constant)
+        if self.last is None or not problem.target.units[1]:
+            return path
+        release, mechanism, reach = self.last
+        values = release.contributions(DescentPlan.averaged(path), problem)
+        quantum = float(mechanism.quantum[0])
+        steps = np.rint(np.clip(values, -reach, reach) / quantum).astype(np.int64)
+        total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
+        noise = float(mechanism.standard_deviation[0]) / self.n_samples
+        mean = float(total[0]) * quantum / self.n_samples
+        return release.finish(path, (mean, noise), self, problem)
 
 
 def plan_descent(
-    estimator: Any, loss: str, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
+    settings: Settings, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
 ) -> DescentPlan:
     r"""Choose passes, clip and noise scales.
 
@@ -132,19 +206,16 @@ def plan_descent(
     Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
     the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
     """
-    part, reach, order = 0.0, 1.0, _order(budget)
+    facts = settings, used, n_outputs, n_samples, budget
+    if settings.last is None or not settings.fit_intercept:
+        return _planned(*facts, (0.0, 1.0))
     strength = count_strength(budget.noise, budget.model, n_samples)
-    if estimator.fit_intercept and loss == "squared":
-        # Without features the mean is all there is.
-        part = residual_share(strength, order) if used.any() else 1.0
-        reach = _RESIDUAL_REACH if used.any() else mean_reach(strength)
-    doubtful = loss == "logistic" and estimator.fit_intercept and bool(used.any())
-    if doubtful and strength < _STRONG:
-        part = gain_share(strength, order)
-    plan = _planned(estimator, loss, used, n_outputs, n_samples, (budget, part, reach))
-    if doubtful and not part and plan.slope_noise() > _NOISY * n_outputs:
-        last = budget, gain_share(strength, order), reach
-        plan = _planned(estimator, loss, used, n_outputs, n_samples, last)
+    common = strength, _order(budget), bool(used.any())
+    terms = settings.last.terms(*common, False)
+    plan = _planned(*facts, terms)
+    if plan.slope_noise() > _NOISY * n_outputs:
+        noisy = settings.last.terms(*common, True)
+        plan = plan if noisy == terms else _planned(*facts, noisy)
     return plan
 
 
@@ -154,32 +225,33 @@ def _order(budget: Budget) -> float:
 
 
 def _planned(
-    estimator: Any,
-    loss: str,
+    settings: Settings,
     used: np.ndarray,
     n_outputs: int,
     n_samples: float,
-    last_release: tuple[Budget, float, float],
+    budget: Budget,
+    terms: tuple[float, float],
 ) -> DescentPlan:
-    """Return the plan if a part of the model's budget is for a last release of some reach."""
-    budget, part, reach = last_release
-    coordinates = np.flatnonzero(np.append(used, estimator.fit_intercept))
-    n_coordinates = coordinates.size * n_outputs
-    adjacency, left, order = estimator.adjacency, budget.model, _order(budget)
+    """Return the plan if such a part of the model's budget is for a last release of some reach."""
+    part, reach = terms
+    coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
+    adjacency, left, order = budget.adjacency, budget.model, _order(budget)
     last = None
     if part:
-        last = calibrate(budget.noise, clipped_sum(-reach, reach, adjacency), left.share(part))
+        one_sum = clipped_sum(-reach, reach, adjacency)
+        last = settings.last, calibrate(budget.noise, one_sum, left.share(part)), reach
     if not used.any():  # the constant model is all there is
-        return DescentPlan(None, coordinates, used.size, loss, 1, 1.0, 1.0, n_samples, last, reach)
+        return DescentPlan(None, coordinates, used.size, 1, 1.0, 1.0, n_samples, last)
     left = left.share(1.0 - part)
-    ones = np.ones(n_coordinates)
+    ones = np.ones(coordinates.size * n_outputs)
     one_pass = calibrate(budget.noise, clipped_gradient(ones, adjacency), left)
     noise_level = float(one_pass.standard_deviation.mean()) / n_samples
-    auto = choose_defaults(noise_level * REFERENCE_PASSES ** (1.0 / order - 0.5), loss)
-    n_passes = auto.n_passes if estimator.n_passes == "auto" else int(estimator.n_passes)
-    clip = auto.clip if estimator.clip == "auto" else float(estimator.clip)
-    growth = auto.budget_growth if estimator.budget_growth == "auto" else estimator.budget_growth
-    weights = np.tile(error_weights(estimator, loss, used.size)[coordinates], n_outputs)
+    noise_level *= rules.REFERENCE_PASSES ** (1.0 / order - 0.5)
+    auto = rules.choose_defaults(noise_level, settings.loss)
+    n_passes = int(_given(settings.n_passes, auto.n_passes))
+    clip = float(_given(settings.clip, auto.clip))
+    growth = _given(settings.budget_growth, auto.budget_growth)
+    weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
@@ -190,124 +262,183 @@ def _planned(
         n_releases=n_passes,
         weights=weights,
     )
-    step = auto.relaxation / _CURVATURE[loss]
-    return DescentPlan(
-        mechanism, coordinates, used.size, loss, n_passes, clip, step, n_samples, last, reach
-    )
+    step = auto.relaxation / settings.loss.curvature
+    return DescentPlan(mechanism, coordinates, used.size, n_passes, clip, step, n_samples, last)
 
 
-def check_plan(estimator: Any, loss: str, n_features: int, n_outputs: int, budget: Budget) -> None:
+def _given(value: float | str, automatic: float) -> float:
+    """Return what a parameter stands for."""
+    return automatic if isinstance(value, str) else value
+
+
+def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
-    if estimator.n_passes != "auto":
-        n_numbers = int(estimator.n_passes) * n_outputs * (n_features + 1)
+    if settings.n_passes != "auto":
+        n_numbers = int(settings.n_passes) * n_outputs * (n_features + 1)
         check_memory(
-            type(estimator).__name__,
+            settings.owner,
             8.0 * _COPIES * n_numbers,
-            f"the noise of 'n_passes'={estimator.n_passes}",
+            f"the noise of 'n_passes'={settings.n_passes}",
             "Use fewer passes.",
         )
-    _check_growth(estimator)
+    _check_growth(settings)
     # So many records, and so little for them, ask for the smallest parts of a loss.
     used = np.ones(n_features, dtype=bool)
-    plan_descent(estimator, loss, used, n_outputs, _MANY, budget.least)
+    plan_descent(settings, used, n_outputs, _MANY, budget.least)
 
 
-def _check_growth(estimator: Any) -> None:
+def _check_growth(settings: Settings) -> None:
     """Refuse a growth that is too large for the passes, or for the most that "auto" stands for.
 
     How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
     """
-    if estimator.budget_growth == "auto":
+    if isinstance(settings.budget_growth, str):
         return
-    passes, most = f"n_passes={estimator.n_passes}", estimator.n_passes
+    passes, most = f"n_passes={settings.n_passes}", settings.n_passes
     if most == "auto":
-        most, passes = MOST_PASSES, f"n_passes='auto', which may make {MOST_PASSES} passes"
+        most = rules.MOST_PASSES
+        passes = f"n_passes='auto', which may make {most} passes"
     largest = math.exp(_LARGEST_GROWTH / int(most))
-    if estimator.budget_growth > largest:
+    if settings.budget_growth > largest:
         # Rounded down, so that what is advised is accepted.
         places = 3 - math.floor(math.log10(largest - 1.0)) if largest < 2.0 else 3
         advised = math.floor(largest * 10.0**places) / 10.0**places
         raise ValueError(
-            f"The 'budget_growth' parameter of {type(estimator).__name__} is too large for "
-            f"{passes}: the first pass would get nothing. Got {estimator.budget_growth:g}; use at "
-            f"most {advised!r}, or a smaller number of 'n_passes'."
+            f"The 'budget_growth' parameter of {settings.owner} is too large for {passes}: the "
+            f"first pass would get nothing. Got {settings.budget_growth:g}; use at most "
+            f"{advised!r}, or a smaller number of 'n_passes'."
         )
 
 
-def error_weights(estimator: Any, loss: str, n_features: int) -> np.ndarray:
+def error_weights(settings: Settings, n_features: int) -> np.ndarray:
     """Return the weight of every feature's error, and of the intercept's."""
-    weights = estimator.error_weights
+    weights = settings.error_weights
     if isinstance(weights, str):
         # Standardised columns and the intercept share one curvature.
-        return np.full(n_features + 1, 1.0 / _CURVATURE[loss] if weights == "curvature" else 1.0)
-    expected = n_features + bool(estimator.fit_intercept)
+        alike = 1.0 / settings.loss.curvature if weights == "curvature" else 1.0
+        return np.full(n_features + 1, alike)
+    expected = n_features + bool(settings.fit_intercept)
     text = (
         f"'curvature', 'uniform' or an array of shape ({expected},), one positive number for each "
         "feature and, with fit_intercept, one for the intercept, from 1e-100 to 1e+100"
     )
-    weights = number_vector(type(estimator).__name__, "error_weights", weights, text)
+    weights = number_vector(settings.owner, "error_weights", weights, text)
     if weights.shape != (expected,) or not ((weights >= 1e-100) & (weights <= 1e100)).all():
         raise ValueError(
-            f"The 'error_weights' parameter of {type(estimator).__name__} must be {text}. Got "
-            f"shape {weights.shape}."
+            f"The 'error_weights' parameter of {settings.owner} must be {text}. Got shape "
+            f"{weights.shape}."
         )
     return np.append(weights, 1.0)[: n_features + 1]
 
 
-def run_descent(
-    estimator: Any,
-    loss: str,
-    X: np.ndarray,
-    targets: Sequence[np.ndarray],
-    features: Standardisation,
-    plan: DescentPlan,
-    noise: np.ndarray,
-    constant: np.ndarray,
-    words: RandomWords,
-) -> Iterator[np.ndarray]:
-    """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
+def _n_averaged(n_passes: int) -> int:
+    """Return the number of last iterates whose mean is the model."""
+    return max(1, -(-n_passes // 5))
 
-    The last column is the intercept. Each pass visits the coordinates in a fresh public order.
-    Where there is no coordinate to update, the constants are the only iterate.
+
+def drawn_in(path: np.ndarray, plan: DescentPlan, constant: np.ndarray) -> np.ndarray:
+    """Return the iterates, shape (n_passes, n_outputs, n_features + 1), nearer to the constant."""
+    slopes = DescentPlan.averaged(path[..., :-1])
+    energy, noise = float((slopes**2).sum()), plan.slope_noise()
+    n_slopes = int(np.count_nonzero(plan.coordinates < plan.n_features)) * len(slopes)
+    keep = rules.kept(energy, noise, 1.5 + 2.0 * float(np.sqrt(2.0 / max(n_slopes, 1))))
+    return _nearer(path, constant, keep)
+
+
+def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
+    """Return the iterates with this part of their distance from the constant model."""
+    anchor = np.zeros(path.shape[1:])
+    anchor[:, -1] = constant
+    nearer: np.ndarray = anchor + keep * (path - anchor)
+    return nearer
+
+
+class Residuals:
+    """The residuals of the model, whose mean the intercept moves by: see *centred* above."""
+
+    label = "residuals"
+
+    def terms(
+        self, strength: float, order: float, uses_features: bool, noisy: bool
+    ) -> tuple[float, float]:
+        """Return the share and the reach; without features the mean is all there is."""
+        if not uses_features:
+            return 1.0, mean_reach(strength)
+        return rules.residual_share(strength, order), _RESIDUAL_REACH
+
+    def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
+        """Return residuals in standard units; of the target as it came, not clipped."""
+        center, scale = problem.target.units
+        residuals: np.ndarray = (problem.data.y - center) / scale
+        return residuals - _scores(model, problem.data.X, problem.features)[0]
+
+    def finish(
+        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+    ) -> np.ndarray:
+        """Return the iterates with the mean residual added to the intercept; one output."""
+        assert plan.last is not None
+        (mean, noise), (_, _, reach) = released, plan.last
+        off = _OFF_CENTER if plan.mechanism is None else _OFF
+        keep = off**2 / (off**2 + noise**2)
+        moved = path.copy()
+        moved[..., -1] += keep * np.clip(mean, -reach, reach)
+        return moved
+
+
+class Gain:
+    """How many more records the model labels rightly than the largest class: see *doubted* above.
+
+    Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
     """
-    n_features = X.shape[1]
-    if plan.mechanism is None:
-        yield np.column_stack([np.zeros((len(targets), n_features)), constant])
-        return
-    order = np.stack(
-        [plan.coordinates[permutation(words, plan.coordinates.size)] for _ in range(plan.n_passes)]
+
+    label = "gain over the largest class"
+
+    def terms(
+        self, strength: float, order: float, uses_features: bool, noisy: bool
+    ) -> tuple[float, float]:
+        """Return the share and the reach; nothing is released where there is no doubt."""
+        doubtful = uses_features and (noisy or strength < _STRONG)
+        return (rules.gain_share(strength, order) if doubtful else 0.0), 1.0
+
+    def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
+        """Return -1, 0 or 1 for every record."""
+        constant, right = problem.target.constant, _labels(problem.data.outputs)
+        found = _labels(_scores(model, problem.data.X, problem.features))
+        return (found == right).astype(np.float64) - (_labels(constant[:, np.newaxis]) == right)
+
+    def finish(
+        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+    ) -> np.ndarray:
+        """Return the iterates, drawn in if the model is not better than the largest class."""
+        (mean, noise), constant = released, problem.target.constant
+        if mean > _CONFIDENT * noise:
+            return path
+        # Scores of standardised features vary by about the norm of the slopes; two of them, more.
+        lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
+        slopes = DescentPlan.averaged(path)[:, :-1]
+        spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
+        return _nearer(path, constant, np.clip(lead / max(_FEW * spread, 1e-300), _LEAST, 1.0))
+
+
+RESIDUALS, GAIN = Residuals(), Gain()
+
+
+def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+    """Return the number of the class with the largest score; of two classes, the second if > 0."""
+    found: np.ndarray = (
+        np.greater(scores[0], 0.0) if len(scores) == 1 else np.argmax(scores, axis=0)
     )
-    alpha = 0.0 if estimator.alpha == "auto" else estimator.alpha
-    penalty = alpha * np.append(np.ones(n_features), 0.0)
-    quantum = np.broadcast_to(plan.mechanism.quantum, noise.shape)
-    per_output = (plan.n_passes, len(targets), plan.coordinates.size)
-    outputs = []
-    for k, target in enumerate(targets):
-        # Of coordinates that are not visited any will do that the clip is no huge multiple of.
-        quanta = np.full((plan.n_passes, n_features + 1), plan.clip)
-        quanta[:, plan.coordinates] = quantum.reshape(per_output)[:, k]
-        draws = np.zeros(quanta.shape, dtype=np.int64)
-        draws[:, plan.coordinates] = noise.reshape(per_output)[:, k]
-        outputs.append(
-            coordinate_descent(
-                X,
-                target,
-                loss=loss,
-                n_passes=plan.n_passes,
-                step=plan.step,
-                l1=estimator.l1_ratio * penalty,
-                l2=(1.0 - estimator.l1_ratio) * penalty,
-                clip=plan.clip,
-                quantum=quanta,
-                noise=draws,
-                add=adder(plan.mechanism),
-                order=order,
-                n_samples=plan.n_samples,
-                center=features.center,
-                scale=features.scale,
-                limit=LIMIT,
-                fit_intercept=True,
-                n_threads=effective_n_jobs(estimator.n_jobs),
-            )
-        )
-    yield from map(np.stack, zip(*outputs, strict=True))
+    return found
+
+
+def _scores(model: np.ndarray, X: np.ndarray, features: Standardisation) -> np.ndarray:
+    """Return the linear functions, shape (n_outputs, n_samples).
+
+    They are summed column by column, so that what a record adds depends on no other record, to the
+    last bit.
+    """
+    scores = np.repeat(model[:, -1:], len(X), axis=1)
+    for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
+        standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]
+        scores += model[:, j, np.newaxis] * np.clip(standard, -features.limit[j], features.limit[j])
+    return scores

@@ -13,20 +13,24 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._base import PrivateLinearModel, in_user_units, units_of
-from skdpnoise.linear_model._budget import count_records, split_budget
-from skdpnoise.linear_model._checks import as_bounds, check_training_data
-from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._coordinate_descent import (
+    DPCoordinateDescentRegressor,
+    PrivateLinearModel,
+)
 from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import GRAM_NOISES, check_gram, plan_gram, release_pseudo_data
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._scaling import Standardisation, standardise, standardise_target
-from skdpnoise.sampling import random_words
+from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._scaling import Run
+from skdpnoise.linear_model._settings import Settings
 
 __all__ = ["DPLassoPath"]
 
-_SHARED = ("epsilon", "delta", "adjacency", "fit_intercept", "feature_bounds", "random_state")
-_SPENDING = ("rows_per_group", "ledger")
+_SHARED = (
+    *("epsilon", "delta", "adjacency", "l1_ratio", "fit_intercept", "feature_bounds"),
+    *("rows_per_group", "ledger", "random_state", "n_jobs"),
+)
 
 
 @register_private
@@ -143,14 +147,12 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED + _SPENDING},
+        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
         "noise": [StrOptions(set(GRAM_NOISES))],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "eps": [Interval(Real, 0, 1, closed="neither")],
         "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
-        "n_jobs": [None, Integral],
     }
 
     def __init__(
@@ -188,74 +190,48 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> DPLassoPath:
-        """Release the second moments of private data, spending the whole guarantee; solve the path.
+    def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
+        check_within(self, "eps", 1e-100, 1.0)
+        given = self._given_alphas()
+        data = super()._read(settings, X, y, groups)
+        n_alphas = int(self.alphas) if given is None else len(given)
+        check_memory(
+            "DPLassoPath",
+            32.0 * n_alphas * (data.X.shape[1] + 2),
+            f"the path of {n_alphas} 'alphas'",
+            "Ask for fewer of them.",
+        )
+        return data
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; finite.
-        y : array-like of shape (n_samples,)
-            Target; finite.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        check_gram(settings, data.X.shape[1], budget)
 
-        Returns
-        -------
-        self : DPLassoPath
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> GramPlan:
+        return plan_gram(settings, problem.columns, run.n_samples, run.budget)
 
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
-        """
-        with self._private_fit(groups, unpaid) as account:
-            # check
-            check_within(self, "eps", 1e-100, 1.0)
-            given = self._given_alphas()
-            X, y = check_training_data(self, X, y, y_numeric=True)
-            rows = self._grouped(groups, len(y))
-            n_alphas = int(self.alphas) if given is None else len(given)
-            check_memory(
-                "DPLassoPath",
-                32.0 * n_alphas * (X.shape[1] + 2),
-                f"the path of {n_alphas} 'alphas'",
-                "Ask for fewer of them.",
-            )
-            bounds = self._bounds(X.shape[1])
-            y_bounds = as_bounds(self.target_bounds, 1, "target_bounds", self)
-            most = account.rows_per_group
-            budget = split_budget(
-                self.noise, account.guarantee, 1, bounds, y_bounds, rows_per_group=most
-            )
-            check_gram(self, X.shape[1], budget)
-            account.pay(budget.stages(rows.n_kept), budget.noise)
-            # bound
-            words = random_words(self.random_state)
-            X, y = rows.keep(words, X, y)
-            n_samples, budget = count_records(len(y), budget, account, words)
-            common = (budget, account, words, n_samples)
-            target, budget = standardise_target(self, y, y_bounds, *common)
-            features = standardise(self, X.T, bounds, budget, *common[1:]).capped()
-            # calibrate, charge, draw
-            plan = plan_gram(self, features.beside(target.capped()), n_samples, budget)
-            plan.charge(account)
-            noise = plan.draw(words)
-            # solve, store
-            pseudo = release_pseudo_data(self, X, y, plan, noise)
-            alpha = path_alpha(plan.noise_level, int(features.used.sum()))
-            model = self._solved(pseudo, given, alpha, features, target)
-            model["_noise_level"] = plan.noise_level
-            self._store(model, account.report(type(self).__name__, secure=words.secure))
-        return self
+    def _solve(
+        self, settings: Settings, problem: Problem, plan: GramPlan, draws: np.ndarray
+    ) -> dict[str, Any]:
+        problem = plan.standardised(problem)
+        features, units = problem.features, problem.target.units
+        pseudo = plan.release(settings, problem, draws)
+        alpha = path_alpha(plan.noise_level, int(features.used.sum()))
+        given = self._given_alphas()
+        alphas = self._grid(pseudo) if given is None else given
+        models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
+        coefs, intercepts = in_user_units(models, features, units)
+        return {
+            "alphas_": alphas,
+            "coefs_": coefs[:-1].T,
+            "intercepts_": intercepts[:-1],
+            "alpha_": alpha,
+            "coef_": coefs[-1],
+            "intercept_": intercepts[-1],
+            "clip_range_": features.range,
+            "_standardised": (features, models[-1:], *units),
+            "_pseudo_data": pseudo,
+            "_noise_level": plan.noise_level,
+        }
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
         """Predict the target with the model of one penalty.
@@ -302,63 +278,30 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        names = (*_SHARED, *_SPENDING, "noise", "row_norm", "n_jobs")
+        names = (*_SHARED, "noise", "row_norm", "target_bounds")
         settings = {name: getattr(self, name) for name in names}
         settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
-        regressor = DPCoordinateDescentRegressor(**settings, target_bounds=self.target_bounds)
+        regressor = DPCoordinateDescentRegressor(**settings)
         regressor._validate_params()
         features, _, center, scale = self._standardised
         strength = alpha
         if alpha == "auto":
             strength, l1_ratio = 0.5 * self._noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
-        coefs, intercepts = in_user_units(standard, features, center, scale)
+        coefs, intercepts = in_user_units(standard, features, (center, scale))
         fitted = {
             "coef_": coefs[0],
             "intercept_": intercepts[0],
-            "clip_range_": self.clip_range_,
             "solver_": "gram",
             "alpha_": float(strength),
             "_standardised": (features, standard, center, scale),
         }
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self, name):
-                fitted[name] = getattr(self, name)
-        regressor._store(fitted, self.privacy_)
+        kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
+        regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
         return regressor
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.regressor_tags.poor_score = True
-        return tags
 
     _pseudo_data: PseudoData
     _noise_level: float
-
-    def _solved(
-        self,
-        pseudo: PseudoData,
-        given: np.ndarray | None,
-        alpha: float,
-        features: Standardisation,
-        target: Standardisation,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes."""
-        alphas = self._grid(pseudo) if given is None else given
-        models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
-        coefs, intercepts = in_user_units(models, features, *units_of(target))
-        return {
-            "alphas_": alphas,
-            "coefs_": coefs[:-1].T,
-            "intercepts_": intercepts[:-1],
-            "alpha_": alpha,
-            "coef_": coefs[-1],
-            "intercept_": intercepts[-1],
-            "clip_range_": features.range,
-            "_standardised": (features, models[-1:], *units_of(target)),
-            "_pseudo_data": pseudo,
-        }
 
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):

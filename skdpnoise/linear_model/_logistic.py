@@ -5,19 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from skdpnoise.compose import register_private
-from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
-from skdpnoise.linear_model._base import PrivateLinearModel
-from skdpnoise.linear_model._budget import count_records, split_budget
-from skdpnoise.linear_model._checks import check_training_data
-from skdpnoise.linear_model._descent import check_plan, plan_descent
-from skdpnoise.linear_model._scaling import release_log_odds, standardise
-from skdpnoise.sampling import random_words
+from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
+from skdpnoise.linear_model._descent import GAIN
+from skdpnoise.linear_model._records import Data
+from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
+from skdpnoise.linear_model._settings import Settings
+from skdpnoise.solvers import LOGISTIC
 
 __all__ = ["DPLogisticCD"]
 
@@ -165,6 +164,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         **PrivateLinearModel._parameter_constraints,
         "classes": [None, "array-like"],
     }
+    _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
     def __init__(
         self,
@@ -205,64 +205,12 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> DPLogisticCD:
-        """Fit the model to private data, spending the whole guarantee.
+    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
+        classes, outputs = one_against_rest(self, y)
+        return [*outputs], None, {"classes_": classes}
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Features; finite. Column-major float32 or float64 arrays are read without a copy.
-        y : array-like of shape (n_samples,)
-            Labels of one kind: text, whole numbers or booleans.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
-
-        Returns
-        -------
-        self : DPLogisticCD
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described, there is only one class, or the noise
-            cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
-        """
-        with self._private_fit(groups, unpaid) as account:
-            # check
-            X, y = check_training_data(self, X, y, y_numeric=False)
-            rows = self._grouped(groups, len(y))
-            bounds = self._bounds(X.shape[1])
-            classes, outputs = one_against_rest(self, y)
-            most, n_outputs = account.rows_per_group, len(outputs)
-            facts = {"rows_per_group": most, "intercept": self.fit_intercept}
-            budget = split_budget(self.noise, account.guarantee, n_outputs, bounds, **facts)
-            check_plan(self, "logistic", X.shape[1], n_outputs, budget)
-            account.pay(budget.stages(rows.n_kept), budget.noise)
-            # bound
-            words = random_words(self.random_state)
-            X, y, *outputs = rows.keep(words, X, y, *outputs)
-            n_samples, budget = count_records(len(y), budget, account, words)
-            constant = release_log_odds(outputs, budget, account, words, n_samples)
-            features = standardise(self, X.T, bounds, budget, account, words, n_samples).widened()
-            # calibrate, charge, draw
-            plan = plan_descent(self, "logistic", features.used, n_outputs, n_samples, budget)
-            plan.charge(account)
-            noise = plan.draw(words)
-            # solve, store
-            labels = {"classes_": classes}
-            data = (X, outputs, features, plan, noise, words, y)
-            model = self._solve("logistic", *data, constant=constant, extra=labels)
-            self._store(model, account.report(type(self).__name__, secure=words.secure))
-        return self
+    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
+        return Target(release_log_odds(run, data.outputs)), run
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log-odds of the second class, or of each class against the rest.
@@ -309,10 +257,14 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns in the order of ``classes_``.
         """
-        odds = _compressed(self.decision_function(X))
+        scores = self.decision_function(X)
+        odds = _compressed(scores)
         if odds.ndim == 1:
-            return np.stack([expit(-odds), expit(odds)], axis=1)
-        chances = expit(odds)
+            return np.stack([LOGISTIC.mean(-odds), LOGISTIC.mean(odds)], axis=1)
+        chances = LOGISTIC.mean(odds)
+        # Near one, doubles may not tell chances apart: what is predicted is the likeliest still.
+        predicted = np.arange(len(scores)), scores.argmax(axis=1)
+        chances[predicted] = np.maximum(chances[predicted], (1.0 + 1e-12) * chances.max(axis=1))
         return chances / chances.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -329,12 +281,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             Columns in the order of ``classes_``.
         """
         return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # At epsilon=1 a few dozen records are protected so well that no model can learn from them.
-        tags.classifier_tags.poor_score = True
-        return tags
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:

@@ -36,30 +36,14 @@ _TRUSTED = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PseudoData:
-    """Few rows with the second moments of many: centred, so that solvers need no intercept.
+    """Few rows with the second moments of many: centred, so that solvers need no intercept."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-        In standard units.
-    y : ndarray of shape (n_rows,)
-        In standard units.
-    feature_mean : ndarray of shape (n_features,)
-        What the intercept makes up for; zeros without one.
-    target_mean : float
-        The same for the target.
-    used : ndarray of bool of shape (n_all_features,)
-        Which of all features these are; the others have coefficient 0.
-    noise_level : float
-        κ; the noise of one moment is about that over the root of the number of predictors.
-    """
-
-    X: np.ndarray
+    X: np.ndarray  # (n_rows, n_features), in standard units, as y
     y: np.ndarray
-    feature_mean: np.ndarray
-    target_mean: float
-    used: np.ndarray
-    noise_level: float = 0.0
+    feature_mean: np.ndarray  # what the intercept makes up for; zeros without one
+    target_mean: float  # the same for the target
+    used: np.ndarray  # which of all features these are; the others have coefficient 0
+    noise_level: float = 0.0  # κ: that of one moment times the root of the number of predictors
 
     @property
     def alpha_max(self) -> float:
@@ -122,18 +106,7 @@ class PseudoData:
 def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) -> PseudoData:
     """Return data whose second moments are those released, repaired and centred.
 
-    Parameters
-    ----------
-    moments : ndarray of shape (n_columns, n_columns)
-        Symmetric: of the features, the target and, if there is one more column, the constant.
-    used : ndarray of bool of shape (n_all_features,)
-        Which features those are.
-    noise_level : float
-        κ.
-
-    Returns
-    -------
-    PseudoData
+    The moments are of the used features, the target and, if there is one more column, the constant.
     """
     n_features = int(np.count_nonzero(used))
     matrix = _projected(moments)

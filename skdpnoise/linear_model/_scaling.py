@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from skdpnoise.estimators.private_fit import warn_last
-from skdpnoise.ledger import Account
+from skdpnoise.estimators.private_fit import PrivateRun, warn_last
 from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
-from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
 
-__all__ = ["LIMIT", "Standardisation", "release_log_odds", "standardise", "standardise_target"]
+__all__ = [
+    "LIMIT",
+    "Run",
+    "Standardisation",
+    "Target",
+    "release_log_odds",
+    "standardise",
+    "standardise_target",
+]
+
+Run = PrivateRun[Budget]
+"""What every stage of a linear fit needs that releases something."""
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
@@ -31,22 +41,12 @@ _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Standardisation:
-    """Centres, scales and which columns are used.
+    """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
 
-    Parameters
-    ----------
-    center, scale : ndarray of shape (n_columns,)
-        In the units of the columns.
-    used : ndarray of bool of shape (n_columns,)
-        False for columns that are constant or drowned in noise.
-    limit : ndarray of shape (n_columns,)
-        Standardised values are clipped to ± this.
-    """
-
-    center: np.ndarray
+    center: np.ndarray  # in the units of the columns, as the scale
     scale: np.ndarray
-    used: np.ndarray
-    limit: np.ndarray
+    used: np.ndarray  # False for columns that are constant or drowned in noise
+    limit: np.ndarray  # standardised values are clipped to ± this
 
     @property
     def reach(self) -> np.ndarray:
@@ -55,13 +55,11 @@ class Standardisation:
 
     def widened(self) -> Standardisation:
         """Return a standardisation with scales so large that the limit is ±3 everywhere."""
-        three = np.full_like(self.limit, LIMIT)
-        return Standardisation(self.center, self.scale * self.reach, self.used, three)
+        return replace(self, scale=self.scale * self.reach, limit=np.full_like(self.limit, LIMIT))
 
     def capped(self) -> Standardisation:
         """Return a standardisation that clips what is far from all the rest of its column."""
-        limit = np.minimum(self.limit, FARTHEST)
-        return Standardisation(self.center, self.scale, self.used, limit)
+        return replace(self, limit=np.minimum(self.limit, FARTHEST))
 
     def through_origin(self) -> Standardisation:
         """Return a standardisation that leaves 0 where it is, for models without an intercept."""
@@ -88,128 +86,137 @@ class Standardisation:
         return np.stack([self.center - reach, self.center + reach])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What was released of the target before the model."""
+
+    constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
+    scaling: Standardisation | None = None  # None for labels
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Centre and scale of the predictions; a target of unknown scale is a constant."""
+        if self.scaling is None:
+            return 0.0, 1.0
+        scaling = self.scaling
+        return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
+
+    def widened(self) -> Target:
+        """Return the target with its scaling widened."""
+        return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return numbers in standard units, clipped, and labels as they are."""
+        if self.scaling is None:
+            return outputs
+        return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
+
+
 def standardise(
-    estimator: Any,
-    columns: Sequence[np.ndarray],
-    bounds: np.ndarray,
-    budget: Budget,
-    account: Account,
-    words: RandomWords,
-    n_samples: float,
-    *,
-    target: bool = False,
+    settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
     """Buy locations and scales of the features, or of the target; public bounds save most of it.
 
     Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     """
     found = private_location_scale(
-        list(columns),
-        budget.target if target else budget.features,
-        noise=budget.noise,
-        adjacency=account.guarantee.adjacency,
+        table,
+        run.budget.target if target else run.budget.features,
         bounds=(bounds[0], bounds[1]),
-        n_samples=n_samples,
-        random_state=words,
-        charge=lambda label, mechanism: account.charge(
-            f"target: {label}" if target else label, mechanism
-        ),
+        **_terms(run, "target: " if target else ""),
     )
     if not found.found.all():
-        _warn(estimator, found.found)
+        _warn(settings, run, found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale
     standard = Standardisation(found.location, found.scale, found.found, limit)
-    return standard if estimator.fit_intercept else standard.through_origin()
+    return standard if settings.fit_intercept else standard.through_origin()
+
+
+def _terms(run: Run, prefix: str) -> dict[str, Any]:
+    """Return what a query needs to release something for this fit."""
+    return {
+        "noise": run.budget.noise,
+        "adjacency": run.budget.adjacency,
+        "n_samples": run.n_samples,
+        "random_state": run.words,
+        "charge": lambda label, mechanism: run.account.charge(prefix + label, mechanism),
+    }
 
 
 def standardise_target(
-    estimator: Any,
-    y: np.ndarray,
-    bounds: np.ndarray,
-    budget: Budget,
-    account: Account,
-    words: RandomWords,
-    n_samples: float,
-) -> tuple[Standardisation, Budget]:
-    """Buy location and scale of the target; return them and the budget of what comes after.
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+) -> tuple[Standardisation, Run]:
+    """Buy location and scale of the target; return them, and the run with the budget that is left.
 
     A target without bounds is searched for. So is one whose bounds turn out to be much wider than
     its spread, from what was meant for features and model: whether that is so is decided by
     released numbers.
     """
-    if budget.first == "scaling":
-        common = (bounds, budget, account, words, n_samples)
-        standard = standardise(estimator, [y], *common, target=True)
-        # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
-        one_sum = clipped_sum(-1.0, 1.0, account.guarantee.adjacency)
-        noise = calibrate(budget.noise, one_sum, budget.target.share(0.5)).standard_deviation
-        half = 0.5 * (bounds[1] - bounds[0])
-        hidden = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
-        if noise[0] / n_samples * half[0] <= hidden * standard.scale[0]:
-            return standard, budget
-        budget = budget.with_search(n_samples)
+    if run.budget.first == "scaling":
+        standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
+        if not _is_hidden(standard, run, bounds):
+            return standard, run
+        run = replace(run, budget=run.budget.with_search(run.n_samples))
     found = search_location(
         y,
-        budget.search,
-        noise=budget.noise,
-        adjacency=account.guarantee.adjacency,
+        run.budget.search,
         bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
-        n_samples=n_samples,
-        random_state=words,
-        charge=lambda label, mechanism: account.charge(f"target: {label}", mechanism),
+        **_terms(run, "target: "),
     )
-    _warn_of_constant(estimator, found)
-    standard = Standardisation(
-        np.array([found.location]),
-        np.array([found.scale]),
-        np.array([found.found]),
-        np.array([LIMIT]),
-    )
-    return (standard if estimator.fit_intercept else standard.through_origin()), budget
+    _warn_of_constant(settings, run, found)
+    facts = found.location, found.scale, found.found, LIMIT
+    standard = Standardisation(*(np.array([fact]) for fact in facts))
+    return (standard if settings.fit_intercept else standard.through_origin()), run
 
 
-def release_log_odds(
-    outputs: Sequence[np.ndarray],
-    budget: Budget,
-    account: Account,
-    words: RandomWords,
-    n_samples: float,
-) -> np.ndarray:
+def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
+    """Whether the noise of the target's mean within these bounds is much of its scale."""
+    # In halves of the interval: sums in units of very narrow bounds would leave the doubles.
+    one_sum = clipped_sum(-1.0, 1.0, run.budget.adjacency)
+    mechanism = calibrate(run.budget.noise, one_sum, run.budget.target.share(0.5))
+    half = 0.5 * (bounds[1] - bounds[0])
+    most = _HIDDEN if standard.reach[0] > _WIDE else _HIDDEN_BETWEEN_TIGHT_BOUNDS
+    noise = mechanism.standard_deviation[0] / run.n_samples * half[0]
+    return not noise <= most * standard.scale[0]
+
+
+def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     """Release how many records are in each class; return the log-odds of every output.
 
     Without an intercept they are 0, and nothing is released. A record is one count
     (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the output's and the other;
     of more, its own. Shares are kept as far from 0 and 1 as the noise is wide.
     """
+    budget = run.budget
     if budget.first == "nothing":
         return np.zeros(len(outputs))
-    adjacency = account.guarantee.adjacency
     positive = np.array([np.count_nonzero(output > 0) for output in outputs])
     if positive.size == 1:
         positive = np.array([outputs[0].size - positive[0], positive[0]])
-    mechanism = calibrate(budget.noise, histogram_counts(positive.size, adjacency), budget.search)
-    account.charge("class shares", mechanism)
-    counts = mechanism.release(positive, words)
+    sensitivity = histogram_counts(positive.size, budget.adjacency)
+    mechanism = calibrate(budget.noise, sensitivity, budget.search)
+    run.account.charge("class shares", mechanism)
+    counts = mechanism.release(positive, run.words)
     least = max(0.5, float(mechanism.standard_deviation[0]))
     counts = np.maximum(counts, least)
     others = counts.sum() - counts
     return np.log(counts / others)[-len(outputs) :]
 
 
-def _warn_of_constant(estimator: Any, found: SearchedLocation) -> None:
+def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:
     """Say how noisy the location of the target is, by released numbers and public ones."""
     if found.found and found.error <= _NOISY * found.scale:
         return
-    name = type(estimator).__name__
+    name = settings.owner
     about = (
-        f"at epsilon={estimator.epsilon:g} the noise on the location of the target has a standard "
-        f"deviation of about {found.error:.2g} in its units"
+        f"at epsilon={run.account.guarantee.epsilon:g} the noise on the location of the target has "
+        f"a standard deviation of about {found.error:.2g} in its units"
     )
     if found.found:
         about += f", of a scale of {found.scale:.2g}"
-    elif estimator.fit_intercept:
+    elif settings.fit_intercept:
         name += " predicts one constant: the target is constant, or its scale is hidden;"
     else:
         name += " predicts 0 everywhere: the target is constant, or its scale is hidden;"
@@ -217,11 +224,12 @@ def _warn_of_constant(estimator: Any, found: SearchedLocation) -> None:
     warn_last(f"{name} {about}. {remedy}")
 
 
-def _warn(estimator: Any, found: np.ndarray) -> None:
+def _warn(settings: Settings, run: Run, found: np.ndarray) -> None:
+    """Say how many columns are left out."""
     n_lost = np.count_nonzero(~found)
     text = (
-        f"{type(estimator).__name__} leaves out {n_lost} of {found.size} columns: each is "
-        f"constant, or the noise at epsilon={estimator.epsilon:g} hides the scale. More records, a "
+        f"{settings.owner} leaves out {n_lost} of {found.size} columns: each is constant, or the "
+        f"noise at epsilon={run.account.guarantee.epsilon:g} hides the scale. More records, a "
         "larger epsilon or public bounds (feature_bounds) would help."
     )
     warn_last(text)

@@ -20,25 +20,7 @@ Vector = NDArray[np.float64]
 def worst_shift(
     scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
 ) -> float:
-    r"""Return the worst |d/s|_q of all releases together, rounding of the value included, upwards.
-
-    Parameters
-    ----------
-    scale : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates)
-        s.
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    n_releases : int
-        T.
-    bits : int
-        B.
-    order : float
-        q.
-
-    Returns
-    -------
-    float
-    """
+    """Return the worst |d/s|_q of T releases together, rounding of the value included, upwards."""
     worst = worst_case_norm(scale, sensitivity, order)
     if scale.ndim == 1:
         worst *= n_releases ** (1.0 / order)

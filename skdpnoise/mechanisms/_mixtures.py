@@ -35,21 +35,8 @@ def propose_mixture(
               \sigma_j = c \rho \, (\lambda_j^2 / w_j)^{1/(p+2)} \text{ on the rest}
 
     m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
-    and c is the least factor that meets the guarantee.
-
-    Parameters
-    ----------
-    request : Request
-        What it is for. Joint bounds are not used; weights that differ between releases are replaced
-        by their means.
-    target : PrivacyGuarantee
-        With δ > 0.
-
-    Returns
-    -------
-    scale : ndarray of shape (n_coordinates,)
-    families : tuple of Noise
-        One for each coordinate.
+    and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
+    differ between releases are replaced by their means.
     """
     limit = request.sensitivity.per_coordinate
     weights = np.ones(limit.size) if request.weights is None else request.weights

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,11 @@ _FEW = 128  # distinct shapes that are composed one by one
 
 
 def by_shape(
-    noise: str, request: Request, target: PrivacyGuarantee | GaussianLoss | PureLoss
+    noise: str,
+    request: Request,
+    target: PrivacyGuarantee | GaussianLoss | PureLoss,
+    *,
+    rough: bool = False,
 ) -> AdditiveMechanism:
     """Return the best mechanism among a few allocations of the ratios.
 
@@ -48,6 +53,8 @@ def by_shape(
         What it is for. Weights that differ between releases are replaced by their means.
     target : PrivacyGuarantee, GaussianLoss or PureLoss
         What all releases together may cost.
+    rough : bool, default=False
+        Whether the allocation of Laplace noise is the only one.
 
     Returns
     -------
@@ -79,7 +86,9 @@ def by_shape(
     proposals = [
         (_build(noise, for_ratio, request, ratio), ratio, promise)
         for bounds in (box, sensitivity)[: 1 + get_noise(name).lattice]
-        for nominal in _nominal_scales(rule, bounds, weights, request.p)
+        for nominal in islice(
+            _nominal_scales(rule, bounds, weights, request.p), 1 if rough else None
+        )
         for ratio, promise in _ratios(noise, for_ratio, nominal, request, target)
     ]
     found, ratio, promise = min(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol, runtime_checkable
+from operator import itemgetter
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +18,7 @@ from skdpnoise.mechanisms._numeric import gaussian_mu
 from skdpnoise.mechanisms.allocation import RULES, worst_case_norm
 from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
-from skdpnoise.mechanisms.values import checked_rows, checked_span, noisy_release
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
@@ -28,24 +31,18 @@ from skdpnoise.privacy import (
     check_count,
 )
 from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.sealed import Sealed, sealed
+from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism", "check_covered", "noted", "promised"]
+__all__ = ["AdditiveMechanism", "Mechanism", "compared", "noted", "promised"]
+
+Made = TypeVar("Made")
 
 _MOST_BITS = 52
 _SMALLEST, _LARGEST = 1e-290, 1e280  # of quanta and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
-
-_NO_INDEX = (
-    "The 'first' parameter of AdditiveMechanism.{method} must be given where the scales differ "
-    "between releases and a call makes some of them: this one makes {count} of "
-    "n_releases={n_releases}. Got None instead. Nothing is remembered between calls, and the noise "
-    "of the wrong releases may be too small: number the releases 0, 1, ... and pass the index of "
-    "the first one that this call makes, such as first=0."
-)
 
 
 @runtime_checkable
@@ -80,7 +77,7 @@ class Mechanism(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AdditiveMechanism(Sealed):
+class AdditiveMechanism(VectorMechanism):
     r"""Release a query with independent noise of one family, exactly, in integers.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + \mathrm{round}(2^B Z_j)\right),
@@ -181,8 +178,7 @@ class AdditiveMechanism(Sealed):
     @property
     def family(self) -> Noise:
         """The noise family of the first coordinate."""
-        assert self.families is not None
-        return self.families[0]
+        return self._families[0]
 
     @property
     def quantum(self) -> NDArray[np.float64]:
@@ -192,7 +188,7 @@ class AdditiveMechanism(Sealed):
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
         """Standard deviation of the noise, of the shape and in the units of scale."""
-        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._moments(2.0))
+        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._unit_moments(2.0))
         return deviation
 
     def privacy_loss(self) -> PrivacyLoss:
@@ -229,144 +225,16 @@ class AdditiveMechanism(Sealed):
         >>> calibrate("inid_laplace", profile, PureLoss(0.5)).own_loss()
         NumericLoss(2 x Laplace)
         """
-        return _own_loss(self)
-
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in quanta.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. It must be given if scales differ between
-            releases and not all are drawn.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If draws are asked for that are not charged for, or it is not said which ones.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> from skdpnoise.sampling import random_words
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> mechanism = calibrate("inid_gaussian", profile, GaussianLoss(0.5), n_releases=3)
-        >>> mechanism.sample(random_words(0), n_draws=2).shape
-        (2, 2)
-        """
-        start, count = checked_span("AdditiveMechanism", n_draws, first, self.n_releases)
-        self._check_index("sample", first, count)
-        draws = self._draws(words, count)
-        scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
-        draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
-        return draws
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of m consecutive releases. Integers stay exact, of whatever
-            size.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0: release t has the noise
-            of row t of the scales. It must be given if scales differ between releases and this
-            call does not make all of them.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-            Whole multiples of ``quantum``: the doubles nearest to the exact ones.
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or releases are asked for that are not
-            charged for, or it is not said which ones.
-
-        Notes
-        -----
-        Nothing is remembered: calling this again is another release, to be charged for again unless
-        ``n_releases`` covers it. Making release t twice is charged for by nobody.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
-        >>> released = mechanism.release([10.0], random_state=0)
-        >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
-        True
-
-        Releases with scales of their own, one after the other:
-
-        >>> weights = [[1.0], [9.0]]
-        >>> mechanism = calibrate(
-        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
-        ...     weights=weights,
-        ... )
-        >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
-        """
-        owner, size = type(self).__name__, self.sensitivity.n_coordinates
-        rows = checked_rows(owner, value, size, self.n_releases, first)
-        if self.family.lattice and not are_integers(rows):
-            raise ValueError(
-                "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
-                f"for noise={self.noise!r}, which lives on the integers. Use another noise."
-            )
-        self._check_index("release", first, len(rows))
-        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
-
-        .. math:: \sum_{t, j} w_{tj} \, s_{tj}^p \, E|Z|^p
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent; 2 gives the total variance, 1 the total absolute error.
-        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-            w; None is all ones.
-
-        Returns
-        -------
-        float
-            In the units of the query to the power p. The rounding of the value, below one part in
-            2**20 of the noise, is not counted.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import PureLoss
-        >>> mechanism = calibrate("iid_laplace", SensitivityProfile([1.0, 1.0]), PureLoss(0.5))
-        >>> round(mechanism.expected_error(p=1), 5)  # two coordinates of scale 2/0.5
-        8.0
-        """
-        shape = (self.n_releases, self.sensitivity.n_coordinates)
-        errors = np.broadcast_to(self.scale**p * self._moments(p), shape)
-        if weights is not None:
-            errors = errors * np.asarray(weights, dtype=np.float64)
-        return float(errors.sum())
+        if self._costs_by(2.0):
+            return GaussianLoss(self._worst_shift(2.0))
+        terms: list[tuple[LossCurve, float, int]] = []
+        for family, values, counts in self._groups():
+            curve = NormalShift() if family.norm_order == 2.0 else family
+            unique, inverse = np.unique(_rounded_up(values), return_inverse=True)
+            totals = np.bincount(inverse, weights=counts)
+            pairs = zip(unique, totals, strict=True)
+            terms += [(curve, float(value), round(total)) for value, total in pairs]
+        return NumericLoss(tuple(terms))
 
     @property
     def mean_squared_error(self) -> float:
@@ -390,38 +258,102 @@ class AdditiveMechanism(Sealed):
         inid_laplace: scale 3.51984 to 5.5874, 2 coordinates, 1 release, 1-DP
         expected squared error 87.2167 in all
         """
-        return _explanation(self)
+        size, families = self.sensitivity.n_coordinates, self._families
+        lines = [
+            f"{self.noise}: scale {self.scale.min():.6g} to {self.scale.max():.6g}, {size} "
+            f"coordinate{'s' if size > 1 else ''}, {self.n_releases} release"
+            f"{'s' if self.n_releases > 1 else ''}, {self.privacy_loss()}"
+        ]
+        counted = Counter(families)
+        if 1 < len(counted) <= 4:
+            lines += [f"{count} coordinates: {family}" for family, count in counted.items()]
+        elif len(counted) > 4:
+            lines.append(f"{len(counted)} shapes, such as {self.family}")
+        elif self.family.shape_range is not None:
+            lines.append(f"shape: {self.family}")
+        if any(float(family.hockey_stick(1e4, 1.0)) > 0.0 for family in counted):
+            lines.append("its delta is a chance of total disclosure")
+        lines.append(f"expected squared error {self.expected_error():.6g} in all")
+        if self.considered:
+            numbers = [(x, name) for name, x in self.considered if not isinstance(x, str)]
+            best = min(x for x, _ in numbers)
+            lines.append("considered, by expected error:")
+            for x, name in sorted(numbers, key=itemgetter(0)):
+                lines.append(f"  {name}: {x:.6g} ({100.0 * (x / best - 1.0):+.3g} %)")
+            refused = [(name, x) for name, x in self.considered if isinstance(x, str)]
+            lines += [f"  {name}: refused: {reason}" for name, reason in refused]
+        return "\n".join(lines)
 
-    def __repr__(self) -> str:
+    def _facts(self) -> str:
         return (
-            f"{type(self).__name__}(noise={self.noise!r}, scale={self.scale.min():.6g} to "
-            f"{self.scale.max():.6g}, n_coordinates={self.sensitivity.n_coordinates}, "
-            f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
+            f"noise={self.noise!r}, scale={self.scale.min():.6g} to {self.scale.max():.6g}, "
+            f"n_coordinates={self.sensitivity.n_coordinates}"
         )
 
     def _moments(self, p: float) -> NDArray[np.float64]:
-        """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
-        assert self.families is not None
-        known = {family: family.absolute_moment(p) for family in set(self.families)}
-        return np.array([known[family] for family in self.families])
+        moments: NDArray[np.float64] = self.scale**p * self._unit_moments(p)
+        return moments
 
-    def _draws(self, words: RandomWords, count: int) -> NDArray[np.int64]:
-        assert self.families is not None
-        n_coordinates = self.sensitivity.n_coordinates
-        if len(self.families) == 1:
-            return self.family.sample_rounded(words, (count, n_coordinates), self.bits)
-        draws = np.empty((count, n_coordinates), dtype=np.int64)
-        for family in dict.fromkeys(self.families):
-            (members,) = np.nonzero([other == family for other in self.families])
-            draws[:, members] = family.sample_rounded(words, (count, members.size), self.bits)
+    def _unit_moments(self, p: float) -> NDArray[np.float64]:
+        """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
+        known = {family: family.absolute_moment(p) for family in set(self._families)}
+        return np.array([known[family] for family in self._families])
+
+    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        draws = np.empty((count, self.sensitivity.n_coordinates), dtype=np.int64)
+        for family, members in self._members():
+            shape = draws[:, members].shape
+            draws[:, members] = family.sample_rounded(words, shape, self.bits)
+        scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
+        draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
 
-    def _check_index(self, method: str, first: int | None, count: int) -> None:
-        """Refuse to guess which releases a call makes, where it matters."""
-        if first is None and self.scale.ndim == 2 and count < self.n_releases:
-            raise ValueError(
-                _NO_INDEX.format(method=method, count=count, n_releases=self.n_releases)
+    @property
+    def _families(self) -> tuple[Noise, ...]:
+        assert self.families is not None
+        return self.families
+
+    def _members(self) -> Iterator[tuple[Noise, slice | NDArray[np.bool_]]]:
+        """Yield families, and an index of the coordinates of each."""
+        if len(self._families) == 1:
+            yield self.family, slice(None)
+            return
+        for family in dict.fromkeys(self._families):
+            yield family, np.array([other == family for other in self._families])
+
+    def _costs_by(self, order: float) -> bool:
+        """Return whether the worst |d/s|_q says what all noise costs."""
+        return len(self._families) == 1 and self.family.norm_order == order
+
+    def _worst_shift(self, order: float) -> float:
+        """Return the worst |d/s|_q of all releases together, rounding of the value included."""
+        return worst_shift(self.scale, self.sensitivity, self.n_releases, self.bits, order)
+
+    def _groups(self) -> Iterator[tuple[Noise, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield families, increasing shifts in their units, and how often each is composed."""
+        if self.family.lattice:
+            values = np.broadcast_to(self.sensitivity.per_coordinate, self.scale.shape)
+            counts = np.full(values.shape, float(self.n_releases if self.scale.ndim == 1 else 1))
+        else:
+            merged = merges(self.sensitivity, self._families)
+            values, counts = shifts(
+                self.scale, self.sensitivity, self.n_releases, self.bits, merged=merged
             )
+        for family, members in self._members():
+            unique, inverse = np.unique(values[..., members].ravel(), return_inverse=True)
+            totals = np.bincount(inverse, weights=counts[..., members].ravel()).astype(np.float64)
+            if (unique > 0.0).any():
+                yield family, unique[unique > 0.0], totals[unique > 0.0]
+
+    def _checked(self, value: ArrayLike) -> NDArray[Any]:
+        # A dataclass with slots is made twice, so that super() would not find itself.
+        rows = VectorMechanism._checked(self, value)
+        if self.family.lattice and not are_integers(rows):
+            raise ValueError(
+                "The 'value' parameter of AdditiveMechanism.release must be integer in every entry "
+                f"for noise={self.noise!r}, which lives on the integers. Use another noise."
+            )
+        return rows
 
 
 def _check_fields(mechanism: AdditiveMechanism) -> None:
@@ -479,44 +411,29 @@ def promised(mechanism: AdditiveMechanism, promise: LossBudget | None) -> Additi
     return mechanism
 
 
+def compared(
+    names: Iterable[str], make: Callable[[str], Made], error: Callable[[Made], float]
+) -> tuple[list[Made], tuple[tuple[str, float | str], ...]]:
+    """Return what can be made, and every name with its error, or with the reason of its refusal."""
+    made: list[Made] = []
+    considered: list[tuple[str, float | str]] = []
+    for name in names:
+        try:
+            made.append(make(name))
+        except ValueError as refusal:
+            considered.append((name, str(refusal)))
+        else:
+            considered.append((name, error(made[-1])))
+    if not made:
+        reasons = " ".join(dict.fromkeys(str(reason) for _, reason in considered))
+        raise ValueError(f"No noise can give the guarantee. {reasons}")
+    return made, tuple(considered)
+
+
 def noted(mechanism: Any, considered: tuple[tuple[str, float | str], ...]) -> Any:
     """Return a mechanism just made, with a note of what it was compared with."""
     object.__setattr__(mechanism, "considered", considered)
     return mechanism
-
-
-def check_covered(
-    owner: str, additive: AdditiveMechanism, needed: SensitivityProfile, what: str
-) -> None:
-    """Refuse a mechanism that is calibrated to less than what one record can do.
-
-    Parameters
-    ----------
-    owner : str
-        Class to name in the message.
-    additive : AdditiveMechanism
-        Has the same noise in all releases.
-    needed : SensitivityProfile
-        What one record can do to what it releases.
-    what : str
-        The fields that this follows from.
-    """
-    has = additive.sensitivity
-    limit = needed.per_coordinate
-    covered = (
-        additive.scale.ndim == 1
-        and has.n_coordinates == needed.n_coordinates
-        and bool((has.per_coordinate >= limit).all())
-    )
-    for order, bound, least in ((1.0, has.l1, needed.l1), (2.0, has.l2, needed.l2)):
-        if covered and bound is not None:
-            within = float(np.linalg.norm(limit, order)) if least is None else least
-            covered = bound >= within
-    if not covered:
-        raise ValueError(
-            f"The 'additive' parameter of {owner} must have one scale for each coordinate, and be "
-            f"calibrated to at least {needed}, which follows from {what}. Got {has} instead."
-        )
 
 
 def _checked_families(
@@ -592,23 +509,6 @@ def _check_scale(
         )
 
 
-def _own_loss(mechanism: AdditiveMechanism) -> PrivacyLoss:
-    """Return the loss that follows from the scales."""
-    families, scale, sensitivity = _parts(mechanism)
-    if len(families) == 1 and families[0].norm_order == 2.0:
-        n_releases, bits = mechanism.n_releases, mechanism.bits
-        return GaussianLoss(worst_shift(scale, sensitivity, n_releases, bits, 2.0))
-    terms: list[tuple[LossCurve, float, int]] = []
-    for family, values, counts in _groups(mechanism):
-        curve = NormalShift() if family.norm_order == 2.0 else family
-        unique, inverse = np.unique(_rounded_up(values), return_inverse=True)
-        totals = np.bincount(inverse, weights=counts)
-        terms += [
-            (curve, float(value), round(total)) for value, total in zip(unique, totals, strict=True)
-        ]
-    return NumericLoss(tuple(terms))
-
-
 def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return positive values; very many of them are rounded up to a fine grid."""
     if values.size <= _MANY:
@@ -620,91 +520,24 @@ def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _least_epsilon(mechanism: AdditiveMechanism) -> float:
     """Return an ε of pure privacy that all releases together have."""
-    families, scale, sensitivity = _parts(mechanism)
-    n_releases, bits = mechanism.n_releases, mechanism.bits
-    if len(families) == 1 and families[0].norm_order == 1.0:
-        return worst_shift(scale, sensitivity, n_releases, bits, 1.0)
-    whole = sum(float(n @ family.max_loss(a)) for family, a, n in _groups(mechanism))
+    if mechanism._costs_by(1.0):
+        return mechanism._worst_shift(1.0)
+    families, sensitivity = mechanism._families, mechanism.sensitivity
+    whole = sum(float(n @ family.max_loss(a)) for family, a, n in mechanism._groups())
     if families[0].lattice:
         # A change by d is d changes by one: no more than d times the loss of one.
         per_step = np.array([float(family.max_loss(1.0)) for family in families])
         if np.isfinite(per_step).all():
             nominal = np.broadcast_to(1.0 / per_step, sensitivity.n_coordinates)
-            whole = min(whole, n_releases * worst_case_norm(nominal, sensitivity, 1.0))
+            whole = min(whole, mechanism.n_releases * worst_case_norm(nominal, sensitivity, 1.0))
     return whole * (1.0 + 4.0 * sensitivity.n_coordinates * float(np.finfo(np.float64).eps))
 
 
 def _least_mu(mechanism: AdditiveMechanism) -> float:
     """Return a μ of Gaussian privacy that all releases together have."""
-    families, scale, sensitivity = _parts(mechanism)
-    if len(families) == 1 and families[0].norm_order == 2.0:
-        return worst_shift(scale, sensitivity, mechanism.n_releases, mechanism.bits, 2.0)
-    if not all(map(fits_gaussian, set(families))):
+    if mechanism._costs_by(2.0):
+        return mechanism._worst_shift(2.0)
+    if not all(map(fits_gaussian, set(mechanism._families))):
         return math.inf
-    squares = sum(float(n @ gaussian_mu(family, a) ** 2) for family, a, n in _groups(mechanism))
-    return math.sqrt(squares)
-
-
-def _groups(
-    mechanism: AdditiveMechanism,
-) -> list[tuple[Noise, NDArray[np.float64], NDArray[np.float64]]]:
-    """Return families, increasing shifts in their units, and how often each is composed."""
-    families, scale, sensitivity = _parts(mechanism)
-    if families[0].lattice:
-        values = np.broadcast_to(sensitivity.per_coordinate, scale.shape)
-        counts = np.full(values.shape, float(mechanism.n_releases if scale.ndim == 1 else 1))
-    else:
-        merged = merges(sensitivity, families)
-        values, counts = shifts(
-            scale, sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
-        )
-    groups = []
-    numbers = {family: k for k, family in enumerate(dict.fromkeys(families))}
-    of_coordinate = np.array([numbers[family] for family in families])
-    for family, k in numbers.items():
-        chosen = slice(None) if len(families) == 1 else of_coordinate == k
-        unique, inverse = np.unique(values[..., chosen].ravel(), return_inverse=True)
-        totals = np.bincount(inverse, weights=counts[..., chosen].ravel()).astype(np.float64)
-        moving = unique > 0.0
-        if moving.any():
-            groups.append((family, unique[moving], totals[moving]))
-    return groups
-
-
-def _parts(
-    mechanism: AdditiveMechanism,
-) -> tuple[tuple[Noise, ...], NDArray[np.float64], SensitivityProfile]:
-    assert mechanism.families is not None
-    return mechanism.families, mechanism.scale, mechanism.sensitivity
-
-
-def _explanation(mechanism: AdditiveMechanism) -> str:
-    """Return the text of :meth:`AdditiveMechanism.explain`."""
-    scale, size = mechanism.scale, mechanism.sensitivity.n_coordinates
-    releases = f"{mechanism.n_releases} release" + ("s" if mechanism.n_releases > 1 else "")
-    lines = [
-        f"{mechanism.noise}: scale {scale.min():.6g} to {scale.max():.6g}, {size} coordinate"
-        f"{'s' if size > 1 else ''}, {releases}, {mechanism.privacy_loss()}"
-    ]
-    assert mechanism.families is not None
-    if len(set(mechanism.families)) > 1 or mechanism.family.shape_range is not None:
-        counted: dict[Noise, int] = {}
-        for family in mechanism.families:
-            counted[family] = counted.get(family, 0) + 1
-        if len(counted) == 1:
-            lines.append(f"shape: {mechanism.family}")
-        elif len(counted) <= 4:
-            lines += [f"{count} coordinates: {family}" for family, count in counted.items()]
-        else:
-            lines.append(f"{len(counted)} shapes, such as {mechanism.family}")
-    if any(float(family.hockey_stick(1e4, 1.0)) > 0.0 for family in set(mechanism.families)):
-        lines.append("its delta is a chance of total disclosure")
-    lines.append(f"expected squared error {mechanism.expected_error():.6g} in all")
-    if mechanism.considered:
-        numbers = [(name, x) for name, x in mechanism.considered if not isinstance(x, str)]
-        best = min(x for _, x in numbers)
-        lines.append("considered, by expected error:")
-        for name, x in sorted(numbers, key=lambda pair: pair[1]):
-            lines.append(f"  {name}: {x:.6g} ({100.0 * (x / best - 1.0):+.3g} %)")
-        lines += [f"  {name}: {x}" for name, x in mechanism.considered if isinstance(x, str)]
-    return "\n".join(lines)
+    groups = mechanism._groups()
+    return math.sqrt(sum(float(n @ gaussian_mu(family, a) ** 2) for family, a, n in groups))

@@ -26,68 +26,14 @@ Vector = NDArray[np.float64]
 def iid(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
 ) -> Vector:
-    r"""Shape of the same noise on every coordinate, :math:`s_j \propto 1`.
-
-    Coordinates with λ_j = 0 get it too.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    order : float
-        q, not used by this rule.
-    weights : ndarray of shape (n_coordinates,) or None
-        w, not used by this rule.
-    p : float
-        Error exponent, not used by this rule.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Scales up to a common factor.
-
-    References
-    ----------
-    Dwork, McSherry, Nissim and Smith, "Calibrating noise to sensitivity", TCC 2006, Proposition 1.
-
-    Examples
-    --------
-    >>> iid(SensitivityProfile([1.0, 4.0]), order=2.0, weights=None, p=2.0)
-    array([1., 1.])
-    """
+    """Return the same scale for every coordinate: those with λ_j = 0 get it too."""
     return np.ones(sensitivity.n_coordinates)
 
 
 def spr(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
 ) -> Vector:
-    r"""Shape of scale, perturb, rescale, :math:`s_j \propto \lambda_j`.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    order : float
-        q, not used by this rule.
-    weights : ndarray of shape (n_coordinates,) or None
-        w, not used by this rule.
-    p : float
-        Error exponent, not used by this rule.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Scales up to a common factor.
-
-    References
-    ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Section III.
-
-    Examples
-    --------
-    >>> spr(SensitivityProfile([1.0, 4.0]), order=2.0, weights=None, p=2.0)
-    array([0.25, 1.  ])
-    """
+    r"""Return :math:`s_j \propto \lambda_j` (scale, perturb, rescale: arXiv:2302.03511, III)."""
     largest: float = sensitivity.per_coordinate.max()
     return sensitivity.per_coordinate / largest
 
@@ -95,39 +41,14 @@ def spr(
 def inid(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
 ) -> Vector:
-    r"""Shape that minimises the expected error :math:`\sum_j w_j E|z_j|^p`.
+    r"""Return the shape that minimises the expected error :math:`\sum_j w_j E|z_j|^p`.
 
     .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
               \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
 
-    With p = 2 and w = 1: :math:`\lambda_j^{1/2}` for Gaussian, :math:`\lambda_j^{1/3}` for Laplace
-    noise. Under a joint bound, λ is first replaced by :func:`capped_profile`; of several
-    joint bounds the one that allows the smaller error is used.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityProfile
-        λ and its joint bounds.
-    order : float
-        q.
-    weights : ndarray of shape (n_coordinates,) or None
-        w, positive; None is all ones.
-    p : float
-        Error exponent.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Scales up to a common factor.
-
-    References
-    ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 (Gaussian) and 5 (Laplace).
-
-    Examples
-    --------
-    >>> inid(SensitivityProfile([1.0, 16.0]), order=2.0, weights=None, p=2.0)
-    array([0.25, 1.  ])
+    (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: :math:`\lambda_j^{1/2}` for
+    Gaussian, :math:`\lambda_j^{1/3}` for Laplace noise. Under a joint bound, λ is first replaced by
+    :func:`capped_profile`; of several the one that allows the smaller error is used.
     """
     balls = binding_balls(sensitivity, order)
     if not balls:

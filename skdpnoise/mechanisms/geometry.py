@@ -14,23 +14,7 @@ Vector = NDArray[np.float64]
 
 
 def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bool_]:
-    """Return an index of the coordinates that a record can move: those with λ_j > 0.
-
-    Parameters
-    ----------
-    sensitivity : SensitivityProfile
-        λ.
-
-    Returns
-    -------
-    slice or ndarray of bool, shape (n_coordinates,)
-        The slice of everything if all can move, which copies nothing.
-
-    Examples
-    --------
-    >>> moving_coordinates(SensitivityProfile([1.0, 0.0]))
-    array([ True, False])
-    """
+    """Return an index of the coordinates that a record can move, λ_j > 0; a slice for all."""
     limit = sensitivity.per_coordinate
     return slice(None) if limit.min() > 0.0 else limit > 0.0
 

@@ -22,6 +22,7 @@ from skdpnoise.privacy import (
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = [
+    "CHOICES",
     "MIXTURE",
     "checked_request",
     "fits_gaussian",
@@ -31,6 +32,9 @@ __all__ = [
     "noise_options",
     "pure_epsilon_of",
 ]
+
+CHOICES = ("auto", "search")
+"""What names no noise: the best of a few by formulas, and the best of all."""
 
 MIXTURE = "inid_mixture"
 """Laplace noise on the coordinates that dominate, normal noise on the others."""
@@ -50,7 +54,7 @@ def noise_options(*, adaptive: bool = False) -> list[str]:
     Returns
     -------
     list of str
-        ``"auto"``, ``"inid_mixture"`` and every ``"<rule>_<family>"``.
+        ``"auto"``, ``"search"``, ``"inid_mixture"`` and every ``"<rule>_<family>"``.
 
     Examples
     --------
@@ -63,7 +67,7 @@ def noise_options(*, adaptive: bool = False) -> list[str]:
         if not adaptive or (fits_gaussian(get_noise(name)) and not get_noise(name).lattice)
     ]
     names = [f"{rule}_{family}" for rule in RULES for family in families]
-    return ["auto", *names] if adaptive else ["auto", MIXTURE, *names]
+    return [*CHOICES, *names] if adaptive else [*CHOICES, MIXTURE, *names]
 
 
 def checked_request(

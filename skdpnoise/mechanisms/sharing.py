@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
@@ -17,17 +18,18 @@ def shared_budget(
     n_releases: int,
     rows_per_group: int = 1,
 ) -> tuple[str, LossBudget]:
-    """Choose the noise of a series of stages, if that is "auto", and the loss they share.
+    """Choose the noise of a series of stages, if it has no name, and the loss they share.
 
     What a stage costs may depend on what an earlier one released. So costs add up in a loss for
     which that is proved: pure for families that can be pure, else Gaussian. "auto" takes normal or
     Laplace noise, whichever has the smaller expected error for a typical stage: over many releases
-    the loss tends to that of normal noise, so other shapes gain a fraction of a percent.
+    the loss tends to that of normal noise, so other shapes gain a fraction of a percent. "search"
+    tries every family.
 
     Parameters
     ----------
     noise : str
-        ``"<rule>_<family>"`` or ``"auto"``.
+        ``"<rule>_<family>"``, ``"auto"`` or ``"search"``.
     sensitivity : SensitivityProfile
         Of the typical stage.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
@@ -64,13 +66,16 @@ def shared_budget(
     >>> print(noise, budget, budget.share(0.25))
     inid_gaussian 0.236704-GDP 0.118352-GDP
     """
+    names = {
+        "auto": ["inid_gaussian", "inid_laplace"],
+        "search": [name for name in noise_options(adaptive=True) if name.startswith("inid_")],
+    }.get(noise, [noise])
+    options: dict[str, LossBudget]
     if not isinstance(guarantee, PrivacyGuarantee):
-        options = {noise: guarantee}
         if noise == "auto":
-            exact = "inid_laplace" if isinstance(guarantee, PureLoss) else "inid_gaussian"
-            options = {exact: guarantee}
+            names = ["inid_laplace" if isinstance(guarantee, PureLoss) else "inid_gaussian"]
+        options = dict.fromkeys(names, guarantee)
     else:
-        names = ("inid_gaussian", "inid_laplace") if noise == "auto" else (noise,)
         options = {name: _budget(name, guarantee).per_row(rows_per_group) for name in names}
     errors: dict[str, float] = {}
     refusals = []

@@ -48,11 +48,13 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
 
+        Large data are read by as many threads as numba may use (the environment variable
+        ``NUMBA_NUM_THREADS``); no result depends on their number.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Finite, at least two rows. Column-major float32 or float64 arrays are read without a
-            copy.
+            Finite, at least two rows. Arrays of float32 or float64 are read without a copy.
         y : None
             Ignored.
         groups : array-like of shape (n_samples,) or None, default=None
@@ -77,8 +79,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """
         with self._private_fit(groups, unpaid) as account:
             self._check_own_params()
-            # Columns are read one at a time, several times faster if each lies in one piece.
-            X = read_table(self, X, order="F", ensure_min_samples=2)
+            X = read_table(self, X, ensure_min_samples=2)
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Literal, get_args
+from collections.abc import Collection
+from typing import Literal, cast, get_args
 
 Adjacency = Literal["replace_one", "add_remove"]
 """What counts as neighbouring data: one record replaced, or one record more or fewer."""
@@ -127,31 +128,21 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
     >>> check_adjacency("PrivacyGuarantee", "add_remove")
     'add_remove'
     """
-    allowed = f"The 'adjacency' parameter of {owner} must be a str among {list(_ADJACENCIES)}"
+    check_option(owner, "adjacency", value, _ADJACENCIES)
+    return cast(Adjacency, value)
+
+
+def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
+    """Refuse what is not one of a few words."""
+    allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
     if not isinstance(value, str):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    for known in _ADJACENCIES:
-        if value == known:
-            return known
-    raise ValueError(f"{allowed}. Got {value!r} instead.")
+    if value not in options:
+        raise ValueError(f"{allowed}. Got {value!r} instead.")
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:
-    """Refuse what is not exactly of one of these classes: a subclass may do anything.
-
-    Parameters
-    ----------
-    owner, name : str
-        The class, and its parameter, to name in the message.
-    value : object
-        What the caller gave.
-    *kinds : type
-        What is allowed.
-
-    Examples
-    --------
-    >>> check_type("f", "data", 1.0, int, float)
-    """
+    """Refuse what is not exactly of one of these classes: a subclass may do anything."""
     if type(value) not in kinds:
         names = " or ".join(kind.__name__ for kind in kinds)
         raise TypeError(

@@ -31,24 +31,7 @@ class LossCurve(Protocol):
 
 
 def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-    """Return the smallest δ at each ε for a change of at most `shift`, rounded up.
-
-    Parameters
-    ----------
-    curve : LossCurve
-        Falls with epsilon.
-    epsilon, shift : array-like
-        Both at least 0; they broadcast.
-
-    Returns
-    -------
-    ndarray
-
-    Examples
-    --------
-    >>> float(raised(RandomisedResponse(), 0.0, 1.0)) >= 0.46211715726000975
-    True
-    """
+    """Return the smallest δ at each ε for a change of at most `shift`, rounded up; broadcasts."""
     lower = np.asarray(epsilon, dtype=np.float64) * (1.0 - 2.0**-50)
     return np.minimum(curve.hockey_stick(lower, shift) * (1.0 + 1e-11), 1.0)
 

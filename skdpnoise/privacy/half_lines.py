@@ -55,23 +55,11 @@ def threshold_delta(
     fall: Callable[[Array, Array], Array],
     total: float,
 ) -> Array:
-    r"""Return f(t - s) [m(t - s) - m(t)], and 0 for no shift.
+    r"""Return f(t - s) [m(t - s) - m(t)] with t ≥ s/2, where the loss is ε; 0 for no shift.
 
-    Behind the centre, at -b < 0, symmetry gives
-    :math:`f(b)\,m(-b) = 1 - e^{-\rho(b)} + f(b)\,[2 m(0) - m(b)]`: sums of positive terms again.
-
-    Parameters
-    ----------
-    point : ndarray
-        t >= s / 2, where the loss is epsilon.
-    shift : ndarray
-        s >= 0.
-    exponent : callable
-        The function rho on [0, inf), rho(0) = 0.
-    fall : callable
-        (x, w) to m(x) - m(x + w), for x, w >= 0.
-    total : float
-        N, the integral of exp(-rho).
+    `exponent` is ρ on [0, inf), `total` the integral N of exp(-ρ), and `fall` gives m(x) - m(x +
+    w). Behind the centre, at -b < 0, symmetry gives :math:`f(b)\,m(-b) = 1 - e^{-\rho(b)} +
+    f(b)\,[2 m(0) - m(b)]`: sums of positive terms again.
     """
     start = point - shift
     exponents = exponent(np.abs(start))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
-from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.privacy.base import Loss
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
+from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.numeric import NumericLoss
 
-__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss"]
+__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
 
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
 _MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
@@ -52,8 +54,107 @@ class PrivacyLoss(Protocol):
         ...
 
 
+class _Divisible(Loss):
+    """A loss that one number says, which can be multiplied: that of a budget."""
+
+    __slots__ = ()
+
+    def share(self, fraction: float) -> Self:
+        """Return the loss that a part of the budget may have.
+
+        Parameters
+        ----------
+        fraction : float
+            In (0, 1].
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
+            Of this kind: ``fraction`` times ε, or times μ², rounded down.
+
+        Examples
+        --------
+        >>> print(PureLoss(1.0).share(0.25), GaussianLoss(1.0).share(0.25))
+        0.25-DP 0.5-GDP
+        """
+        owner = f"{type(self).__name__}.share"
+        fraction = check_real(owner, "fraction", fraction, high=1.0, high_closed=True)
+        return self._scaled(_rounded_down(self._of_releases(fraction)))
+
+    def per_row(self, rows: int) -> Self:
+        """Return the loss with respect to one row that makes this one for groups of rows.
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
+            Of this kind: ε or μ over the number of rows, rounded down.
+
+        Examples
+        --------
+        >>> print(PureLoss(1.0).per_row(5), GaussianLoss(1.0).per_row(5))
+        0.2-DP 0.2-GDP
+        """
+        rows = check_count(f"{type(self).__name__}.per_row", "rows", rows)
+        return self._scaled(_rounded_down(1.0 / rows))
+
+    def for_group(self, rows: int) -> Self:
+        """Return the loss for groups of so many rows, if this one is with respect to one row.
+
+        Neighbours that differ in a group are so many steps apart. Each step multiplies a
+        probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2). Trade-off functions of
+        successive steps compose: those of N(0, 1) against N(μ, 1) to one of N(0, 1) against
+        N(mμ, 1) (Dong, Roth and Su, Theorem 2.14).
+
+        Parameters
+        ----------
+        rows : int
+            The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
+            Of this kind: so many times ε or μ.
+
+        Examples
+        --------
+        >>> print(PureLoss(0.5).for_group(4), GaussianLoss(0.5).for_group(4))
+        2-DP 2-GDP
+        """
+        return self._scaled(check_count(f"{type(self).__name__}.for_group", "rows", rows))
+
+    def numeric(self) -> NumericLoss:
+        """Return the same loss in the form in which losses of different kinds compose.
+
+        Returns
+        -------
+        NumericLoss
+
+        Examples
+        --------
+        >>> round(GaussianLoss(1.0).numeric().delta(1.0), 6)
+        0.126937
+        """
+        raise NotImplementedError
+
+    def _times(self, count: int) -> Self:
+        return self._scaled(self._of_releases(count))
+
+    def _of_releases(self, count: float) -> float:
+        """Return by what the number grows when so many releases compose."""
+        raise NotImplementedError
+
+    def _scaled(self, factor: float) -> Self:
+        """Return the loss of so many times the number."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class PureLoss:
+class PureLoss(_Divisible):
     r"""The loss of an ε-differentially private release, with δ = 0.
 
     .. math:: \delta(e) = \max\left(0, \frac{e^{\varepsilon} - e^{e}}{1 + e^{\varepsilon}}\right)
@@ -79,6 +180,11 @@ class PureLoss:
     0.5
     >>> print(PureLoss(0.5).compose(3))
     1.5-DP
+
+    The numeric form composes tightly: 400 losses of ε = 0.05 make ε = 4.86 at δ = 1e-6, not 20.
+
+    >>> round(PureLoss(0.05).numeric().compose(400).epsilon(1e-6), 2)
+    4.86
     """
 
     pure_epsilon: float
@@ -90,49 +196,16 @@ class PureLoss:
     def __str__(self) -> str:
         return f"{self.pure_epsilon:.6g}-DP"
 
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ that ε-privacy promises at ``epsilon``, rounded up.
+    def numeric(self) -> NumericLoss:
+        return NumericLoss(((RandomisedResponse(), self.pure_epsilon, 1),))
 
-        Parameters
-        ----------
-        epsilon : float
-            A value ≥ 0.
-
-        Returns
-        -------
-        float
-            0 from ``pure_epsilon`` on.
-
-        Examples
-        --------
-        >>> round(PureLoss(1.0).delta(0.0), 4)  # the total variation distance
-        0.4621
-        """
-        epsilon = check_real("PureLoss.delta", "epsilon", epsilon, low_closed=True)
+    def _delta_at(self, epsilon: float) -> float:
         if epsilon >= self.pure_epsilon:
             return 0.0
         value = -math.expm1(epsilon - self.pure_epsilon) / (1.0 + math.exp(-self.pure_epsilon))
         return math.nextafter(min(value * (1.0 + _FEW_ULPS), 1.0), 1.0)
 
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest ε that goes with ``delta``, rounded up.
-
-        Parameters
-        ----------
-        delta : float
-            A value in [0, 1).
-
-        Returns
-        -------
-        float
-            ``pure_epsilon`` at 0, less for a larger δ.
-
-        Examples
-        --------
-        >>> round(PureLoss(1.0).epsilon(0.1), 4)
-        0.8529
-        """
-        delta = check_real("PureLoss.epsilon", "delta", delta, high=1.0, low_closed=True)
+    def _epsilon_at(self, delta: float) -> float:
         saved = delta * (1.0 + math.exp(-self.pure_epsilon))
         if delta == 0.0 or saved >= 1.0:
             return self.pure_epsilon if delta == 0.0 else 0.0
@@ -140,115 +213,20 @@ class PureLoss:
         room = 4.0 * _MARGIN * max(self.pure_epsilon, saved)  # for the error of the difference
         return min(self.pure_epsilon, max(0.0, smaller + room))
 
-    def compose(self, count: int) -> PureLoss:
-        """Return the loss of ``count`` releases: ε adds.
+    def _of_releases(self, count: float) -> float:
+        return count
 
-        Parameters
-        ----------
-        count : int
-            At least 1.
-
-        Returns
-        -------
-        PureLoss
-
-        Examples
-        --------
-        >>> PureLoss(0.5).compose(4)
-        PureLoss(pure_epsilon=2.0)
-        """
-        return PureLoss(self.pure_epsilon * check_count("PureLoss.compose", "count", count))
-
-    def share(self, fraction: float) -> PureLoss:
-        """Return the loss that a part of the budget may have.
-
-        Parameters
-        ----------
-        fraction : float
-            In (0, 1].
-
-        Returns
-        -------
-        PureLoss
-            ``fraction`` times ε, rounded down.
-
-        Examples
-        --------
-        >>> print(PureLoss(1.0).share(0.25))
-        0.25-DP
-        """
-        fraction = _fraction("PureLoss", fraction)
-        return PureLoss(self.pure_epsilon * _rounded_down(fraction))
-
-    def per_row(self, rows: int) -> PureLoss:
-        """Return the loss with respect to one row that makes this one for groups of rows.
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        PureLoss
-            ε over the number of rows, rounded down.
-
-        Examples
-        --------
-        >>> print(PureLoss(1.0).per_row(5))
-        0.2-DP
-        """
-        rows = check_count("PureLoss.per_row", "rows", rows)
-        return PureLoss(self.pure_epsilon * _rounded_down(1.0 / rows))
-
-    def for_group(self, rows: int) -> PureLoss:
-        """Return the loss for groups of so many rows, if this one is with respect to one row.
-
-        Neighbours that differ in a group are so many steps apart, and each step multiplies a
-        probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2).
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        PureLoss
-
-        Examples
-        --------
-        >>> PureLoss(0.5).for_group(4)
-        PureLoss(pure_epsilon=2.0)
-        """
-        return PureLoss(self.pure_epsilon * check_count("PureLoss.for_group", "rows", rows))
-
-    def numeric(self) -> NumericLoss:
-        """Return the same loss in the form in which losses of different kinds compose.
-
-        Its composition is tight: 400 losses of ε = 0.05 make ε = 4.86 at δ = 1e-6, not 20.
-
-        Returns
-        -------
-        NumericLoss
-
-        Examples
-        --------
-        >>> round(PureLoss(0.05).numeric().compose(400).epsilon(1e-6), 2)
-        4.86
-        """
-        return NumericLoss(((RandomisedResponse(), self.pure_epsilon, 1),))
+    def _scaled(self, factor: float) -> Self:
+        return type(self)(self.pure_epsilon * factor)
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, PureLoss):
             return PureLoss(self.pure_epsilon + other.pure_epsilon)
-        if isinstance(other, PrivacyLoss):
-            return self.numeric() + other.numeric()
-        return NotImplemented
+        return _numeric_sum(self, other)
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianLoss:
+class GaussianLoss(_Divisible):
     r"""The loss of a μ-Gaussian-private release.
 
     .. math:: \delta(e) = Q(e/\mu - \mu/2) - e^{e} Q(e/\mu + \mu/2)
@@ -288,161 +266,57 @@ class GaussianLoss:
     def __str__(self) -> str:
         return f"{self.mu:.6g}-GDP"
 
-    def delta(self, epsilon: float) -> float:
-        """Return the smallest δ at ``epsilon``, rounded up.
+    def numeric(self) -> NumericLoss:
+        return NumericLoss(((NormalShift(), self.mu, 1),))
 
-        Parameters
-        ----------
-        epsilon : float
-            A value ≥ 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(GaussianLoss(1.0).delta(1.0), 6)
-        0.126937
-        """
+    def _delta_at(self, epsilon: float) -> float:
         return gdp_delta(self.mu, epsilon)
 
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest ε that goes with ``delta``, rounded up.
-
-        Parameters
-        ----------
-        delta : float
-            A value in [0, 1).
-
-        Returns
-        -------
-        float
-            Infinity at δ = 0, which no Gaussian noise can promise.
-
-        Examples
-        --------
-        >>> GaussianLoss(1.0).epsilon(0.0)
-        inf
-        """
-        owner = "GaussianLoss.epsilon"
-        if check_real(owner, "delta", delta, high=1.0, low_closed=True) == 0.0:
+    def _epsilon_at(self, delta: float) -> float:
+        if delta == 0.0:
             return math.inf if self.mu else 0.0
         return gdp_epsilon(self.mu, delta)
 
-    def compose(self, count: int) -> GaussianLoss:
-        """Return the loss of ``count`` releases: μ² adds.
+    def _of_releases(self, count: float) -> float:
+        return math.sqrt(count)
 
-        Parameters
-        ----------
-        count : int
-            At least 1.
-
-        Returns
-        -------
-        GaussianLoss
-
-        Examples
-        --------
-        >>> GaussianLoss(0.5).compose(4)
-        GaussianLoss(mu=1.0)
-        """
-        count = check_count("GaussianLoss.compose", "count", count)
-        return GaussianLoss(self.mu * math.sqrt(count))
-
-    def share(self, fraction: float) -> GaussianLoss:
-        """Return the loss that a part of the budget may have.
-
-        Parameters
-        ----------
-        fraction : float
-            In (0, 1].
-
-        Returns
-        -------
-        GaussianLoss
-            ``fraction`` times μ², rounded down.
-
-        Examples
-        --------
-        >>> print(GaussianLoss(1.0).share(0.25))
-        0.5-GDP
-        """
-        fraction = _fraction("GaussianLoss", fraction)
-        return GaussianLoss(self.mu * _rounded_down(math.sqrt(fraction)))
-
-    def per_row(self, rows: int) -> GaussianLoss:
-        """Return the loss with respect to one row that makes this one for groups of rows.
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        GaussianLoss
-            μ over the number of rows, rounded down.
-
-        Examples
-        --------
-        >>> print(GaussianLoss(1.0).per_row(5))
-        0.2-GDP
-        """
-        rows = check_count("GaussianLoss.per_row", "rows", rows)
-        return GaussianLoss(self.mu * _rounded_down(1.0 / rows))
-
-    def for_group(self, rows: int) -> GaussianLoss:
-        """Return the loss for groups of so many rows, if this one is with respect to one row.
-
-        Neighbours that differ in a group are so many steps apart, and trade-off functions of
-        successive steps compose: those of N(0, 1) against N(μ, 1) to one of N(0, 1) against
-        N(mμ, 1) (Dong, Roth and Su, Theorem 2.14).
-
-        Parameters
-        ----------
-        rows : int
-            The most rows of a group, at least 1.
-
-        Returns
-        -------
-        GaussianLoss
-
-        Examples
-        --------
-        >>> GaussianLoss(0.5).for_group(4)
-        GaussianLoss(mu=2.0)
-        """
-        return GaussianLoss(self.mu * check_count("GaussianLoss.for_group", "rows", rows))
-
-    def numeric(self) -> NumericLoss:
-        """Return the same loss in the form in which losses of different kinds compose.
-
-        Returns
-        -------
-        NumericLoss
-
-        Examples
-        --------
-        >>> round(GaussianLoss(1.0).numeric().delta(1.0), 6)
-        0.126937
-        """
-        return NumericLoss(((NormalShift(), self.mu, 1),))
+    def _scaled(self, factor: float) -> Self:
+        return type(self)(self.mu * factor)
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, GaussianLoss):
             return GaussianLoss(math.hypot(self.mu, other.mu))
-        if isinstance(other, PrivacyLoss):
-            return self.numeric() + other.numeric()
-        return NotImplemented
+        return _numeric_sum(self, other)
 
 
 LossBudget = PureLoss | GaussianLoss
 """Losses that can be divided into shares: what adaptive releases are charged in."""
 
 
-def _fraction(owner: str, value: object) -> float:
-    return check_real(owner + ".share", "fraction", value, high=1.0, high_closed=True)
+def checked_relation(
+    owner: str,
+    adjacency: Adjacency | None,
+    guarantee: PrivacyGuarantee | LossBudget,
+    otherwise: Adjacency,
+) -> Adjacency:
+    """Return the neighbouring relation that is asked for; None takes that of a guarantee."""
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    if adjacency is None:
+        return stated or otherwise
+    relation = check_adjacency(owner, adjacency)
+    if stated not in (None, relation):
+        raise ValueError(
+            f"The 'adjacency' parameter of {owner} must be None or that of the guarantee, "
+            f"{stated!r}. Got {adjacency!r} instead."
+        )
+    return relation
+
+
+def _numeric_sum(loss: LossBudget, other: PrivacyLoss) -> PrivacyLoss:
+    """Return the numeric loss of two kinds; what is no loss cannot be added."""
+    if isinstance(other, PrivacyLoss):
+        return loss.numeric() + other.numeric()
+    return NotImplemented
 
 
 def _rounded_down(factor: float) -> float:

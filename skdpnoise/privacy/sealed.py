@@ -33,21 +33,7 @@ class Sealed:
 
 
 def sealed(values: ArrayLike) -> NDArray[np.float64]:
-    """Return a copy of numbers that cannot be made writeable: its memory is that of bytes.
-
-    Parameters
-    ----------
-    values : array-like of float
-
-    Returns
-    -------
-    ndarray of the same shape
-
-    Examples
-    --------
-    >>> sealed([1.0]).flags.writeable
-    False
-    """
+    """Return a copy of numbers that cannot be made writeable: its memory is that of bytes."""
     array = np.asarray(values, dtype=np.float64)
     return np.ndarray(array.shape, dtype=np.float64, buffer=array.tobytes())
 

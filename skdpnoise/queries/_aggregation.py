@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
+from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import SensitivityProfile
@@ -255,7 +256,7 @@ def as_table(
         raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
     if array.ndim not in ((1,) if one_column else (1, 2)) or 0 in array.shape[1:]:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not np.isfinite(array).all():
+    if not all_finite(array):
         raise ValueError(
             f"{allowed}, finite in every entry: remove or replace NaN and infinity first."
         )

@@ -22,6 +22,7 @@ from skdpnoise.queries._quantile_search import (
     believe_octaves,
     believe_spread,
     ordered,
+    sorted_distances,
 )
 from skdpnoise.queries._releases import Releases
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
@@ -145,6 +146,6 @@ def _spread(
     common: tuple[Releases, float],
 ) -> float:
     """Return the distance from the centre that such a part of the values keeps."""
-    distances = ordered(np.sort(np.abs(data - center)))
+    distances = ordered(sorted_distances(data, center))
     stage = ("spread", *common)
     return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 from skdpnoise.mechanisms.requests import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
 __all__ = ["LedgerLike", "check_adaptive", "check_ledger", "pay"]
 
 
+class ChargeFacts(TypedDict, total=False):
+    """What a ledger notes beside a cost."""
+
+    guarantee: tuple[float, float] | None
+    adjacency: Any
+    unit: str | None
+    mechanism: str | None
+    parameters: dict[str, Any] | None
+
+
 class LedgerLike(Protocol):
     """What can be charged, such as :class:`~skdpnoise.ledger.PrivacyLedger`."""
 
-    def charge(
-        self,
-        label: str,
-        cost: Any,
-        *,
-        guarantee: tuple[float, float] | None = None,
-        adjacency: Any = None,
-        unit: str | None = None,
-        mechanism: str | None = None,
-        parameters: dict[str, Any] | None = None,
-    ) -> Any:
+    def charge(self, label: str, cost: Any, **facts: Unpack[ChargeFacts]) -> Any:
         """Record the cost, or raise and record nothing."""
         ...
 
@@ -54,11 +54,10 @@ def pay(
     ledger: LedgerLike | None,
     owner: str,
     cost: PrivacyLoss,
-    guarantee: PrivacyGuarantee | LossBudget,
+    asked: PrivacyGuarantee | LossBudget,
     *,
-    adjacency: Adjacency | None,
-    noise: str,
     secure: bool = True,
+    **facts: Unpack[ChargeFacts],
 ) -> None:
     """Charge a ledger, if there is one: after all that can be refused, before anything is drawn.
 
@@ -70,34 +69,26 @@ def pay(
         Function that releases, the label of the charge.
     cost : PrivacyLoss
         Of all its releases together.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+    asked : PrivacyGuarantee, PureLoss or GaussianLoss
         What was asked for; a guarantee is stated beside the cost.
-    adjacency : {"replace_one", "add_remove"} or None
-        The neighbouring relation; None vouches that it is the ledger's.
-    noise : str
-        Name of the mechanism.
     secure : bool, default=True
         Whether the noise comes from the operating system; else the ledger notes that it does not.
+    **facts
+        The neighbouring relation, None vouching that it is the ledger's, and the mechanism's name.
 
     Examples
     --------
     >>> from skdpnoise.privacy import PureLoss
-    >>> pay(None, "private_sum", PureLoss(1.0), PureLoss(1.0), adjacency=None, noise="laplace")
+    >>> pay(None, "private_sum", PureLoss(1.0), PureLoss(1.0), adjacency=None, mechanism="laplace")
     """
     if ledger is None:
         return
-    stated = None
-    if isinstance(guarantee, PrivacyGuarantee):
-        stated = (guarantee.epsilon, guarantee.delta)
-    ledger.charge(
-        owner,
-        cost,
-        guarantee=stated,
-        adjacency=adjacency,
-        unit="record",
-        mechanism=noise,
-        **({} if secure else {"parameters": {"random_state": HIDDEN_SEED}}),
-    )
+    facts["unit"] = "record"
+    if isinstance(asked, PrivacyGuarantee):
+        facts["guarantee"] = (asked.epsilon, asked.delta)
+    if not secure:
+        facts["parameters"] = {"random_state": HIDDEN_SEED}
+    ledger.charge(owner, cost, **facts)
 
 
 def check_adaptive(owner: str, noise: object) -> None:

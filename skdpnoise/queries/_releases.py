@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.queries._sweeps import Records, Visit, count_sums
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
-__all__ = ["Charge", "Releases", "blocks", "uncharged"]
+__all__ = ["Charge", "Releases", "uncharged"]
 
 Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
 
-_ROWS = 1 << 16  # of one block: temporaries stay small beside the data
 _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 
 
@@ -67,33 +67,25 @@ class Releases:
 
     def sums(
         self,
-        columns: Sequence[NDArray[np.floating]],
-        contribution: Callable[[int, NDArray[np.float64]], NDArray[np.float64]],
+        records: Records,
+        columns: NDArray[np.intp],
+        contribution: Visit,
         interval: tuple[float, float],
         loss: LossBudget,
         label: str,
     ) -> tuple[NDArray[np.float64], float]:
         """Release one sum per column; return the sums and the standard deviation of the noise.
 
-        ``contribution(j, values)`` gives what records with these values in column j add; it must
-        lie in the interval. Each contribution is rounded to integer quanta, so that sums are exact.
+        What records contribute must lie in the interval. Each contribution is rounded to integer
+        quanta, so that sums are exact.
         """
-        low, high = (end * np.ones(len(columns)) for end in interval)
+        low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
-        totals = np.zeros(len(columns), dtype=np.int64)
-        for j, (column, quantum) in enumerate(zip(columns, mechanism.quantum, strict=True)):
-            for values in blocks(column):
-                totals[j] += np.rint(contribution(j, values) / quantum).astype(np.int64).sum()
+        totals = count_sums(records, columns, mechanism.quantum, contribution)
         draws = mechanism.sample(self.words)[0]
         noisy = plus_noise(mechanism, totals, draws) * mechanism.quantum
         return noisy, float(mechanism.standard_deviation[0])
-
-
-def blocks(values: NDArray[np.floating]) -> Iterator[NDArray[np.float64]]:
-    """Yield the values in double precision, some rows at a time."""
-    for start in range(0, len(values), _ROWS):
-        yield values[start : start + _ROWS].astype(np.float64)
 
 
 def uncharged(label: str, mechanism: Any) -> None:

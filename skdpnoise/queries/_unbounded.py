@@ -2,116 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries._releases import Releases, blocks
+from skdpnoise.queries._releases import Releases
+from skdpnoise.queries._sweeps import Gaps, Records, tallies
+from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST
 from skdpnoise.sampling import secret_order
 
-__all__ = ["DIGIT_BITS", "MOST_DIGITS", "find_bins"]
+__all__ = ["DIGIT_BITS", "MOST_DIGITS", "SEARCH_SHARES", "find_bins"]
 
-_EXPONENTS = np.arange(-100, 101)  # magnitudes looked for: 2**-100 to 2**100
-_LONGEST = 62  # bits of the largest bin index that is told apart
+# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
+SEARCH_SHARES = (0.4, 0.12, 0.18)
+
+_EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
-MOST_DIGITS = -(-(_LONGEST - 1) // DIGIT_BITS)
+MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = NDArray[np.intp]
 
 
 def find_bins(
-    columns: Sequence[NDArray[np.floating]],
+    table: NDArray[np.floating],
+    columns: Places,
     losses: tuple[LossBudget, LossBudget, LossBudget],
     releases: Releases,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return locations, magnitudes, and which columns have both.
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return locations, magnitudes, and which of the columns have both.
 
     The losses are those of the magnitudes, the coarse locations and the digits of locations.
     Columns that did not stand out in one step are left out of the next.
     """
-    location = np.zeros(len(columns))
-    magnitude, found = _magnitudes(columns, losses[0], releases)
-    kept = np.flatnonzero(found).tolist()
-    if kept:
-        some = [columns[j] for j in kept]
+    location = np.zeros(columns.size)
+    magnitude, found = _magnitudes(table, columns, losses[0], releases)
+    kept = np.flatnonzero(found)
+    if kept.size:
         location[kept], found[kept] = _locations(
-            some, magnitude[kept], losses[1], losses[2], releases
+            Records(table), columns[kept], magnitude[kept], losses[1:], releases
         )
     return location, magnitude, found
 
 
 def _magnitudes(
-    columns: Sequence[NDArray[np.floating]], loss: LossBudget, releases: Releases
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    table: NDArray[np.floating],
+    columns: Places,
+    loss: LossBudget,
+    releases: Releases,
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
-    matching = secret_order(releases.words, len(columns[0]))
-    half = matching.size // 2
-    counts = np.zeros((len(columns), _EXPONENTS.size), dtype=np.int64)
-    for j, column in enumerate(columns):
-        first, second = column[matching[:half]], column[matching[half : 2 * half]]
-        for one, other in zip(blocks(first), blocks(second), strict=True):
-            gap = np.abs(one - other)  # in double precision, where floats do not overflow
-            exponents = np.frexp(gap[gap > 0.0])[1] - 1  # floor(log2), exact
-            bins = np.clip(exponents, _EXPONENTS[0], _EXPONENTS[-1]) - _EXPONENTS[0]
-            counts[j] += np.bincount(bins, minlength=_EXPONENTS.size)
+    gaps = Gaps(table, secret_order(releases.words, len(table)))
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
+        loops.count_exponents(tile, n, counts)
+
+    counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
     fullest, stands_out = releases.fullest_bins(counts, loss, "magnitudes", paired=True)
     return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
 
 def _locations(
-    columns: Sequence[NDArray[np.floating]],
-    magnitude: NDArray[np.float64],
-    coarse: LossBudget,
-    fine: LossBudget,
+    records: Records,
+    columns: Places,
+    magnitude: Floats,
+    losses: tuple[LossBudget, ...],
     releases: Releases,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+) -> tuple[Floats, NDArray[np.bool_]]:
     """Return centres of well-filled bins two magnitudes wide, and which columns have one.
 
-    Sign and bit length of the bin index come first, then its digits; a column shares its part of
-    `fine` equally between its digits.
+    Sign and bit length of the bin index come first, then its digits.
     """
-    n_bins = 2 * (_LONGEST + 1)
-    counts = np.zeros((len(columns), n_bins), dtype=np.int64)
-    for j, column in enumerate(columns):
-        for values in blocks(column):
-            negative, index = _bin_index(values, magnitude[j])
-            counts[j] += np.bincount(2 * _bit_length(index) + negative, minlength=n_bins)
-    fullest, stands_out = releases.fullest_bins(counts, coarse, "locations, coarse")
-    location = np.zeros(len(columns))
-    for j in np.flatnonzero(stands_out).tolist():
-        column = columns[j]
-        n_bits, below_zero = divmod(int(fullest[j]), 2)
-        start = 1 << (n_bits - 1) if n_bits else 0
-        free_bits = max(n_bits - 1, 0)  # the leading bit is known
-        n_digits = max(1, -(-free_bits // DIGIT_BITS))
-        share = fine.share(1.0 / (np.count_nonzero(stands_out) * n_digits))
-        while free_bits:
-            width = min(free_bits, DIGIT_BITS)
-            free_bits -= width
-            digits = np.zeros((1, 1 << width), dtype=np.int64)
-            for values in blocks(column):
-                negative, index = _bin_index(values, magnitude[j])
-                offset = (index[negative == below_zero] - start) >> free_bits
-                inside = offset[(offset >= 0) & (offset < 1 << width)]
-                digits[0] += np.bincount(inside, minlength=1 << width)
-            digit, _ = releases.fullest_bins(digits, share, "locations, digits")
-            start += int(digit[0]) << free_bits
-        centre = (start + 0.5) * 2.0 * magnitude[j]
-        location[j] = -centre if below_zero else centre
+    inverse = 0.5 / magnitude  # a power of two, so that products are what quotients would be
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+        loops.count_lengths(tile, n, inverse[which], counts)
+
+    counts = np.concatenate([c for _, c in tallies(records, columns, 2 * (LONGEST + 1), visit)])
+    fullest, stands_out = releases.fullest_bins(counts, losses[0], "locations, coarse")
+    kept = np.flatnonzero(stands_out)
+    index = _find_digits(records, columns[kept], inverse[kept], fullest[kept], losses[1], releases)
+    location = np.zeros(columns.size)
+    location[kept] = index * 2.0 * magnitude[kept]
     return location, stands_out
 
 
-def _bin_index(
-    values: NDArray[np.float64], magnitude: float
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return the sign and index of bins; b and its mirror image -1 - b share one index."""
-    index = np.floor(values / (2.0 * magnitude))
-    negative = index < 0
-    longest = float(2**_LONGEST - 1024)  # below 2**62, and a float
-    return negative, np.minimum(np.where(negative, -1.0 - index, index), longest).astype(np.int64)
+def _find_digits(
+    records: Records,
+    columns: Places,
+    inverse: Floats,
+    lengths: Places,
+    loss: LossBudget,
+    releases: Releases,
+) -> Floats:
+    """Return the middles of bins of known signs and bit lengths, in widths of a bin.
 
+    Columns share the loss equally, and so do the digits of a column. First digits are counted for
+    many columns in one sweep, later ones column by column.
+    """
+    n_bits, below_zero = np.divmod(lengths, 2)
+    free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
+    start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)
 
-def _bit_length(index: NDArray[np.int64]) -> NDArray[np.int64]:
-    # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
-    lengths = np.frexp(index.astype(np.float64))[1]
-    return np.minimum(lengths, _LONGEST).astype(np.int64)
+    def sweep(some: Places) -> Iterator[tuple[Places, Integers]]:
+        shift = np.maximum(free_bits[some] - DIGIT_BITS, 0)
+        known = np.stack([below_zero[some], start[some], shift, free_bits[some] - shift])
+
+        def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+            loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
+
+        return tallies(records, columns[some], 1 << int(known[3].max(initial=0)), visit)
+
+    several = np.flatnonzero(free_bits)
+    for which, counts in sweep(several):
+        for j, digits in zip(several[which].tolist(), counts, strict=True):
+            n_digits = -(-int(free_bits[j]) // DIGIT_BITS)
+            share = loss.share(1.0 / (columns.size * n_digits))
+            while True:
+                width = min(int(free_bits[j]), DIGIT_BITS)
+                counted = digits[np.newaxis, : 1 << width]
+                digit, _ = releases.fullest_bins(counted, share, "locations, digits")
+                free_bits[j] -= width
+                start[j] += int(digit[0]) << int(free_bits[j])
+                if free_bits[j] == 0:
+                    break
+                ((_, (digits,)),) = sweep(np.array([j]))
+    return np.where(below_zero, -1.0, 1.0) * (start + 0.5)

@@ -440,4 +440,4 @@ def _pay(
     if ledger is not None:
         cost = mechanism.own_loss()
         name, secure = mechanism.noise, words.secure
-        pay(ledger, owner, cost, guarantee, adjacency=relation, noise=name, secure=secure)
+        pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)

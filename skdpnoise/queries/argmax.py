@@ -10,10 +10,10 @@ from skdpnoise.mechanisms.selection import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
-    check_name,
     range_epsilon,
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_option
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import random_words
 
@@ -88,7 +88,7 @@ def private_argmax(
     >>> print(mechanism.gaussian_loss())
     0.5-GDP
     """
-    check_name("private_argmax", "method", method, _METHODS)
+    check_option("private_argmax", "method", method, _METHODS)
     ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")
     if isinstance(guarantee, PrivacyGuarantee):
         epsilon = guarantee.epsilon
@@ -120,5 +120,5 @@ def private_argmax(
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
     owner, secure = "private_argmax", words.secure
-    pay(ledger, owner, cost, guarantee, adjacency=relation, noise=chosen, secure=secure)
+    pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
     return mechanism.select(utilities, words), mechanism

@@ -127,7 +127,7 @@ def noisy_histogram(
             cost,
             guarantee,
             adjacency=adjacency,
-            noise=mechanism.noise,
+            mechanism=mechanism.noise,
             secure=words.secure,
         )
     noisy = mechanism.release(array.reshape(-1), words)

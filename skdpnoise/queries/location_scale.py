@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,14 +13,14 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, find_bins
+from skdpnoise.queries._sweeps import Records, all_finite
+from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
 
-# Shares of the budget: magnitude, location (coarse, then fine), refinement.
-_MAGNITUDE, _COARSE, _FINE, _REFINEMENT = 0.4, 0.12, 0.18, 0.3
+_REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
@@ -93,10 +94,14 @@ def private_location_scale(
     was released: fully adaptive composition then costs no more than the whole budget, for pure and
     for Gaussian loss.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
-        The private values; finite. There may be none under "add_remove", where their number is
+        The private values; finite. An array of floating-point numbers is read in place, several
+        arrays are copied into one. There may be none under "add_remove", where their number is
         private.
     guarantee : PrivacyGuarantee or LossBudget
         What all releases together may cost.
@@ -148,12 +153,13 @@ def private_location_scale(
     owner = "private_location_scale"
     check_adaptive(owner, noise)
     check_ledger(owner, ledger)
-    table = _as_columns(columns)
+    table = _as_table(columns)
+    n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
     relation: Adjacency = (
         stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
     )
-    if relation == "replace_one" and not table[0].size:
+    if relation == "replace_one" and not len(table):
         raise ValueError(_NO_COLUMNS)
     if n_samples is None:
         if relation == "add_remove":
@@ -162,41 +168,41 @@ def private_location_scale(
                 "adjacency='add_remove': the number of records is then private. Release a noisy "
                 "count and pass it."
             )
-        n_samples = len(table[0])
+        n_samples = len(table)
     n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = _check_bounds(bounds, len(table))
+    low, high = _check_bounds(bounds, n_columns)
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(len(table)), 1.0, relation)
+    sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
     secure = releases.words.secure
-    pay(ledger, owner, total, guarantee, adjacency=relation, noise=noise, secure=secure)
+    pay(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
 
-    location, scale = np.zeros(len(table)), np.ones(len(table))
-    found = np.ones(len(table), dtype=bool)
-    bounded = np.setdiff1d(np.arange(len(table)), open_columns)
+    location, scale = np.zeros(n_columns), np.ones(n_columns)
+    found = np.ones(n_columns, dtype=bool)
+    bounded = np.setdiff1d(np.arange(n_columns), open_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     location[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
     scale[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
     refinement = 1.0  # with public bounds the whole budget is there for it
     if open_columns.size:
         refinement = _REFINEMENT
+        magnitude, coarse, fine = SEARCH_SHARES
         location[open_columns], scale[open_columns], found[open_columns] = find_bins(
-            [table[j] for j in open_columns],
-            (total.share(_MAGNITUDE), total.share(_COARSE), total.share(_FINE)),
+            table,
+            open_columns,
+            (total.share(magnitude), total.share(coarse), total.share(fine)),
             releases,
         )
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
             location[group], scale[group] = _refine(
-                [table[j] for j in group],
-                location[group],
-                scale[group],
-                _REACH if group is not bounded else 1.0,
-                total.share(refinement * group.size / np.count_nonzero(found)),
-                n_samples,
+                Records(table),
+                group,
+                (location[group], scale[group], _REACH if group is not bounded else 1.0),
+                (total.share(refinement * group.size / np.count_nonzero(found)), n_samples),
                 releases,
                 label if open_columns.size else "",
             )
@@ -220,38 +226,41 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
     >>> finest_histogram(3)
     (0.01, 2048)
     """
-    return _FINE / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
+    return SEARCH_SHARES[2] / (n_columns * MOST_DIGITS), 1 << DIGIT_BITS
 
 
 def _refine(
-    columns: Sequence[NDArray[np.floating]],
-    location: NDArray[np.float64],
-    unit: NDArray[np.float64],
-    reach: float,
-    loss: LossBudget,
-    n_samples: float,
+    records: Records,
+    columns: NDArray[np.intp],
+    around: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    budget: tuple[LossBudget, float],
     releases: Releases,
     suffix: str,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return locations and scales from the values clipped to `reach` units of the location."""
+    """Return locations and scales from the values clipped to a reach in units of the locations."""
+    (location, unit, reach), (loss, n_samples) = around, budget
 
-    def clipped(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        units: NDArray[np.float64] = (block - location[j]) / unit[j]
-        return np.clip(units, -reach, reach)
+    def clipped(
+        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
+    ) -> None:
+        loops.clip(tile, n, location[which], unit[which], reach)
 
-    def deviation(j: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        distance: NDArray[np.float64] = np.abs(clipped(j, block) - mean[j])
-        return np.minimum(distance, reach)
+    def deviation(
+        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
+    ) -> None:
+        clipped(loops, tile, n, _, which)
+        loops.fold(tile, n, mean[which], reach)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(columns, clipped, (-reach, reach), half, "means" + suffix)
+    sums, noise = releases.sums(records, columns, clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     label = "mean absolute deviations" + suffix
-    sums, noise = releases.sums(columns, deviation, (0.0, reach), half, label)
+    sums, noise = releases.sums(records, columns, deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
-    return location + mean * unit, np.maximum(_TO_SIGMA * spread, floor) * unit
+    scale = np.maximum(_TO_SIGMA * spread, floor) * unit
+    return location + mean * unit, scale
 
 
 def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
@@ -266,26 +275,28 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn_in
 
 
-def _as_columns(
-    columns: ArrayLike | Sequence[NDArray[np.floating]],
-) -> list[NDArray[np.floating]]:
-    if isinstance(columns, list | tuple) and all(
+def _as_table(columns: Any) -> NDArray[np.floating]:
+    vectors = isinstance(columns, list | tuple) and all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
-    ):
-        table = list(columns)
-    else:
-        array = np.asarray(columns)
-        table = [array[:, j] for j in range(array.shape[1])] if array.ndim == 2 else []
-    if any(column.dtype.kind not in "iufb" for column in table):
+    )
+    parts = list(columns) if vectors else [np.asarray(columns)]
+    if any(part.dtype.kind not in "iufb" for part in parts):
         raise TypeError(
             "The 'columns' parameter of private_location_scale must hold real numbers. Got "
-            f"dtypes {sorted({str(column.dtype) for column in table})}."
+            f"dtypes {sorted({str(part.dtype) for part in parts})}."
         )
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = [c if c.dtype.kind == "f" else c.astype(np.float64) for c in table]
-    if not table or len({column.size for column in table}) > 1:
+    if vectors:
+        if len({part.size for part in parts}) != 1:
+            raise ValueError(_NO_COLUMNS)
+        # Only one column needs no copy.
+        table = parts[0][:, np.newaxis] if len(parts) == 1 else np.column_stack(parts)
+    else:
+        (table,) = parts
+    if table.ndim != 2 or table.shape[1] == 0:
         raise ValueError(_NO_COLUMNS)
-    if not all(np.isfinite(column).all() for column in table):
+    # Floats stay as they are: a copy of large data would be as large again.
+    table = table if table.dtype.kind == "f" else table.astype(np.float64)
+    if not all_finite(table):
         raise ValueError(
             "The 'columns' parameter of private_location_scale must be finite in every entry: "
             "remove or replace NaN and infinity first."

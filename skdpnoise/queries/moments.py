@@ -12,18 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.mechanisms.values import exact_release
+from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
-from skdpnoise.queries._releases import Charge, blocks
-from skdpnoise.queries.ranges import find_ranges
+from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
+from skdpnoise.queries.ranges import Asked, find_ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
-_DIGIT = 2.0**17  # values are rounded to 2**-34 of the reach: two digits, whose products are exact
-_STEPS = _DIGIT**2
 _NARROWEST, _WIDEST = 4.0, 16.0  # reach of columns without bounds, in magnitudes
 _TOLERATED = 0.03  # standard error of a second moment, in squared magnitudes, that is widened up to
 _TYPICAL = 0.25  # standard deviation of a bounded column that allocation goes by, in half widths
@@ -106,6 +106,9 @@ def private_moments(
     for :math:`a_j \propto H_j^{1/2}` (Laplace noise: :math:`H_j^{2/3}`), H_j = h_j/s_j, and scales
     that do not depend on j, as in Theorems 4 and 5 for :math:`\lambda_j = 2 H_j`.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -165,18 +168,9 @@ def private_moments(
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return moments_budget(noise, guarantee, n_columns, relation, steps)
 
-    ranges = find_ranges(
-        "private_moments",
-        values,
-        guarantee,
-        choose,
-        adjacency=adjacency,
-        bounds=bounds,
-        n_samples=n_samples,
-        random_state=random_state,
-        charge=charge,
-        ledger=ledger,
-    )
+    owner = "private_moments"
+    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
+    ranges = find_ranges(values, asked, choose)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -191,10 +185,7 @@ def private_moments(
     )
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
-    totals = [
-        _exact_sums(ranges.columns[j], ranges.center[j], width)
-        for j, width in zip(kept.tolist(), half.tolist(), strict=True)
-    ]
+    totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
     released, deviation = _release(mechanism, totals, first, square, ranges.releases.words)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
@@ -257,24 +248,25 @@ class _Plan:
         return first, square, calibrate(self.noise, profile, budget, weights=weights)
 
 
-def _exact_sums(column: NDArray[np.floating], center: float, half: float) -> tuple[int, int]:
+def _exact_sums(
+    records: Records,
+    columns: NDArray[np.intp],
+    center: NDArray[np.float64],
+    half: NDArray[np.float64],
+) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
-    total, squares = 0, 0
-    for block in blocks(column):
-        # In place of a copy; clipped first, so that nothing overflows.
-        k = np.clip(block, center - half, center + half, out=block)
-        k -= center
-        k /= half
-        k *= _STEPS
-        np.clip(k, -_STEPS, _STEPS, out=k)
-        np.rint(k, out=k)
-        high = np.floor(k * (1.0 / _DIGIT))
-        low = np.subtract(k, high * _DIGIT, out=k)
-        # Digits are at most 2**17 and a block has 2**16 rows: every sum stays below 2**53.
-        total += int(high.sum()) * int(_DIGIT) + int(low.sum())
-        parts = (int(high @ high), int(high @ low), int(low @ low))
-        squares += (parts[0] * int(_DIGIT) + 2 * parts[1]) * int(_DIGIT) + parts[2]
-    return total, squares
+
+    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+        loops.round_to_steps(tile, n, center[which], half[which])
+        loops.add_powers(tile, n, counts)
+
+    digit, totals = int(DIGIT), []
+    for _, counts in tallies(records, columns, 8, visit):
+        for limbs in counts.tolist():
+            pairs = zip(limbs[::2], limbs[1::2], strict=True)
+            total, high, mixed, low = ((above << LIMB) + below for above, below in pairs)
+            totals.append((total, (high * digit + 2 * mixed) * digit + low))
+    return totals
 
 
 def _release(
@@ -287,7 +279,7 @@ def _release(
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
     factors = np.concatenate([first, square])[: n_parts * len(totals)]
-    units = [Fraction(1, int(_STEPS)), Fraction(1, int(_STEPS) ** 2)][:n_parts]
+    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][:n_parts]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
 
     def weighted(row: list[Fraction]) -> list[Fraction]:

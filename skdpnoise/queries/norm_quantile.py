@@ -268,7 +268,7 @@ def private_norm_quantile(
     within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
     secure = words.secure
-    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=name, secure=secure)
+    pay(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"

@@ -22,8 +22,9 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
-from skdpnoise.queries._releases import Charge, blocks
-from skdpnoise.queries.ranges import find_ranges
+from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries.ranges import Asked, find_ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -99,6 +100,9 @@ def private_quantiles(
     multiples of 2^-20, so that A x is exact below 2^32 records. Adaptive composition as in
     :func:`~skdpnoise.queries.private_location_scale`.
 
+    Large data are read by as many threads as numba may use (the environment variable
+    ``NUMBA_NUM_THREADS``); no result depends on their number.
+
     Parameters
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
@@ -169,26 +173,16 @@ def private_quantiles(
     def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
         return quantiles_budget(noise, guarantee, n_columns, relation, steps)
 
-    ranges = find_ranges(
-        owner,
-        values,
-        guarantee,
-        choose,
-        adjacency=adjacency,
-        bounds=bounds,
-        n_samples=n_samples,
-        random_state=random_state,
-        charge=charge,
-        ledger=ledger,
-    )
+    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
+    ranges = find_ranges(values, asked, choose)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
-    kept = np.flatnonzero(found).tolist()
-    if kept:
+    kept = np.flatnonzero(found)
+    if kept.size:
         n_bins = _PURE_BINS if isinstance(ranges.budget, PureLoss) else _BINS
         edges = [
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
-            for j in kept
+            for j in kept.tolist()
         ]
         plan = _plan(
             ranges.releases.noise,
@@ -197,10 +191,8 @@ def private_quantiles(
             ranges.releases.adjacency,
         )
         ranges.releases.charge("cumulative counts", plan.mechanism)
-        answers = [
-            strategy.answers(_counts(ranges.columns[j], ends))
-            for j, ends, strategy in zip(kept, edges, plan.strategies, strict=True)
-        ]
+        counts = _counts(Records(ranges.table), kept, edges)
+        answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
         noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.words)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
@@ -242,14 +234,20 @@ def _edges(center: float, unit: float, n_open: int | None) -> NDArray[np.float64
     return edges
 
 
-def _counts(column: NDArray[np.floating], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+def _counts(
+    records: Records, columns: NDArray[np.intp], edges: list[NDArray[np.float64]]
+) -> list[NDArray[np.int64]]:
     """Return counts in bins closed on the left; the outermost hold all beyond them."""
-    n_bins = edges.size - 1
-    counts = np.zeros(n_bins, dtype=np.int64)
-    for block in blocks(column):
-        places = np.searchsorted(edges[1:-1], block, side="right")
-        counts += np.bincount(places, minlength=n_bins)
-    return counts
+    n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
+    inner = np.full((columns.size, n_bins - 1), np.inf)
+    for row, ends in zip(inner, edges, strict=True):
+        row[: ends.size - 2] = ends[1:-1]
+
+    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+        loops.count_bins(tile, n, inner[which], counts)
+
+    found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
+    return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
 from skdpnoise.queries._aggregation import as_table
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._unbounded import find_bins
+from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
+from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import random_words
-from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
 
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
-# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
-_SEARCH = (0.4, 0.12, 0.18)
-_COUNT = 0.02  # for the number of records, where that is private
 
 Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
 """From columns, neighbouring relation and releases to the noise and the loss of all releases."""
@@ -37,11 +33,11 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
     """
     rest, stages = 1.0, []
     if counts:
-        stages.append(budget.share(_COUNT))
-        rest -= _COUNT
+        stages.append(budget.share(COUNT_SHARE))
+        rest -= COUNT_SHARE
     if searches:
-        stages += [budget.share(rest * part) for part in _SEARCH]
-        rest *= 1.0 - sum(_SEARCH)
+        stages += [budget.share(rest * part) for part in SEARCH_SHARES]
+        rest *= 1.0 - sum(SEARCH_SHARES)
     return [*stages, budget if rest == 1.0 else budget.share(rest)]
 
 
@@ -51,7 +47,7 @@ class Ranges:
 
     Parameters
     ----------
-    columns : list of ndarray of shape (n_samples,)
+    table : ndarray of shape (n_samples, n_columns)
         The private values, in floating point.
     center, unit : ndarray of shape (n_columns,)
         In the units of the columns: middle and half width of public bounds; else a location, and a
@@ -68,7 +64,7 @@ class Ranges:
         Noise, neighbouring relation, randomness and account.
     """
 
-    columns: list[NDArray[np.floating]]
+    table: NDArray[np.floating]
     center: NDArray[np.float64]
     unit: NDArray[np.float64]
     bounded: NDArray[np.bool_]
@@ -78,19 +74,21 @@ class Ranges:
     releases: Releases
 
 
-def find_ranges(
-    owner: str,
-    values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
-    choose: Choice,
-    *,
-    adjacency: Adjacency | None,
-    bounds: tuple[ArrayLike, ArrayLike] | None,
-    n_samples: float | None,
-    random_state: Any,
-    charge: Charge | None,
-    ledger: LedgerLike | None,
-) -> Ranges:
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """What a query on columns is asked for beside the values, as its caller gave it."""
+
+    owner: str
+    guarantee: PrivacyGuarantee | LossBudget
+    adjacency: Adjacency | None
+    bounds: tuple[ArrayLike, ArrayLike] | None
+    n_samples: float | None
+    random_state: Any
+    charge: Charge | None
+    ledger: LedgerLike | None
+
+
+def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     """Return public ranges where there are some, and buy the others with a part of the budget.
 
     Columns without bounds are searched for their magnitude and location as
@@ -98,45 +96,47 @@ def find_ranges(
     is bought under "add_remove" unless one is given. The shares of the budget never add up to more
     than the whole, whatever is released.
     """
-    check_ledger(owner, ledger)
+    owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
+    check_ledger(owner, asked.ledger)
     array, _ = as_table(owner, values)
     if len(array) == 0:
         raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
     # Floats stay as they are: a copy of large data would be as large again.
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
-    columns = list(table.T)
+    n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = stated if adjacency is None else check_adjacency(owner, adjacency)
-    low, high = _ends(owner, bounds, len(columns))
+    relation: Adjacency = (
+        stated if asked.adjacency is None else check_adjacency(owner, asked.adjacency)
+    )
+    low, high = _ends(owner, asked.bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
-    noise, budget = choose(len(columns), relation, 1 if bounded.all() else STEPS)
-    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
+    noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
+    words, charge = random_words(asked.random_state), asked.charge or uncharged
+    releases = Releases(noise, relation, words, charge)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
-    secure = releases.words.secure
-    pay(ledger, owner, budget, guarantee, adjacency=relation, noise=noise, secure=secure)
+    secure = words.secure
+    pay(asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure)
     rest = 1.0
     if n_samples is None and relation == "add_remove":
-        rest -= _COUNT
-        mechanism = calibrate(noise, SensitivityProfile([1.0]), budget.share(_COUNT))
-        releases.charge("number of records", mechanism)
-        n_samples = float(mechanism.release([len(table)], releases.words)[0])
+        rest -= COUNT_SHARE
+        n_samples = release_record_count(len(table), budget, noise, releases.words, releases.charge)
     elif n_samples is None:
         n_samples = float(len(table))
-    center, unit = np.zeros(len(columns)), np.ones(len(columns))
+    center, unit = np.zeros(n_columns), np.ones(n_columns)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
     unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
     found = bounded.copy()
     searched = np.flatnonzero(~bounded)
     if searched.size:
-        shares = [budget.share(rest * part) for part in _SEARCH]
+        shares = [budget.share(rest * part) for part in SEARCH_SHARES]
         center[searched], unit[searched], found[searched] = find_bins(
-            [columns[j] for j in searched], (shares[0], shares[1], shares[2]), releases
+            table, searched, (shares[0], shares[1], shares[2]), releases
         )
-        rest *= 1.0 - sum(_SEARCH)
+        rest *= 1.0 - sum(SEARCH_SHARES)
     return Ranges(
-        columns,
+        table,
         center,
         unit,
         bounded,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,10 @@ from skdpnoise.queries._quantile_search import (
     believe_spread,
     plan_search,
     search_quantile,
+    sorted_distances,
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._sweeps import Records
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -108,6 +110,30 @@ class SearchedLocation:
     found: bool
 
 
+class Terms(TypedDict):
+    """On what terms values are searched, as :func:`private_location_scale` takes them too.
+
+    Parameters
+    ----------
+    noise : str
+        A noise that adaptive releases can share.
+    adjacency : {"replace_one", "add_remove"}
+        The neighbouring relation.
+    n_samples : float
+        Number of records, public or paid for.
+    random_state : None, int, numpy generator or RandomWords, default=None
+        None is the operating system's cryptographic source.
+    charge : callable or None, default=None
+        Called as ``charge(label, mechanism)`` before each release.
+    """
+
+    noise: str
+    adjacency: Adjacency
+    n_samples: float
+    random_state: NotRequired[Any]
+    charge: NotRequired[Charge | None]
+
+
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -149,13 +175,8 @@ def search_share(
 def search_location(
     values: ArrayLike,
     loss: LossBudget,
-    *,
-    noise: str,
-    adjacency: Adjacency,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    n_samples: float,
-    random_state: Any = None,
-    charge: Charge | None = None,
+    **terms: Unpack[Terms],
 ) -> SearchedLocation:
     r"""Find the location and scale of a column, from a few hundred records over ε.
 
@@ -197,18 +218,10 @@ def search_location(
         The private values; finite, at most 1e100 in magnitude.
     loss : PureLoss or GaussianLoss
         What all releases together may cost.
-    noise : str
-        A noise that adaptive releases can share.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
     bounds : tuple (low, high), default=(-inf, inf)
         Public bounds of the values, low < high.
-    n_samples : float
-        Number of records, public or paid for.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
+    **terms
+        What :class:`Terms` says.
 
     Returns
     -------
@@ -238,8 +251,9 @@ def search_location(
     (True, True)
     """
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
-    schedule = _schedule(loss)
-    releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
+    schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
+    words, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
+    releases = Releases(noise, terms["adjacency"], words, charge)
     common = (releases, n_samples)
     strength = count_strength(noise, loss, n_samples)
     if strength < schedule.least:
@@ -265,7 +279,7 @@ def _searched(
     loss, shares, _ = budget
     prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
     median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
-    distances = np.sort(np.abs(data - median))
+    distances = sorted_distances(data, median)
     widest = max(bounds[1] - median, median - bounds[0])
     prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
     spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)
@@ -297,20 +311,21 @@ def _refined(
 ) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
 
-    def square(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.minimum(np.abs(block - center) / spread, _FARTHEST) ** 2
+    def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
-    sums, noise = releases.sums([data], square, (0.0, most), losses[0], label)
+    column = Records(data[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+    sums, noise = releases.sums(*column, square, (0.0, most), losses[0], label)
     squares = _drawn_in(sums[0] / n_samples, noise / n_samples, _TYPICAL, _DEVIATION)
     # The floor keeps a mean square that the noise made tiny, or negative, from blowing values up.
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(_: int, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.clip((block - center) / scale, -reach, reach)
+    def clipped(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+        loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
-    sums, noise = releases.sums([data], clipped, (-reach, reach), losses[1], "mean")
+    sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")
     error = noise / n_samples
     mean = float(np.clip(_drawn_in(sums[0] / n_samples, error, 0.0, _SHIFT), -reach, reach))
     return mean * scale, error * scale, scale

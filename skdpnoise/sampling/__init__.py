@@ -1,9 +1,13 @@
 """Random words in, exact integers out."""
 
-from skdpnoise.sampling.exponential import rounded_laplace
-from skdpnoise.sampling.gaussian import rounded_gaussian
 from skdpnoise.sampling.integers import integers_below, permutation, secret_order
-from skdpnoise.sampling.piecewise import Exponent, integer_piecewise, rounded_piecewise
+from skdpnoise.sampling.piecewise import (
+    Exponent,
+    integer_piecewise,
+    rounded_gaussian,
+    rounded_laplace,
+    rounded_piecewise,
+)
 from skdpnoise.sampling.source import random_words
 from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords, is_seeded
 

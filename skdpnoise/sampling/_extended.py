@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, INNER, ONE, Progress, fill, take_below, take_bits
-from skdpnoise.sampling.exponential import _exponential
-from skdpnoise.sampling.gaussian import _CDF, _half_normal
+from skdpnoise.sampling._karney import CDF, exponential, half_normal
+from skdpnoise.sampling.bits import Progress, fill, take_below, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
@@ -25,8 +24,7 @@ EXTENSIONS = (64, 128, 192, 256)
 # Mean number of random bits of one draw beyond those of its places, and of one uniform cell.
 _MEAN_BITS, _MEAN_ATTEMPTS = 40.0, 1.4
 
-_ZERO = np.int64(0)
-_X = np.int64(0)  # row of the number that is accepted, in both algorithms
+_X = 0  # row of the number that is accepted, in both algorithms
 
 
 @dataclass(slots=True)
@@ -69,31 +67,26 @@ def no_decision() -> RuntimeError:
     )
 
 
-@njit(**INNER)
+@inner
 def _floor(
     words: NDArray[np.uint64],
     position: int,
-    rounded: int,
+    whole: int,
     bits: int,
     width: int,
     numbers: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Return floor(2**bits * (k + x)), given k plus the first bit of the fraction x.
-
-    That is what the samplers return at zero binary places. They leave x in its row; if no digit of
-    it was known, then its first bit is the last one that they have read.
-    """
+    """Return floor(2**bits * (whole + x)), the fraction x being in its row."""
     if numbers[_X, 0] > 0:
-        first = numbers[_X, 1] >> (width - 1)
         fraction, position = leading_bits(words, position, width, numbers, _X, bits)
     else:
-        first = take_bits(words, position - 1, ONE)
-        fraction = (first << (bits - 1)) | take_bits(words, position, bits - 1)
-        position += bits - 1
-    return ((rounded - first) << bits) + fraction, position
+        first = take_bits(words, position, 1)
+        fraction = (first << (bits - 1)) | take_bits(words, position + 1, bits - 1)
+        position += bits
+    return (whole << bits) + fraction, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_floors(
     words: NDArray[np.uint64],
     position: int,
@@ -109,13 +102,13 @@ def _fill_floors(
     end = 64 * words.size
     while done < out.size:
         if normal:
-            rounded, after = _half_normal(words, position, _ZERO, width, numbers)
+            whole, after = half_normal(words, position, width, numbers)
         else:
-            rounded, after = _exponential(words, position, _ZERO, width, numbers)
-        value, after = _floor(words, after, rounded, bits, width, numbers)
+            whole, after = exponential(words, position, width, numbers)
+        value, after = _floor(words, after, whole, bits, width, numbers)
         if after > end:
             break
-        if rounded < 0:
+        if whole < 0:
             return done, position, True
         if numbers[_X, 0] * width > bits:
             if n_noted[0] == noted.shape[0]:
@@ -129,7 +122,7 @@ def _fill_floors(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_cells(
     words: NDArray[np.uint64],
     position: int,
@@ -156,7 +149,7 @@ def _draw(
     words: RandomWords, size: int, bits: int, normal: bool, digit_bits: int = DIGIT_BITS
 ) -> LazyNumbers:
     out = np.empty(size, dtype=np.int64)
-    numbers = new_numbers(4, digit_bits, _CDF)
+    numbers = new_numbers(4, digit_bits, CDF)
     # A number is noted if a comparison has looked at more places than are returned of it. A few
     # comparisons look at one number, and each goes that far with a probability of about `rarely`.
     rarely = 0.5 ** (bits // digit_bits * digit_bits)
@@ -186,7 +179,8 @@ def exponentials(
     size, bits : int
         How many numbers, and places.
     digit_bits : int, default=8
-        As in :func:`~skdpnoise.sampling.rounded_laplace`.
+        Width of the digits compared, a divisor of 64 up to 32. It changes the speed and which
+        draws a given stream makes; it does not change the distribution.
 
     Returns
     -------
@@ -214,7 +208,7 @@ def half_normals(
     size, bits : int
         How many numbers, and places.
     digit_bits : int, default=8
-        As in :func:`~skdpnoise.sampling.rounded_gaussian`.
+        As in :func:`exponentials`.
 
     Returns
     -------

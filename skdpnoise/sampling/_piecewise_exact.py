@@ -132,17 +132,7 @@ def draw_exactly(
         height = (choice >> 1) - int(table.cells.cumulative[cell])
         if cell > table.index.size:
             continue
-        if cell == table.index.size:
-            # The tail: beyond T = 2**level the envelope halves from T j to T (j + 1), and its
-            # weight is that of the first such cell twice.
-            index, level = 1, table.top
-            factor = 2 * Fraction(table.scale) * Fraction(2) ** level
-            while reader.take(1) == 0:
-                index += 1
-                factor *= 2
-        else:
-            index, level = int(table.index[cell]), int(table.level[cell])
-            factor = Fraction(float(table.cells.height[cell]))
+        index, level, factor = _within(table, cell, reader)
         n_bits = table.n_bits(level)
         point = (index << n_bits) + reader.take(n_bits)
         places = n_bits - level
@@ -171,6 +161,20 @@ def draw_exactly(
     if magnitude >= 2**63:
         raise RuntimeError(BROKEN)
     return (-magnitude if choice & 1 else magnitude), reader.position
+
+
+def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fraction]:
+    """Return index and level of a cell of the envelope, and its height."""
+    if cell < table.index.size:
+        height = Fraction(float(table.cells.height[cell]))
+        return int(table.index[cell]), int(table.level[cell]), height
+    # The tail: beyond T = 2**level the envelope halves from T j to T (j + 1), and its weight is
+    # that of the first such cell twice.
+    index, factor = 1, 2 * Fraction(table.scale) * Fraction(2) ** table.top
+    while reader.take(1) == 0:
+        index += 1
+        factor *= 2
+    return index, table.top, factor
 
 
 def _compare(

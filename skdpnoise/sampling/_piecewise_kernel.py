@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, INNER, Progress, take_bits
+from skdpnoise.sampling.bits import Progress, take_bits
+from skdpnoise.sampling.kernels import Compilable, inner
 
 # Bits of the integer that chooses a cell and the height below its envelope at once.
 CHOICE_BITS = 62
@@ -41,6 +41,12 @@ REJECTED = -2
 
 REJECT, ACCEPT, UNDECIDED = 0, 1, -1
 
+# exp of more would overflow, which the interpreter takes for an error.
+LARGEST_POWER = 709.0
+
+# To refine the cells of one law takes the interpreter as long as to read so many bits.
+REFINING_BITS = 20_000
+
 
 class Law(NamedTuple):
     """An exponent as arrays, with what is known of the errors made in evaluating it."""
@@ -57,6 +63,11 @@ class Law(NamedTuple):
     point: float  # 1.0 for laws on the integers, whose cells are sets of points; else 0.0
 
 
+# Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
+LawFields = tuple[Any, ...]
+"""A `Law` as a plain tuple."""
+
+
 class Cells(NamedTuple):
     """The envelope: a column for each cell, and two more for the tail and for rejection."""
 
@@ -70,7 +81,7 @@ class Cells(NamedTuple):
     height: NDArray[np.float64]  # weight of the cell if the density were one
 
 
-@njit(**COMPILED)
+@inner
 def evaluate(x: float, law: Law) -> tuple[float, float]:
     """Return rho(x) - rho(0) and a bound on its error.
 
@@ -98,30 +109,31 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
     square = law.coefficients[low, 2] * x * x
     rise = turns * law.increase
     if law.coefficients[low, 3] != 0.0 and x > 0.0:
-        rise += law.coefficients[low, 3] * x**law.power
+        rise += law.coefficients[low, 3] * np.float64(x) ** law.power
     size = abs(c0) + abs(base) + abs(linear) + abs(square) + rise
     value: float = (c0 - base) + linear + square + rise
     return value, ROUNDING * size
 
 
-@njit(**INNER)
+@inner
 def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
     """Return numbers below and above exp(-rho(x) + rho(0)) for all x from `low` to `high`."""
     value, error = evaluate(high * (1.0 + law.spread), law)
     least = math.exp(-value - error - law.slack - band)
     value, error = evaluate(low * (1.0 - law.spread), law)
-    return least, math.exp(-value + error + law.slack + band)
+    highest = -value + error + law.slack + band
+    return least, math.exp(highest) if highest < LARGEST_POWER else math.inf
 
 
-@njit(**COMPILED)
+@inner
 def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
-    low = math.ldexp(float(index), level)
-    least, most = bounds(low, math.ldexp(float(index + 1), level) - law.point, law, 0.0)
+    low = math.ldexp(float(index), int(level))
+    least, most = bounds(low, math.ldexp(float(index + 1), int(level)) - law.point, law, 0.0)
     return least, most
 
 
-@njit(**COMPILED)
+@Compilable
 def refine(
     index: NDArray[np.int64],
     level: NDArray[np.int64],
@@ -129,21 +141,22 @@ def refine(
     most: NDArray[np.float64],
     count: int,
     lowest: int,
-    law: Law,
+    law_fields: LawFields,
 ) -> int:
     """Split the first `count` cells, and theirs, while they waste too much; return their number.
 
     A cell of level l is cut into halves of level l - 1, down to the level `lowest`.
     """
+    law = Law(*law_fields)
     for cell in range(count):
         least[cell], most[cell] = cell_bounds(index[cell], level[cell], law)
     while True:
         total = 0.0
         for cell in range(count):
-            total += math.ldexp(most[cell], level[cell])
+            total += math.ldexp(most[cell], int(level[cell]))
         before = count
         for cell in range(before):
-            waste = math.ldexp(most[cell] - least[cell], level[cell])
+            waste = math.ldexp(most[cell] - least[cell], int(level[cell]))
             if waste > LARGEST_WASTE * total and level[cell] > lowest and count < index.size:
                 index[cell] *= 2
                 level[cell] -= 1
@@ -156,7 +169,7 @@ def refine(
             return count
 
 
-@njit(**INNER)
+@inner
 def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float) -> int:
     """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units.
 
@@ -173,7 +186,7 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
     return UNDECIDED
 
 
-@njit(**COMPILED)
+@Compilable
 def fill_piecewise(
     words: NDArray[np.uint64],
     position: int,
@@ -181,13 +194,14 @@ def fill_piecewise(
     done: int,
     half: int,
     band: float,
-    law: Law,
-    cells: Cells,
+    law_fields: LawFields,
+    cell_fields: tuple[Any, ...],
 ) -> Progress:
     """Fill `out` as far as doubles suffice; the flag returned says that the next draw needs more.
 
     A draw is at most `half` (0 or 1) binary places finer than what is asked for, and rounded.
     """
+    law, cells = Law(*law_fields), Cells(*cell_fields)
     end = 64 * words.size
     while done < out.size:
         after = position
@@ -251,6 +265,7 @@ def _point_bits(level: int | NDArray[np.int64], bits: int | None) -> NDArray[np.
     return n_bits
 
 
+@np.errstate(all="ignore")
 def build_table(law: Law, bits: int | None) -> Table | None:
     """Return the envelope of a law, or None if the draws would not fit into 64 bits."""
     top = _top(law)
@@ -332,7 +347,7 @@ def _cells(
         level[0], count, lowest = 0, top + 1, 0
         level[1:count] = np.arange(top)
     least, most = np.empty((2, MAX_CELLS))
-    count = refine(index, level, least, most, count, lowest, law)
+    count = refine.for_bits(REFINING_BITS)(index, level, least, most, count, lowest, tuple(law))
     left = np.ldexp(index[:count].astype(np.float64), level[:count])
     order = np.argsort(left)
     order = order[left[order] < law.end]

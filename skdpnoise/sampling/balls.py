@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from skdpnoise.sampling._extended import (
 )
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["most_places", "rounded_cube", "rounded_euclidean", "rounded_simplex_levels"]
+__all__ = ["Radii", "most_places", "rounded_cube", "rounded_euclidean", "rounded_simplex_levels"]
 
 _COARSEST = 32  # fewest places of a draw in the cube: more means that fewer draws must be extended
 _FINEST = 52  # most places of half-normals
@@ -196,20 +197,39 @@ def _product(
     raise no_decision()
 
 
+@dataclass(frozen=True, slots=True)
+class Radii:
+    """The law of a radius: j + first / 2**fraction_bits with probability P(j).
+
+    Parameters
+    ----------
+    cumulative : tuple of int
+        P(0) + ... + P(j) times 2**256, rounded down; the last is left out.
+    first, fraction_bits : int
+        The smallest radius.
+
+    Examples
+    --------
+    >>> Radii((), 1, 0).first
+    1
+    """
+
+    cumulative: tuple[int, ...]
+    first: int
+    fraction_bits: int
+
+
 def rounded_simplex_levels(
     words: RandomWords,
     n_draws: int,
     n_coordinates: int,
     bits: int,
-    cumulative: tuple[int, ...],
-    first: int,
-    *,
-    fraction_bits: int,
+    radii: Radii,
     places: int | None = None,
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X uniform on an l1 ball of random radius.
 
-    The radius is j + first / 2**fraction_bits with probability P(j). A uniform point of the l1 ball
+    A uniform point of the l1 ball
     has as magnitudes the spacings of K sorted uniform numbers below the radius, with random signs:
     all are integers in units of 2**-places, and only their unknown further places must
     be looked at if a spacing is next to a rounding boundary.
@@ -220,10 +240,8 @@ def rounded_simplex_levels(
         Source of randomness.
     n_draws, n_coordinates, bits : int
         Shape and binary places of the result.
-    cumulative : tuple of int
-        P(0) + ... + P(j) times 2**256, rounded down; the last is left out.
-    first, fraction_bits : int
-        The smallest radius.
+    radii : Radii
+        Law of the radius.
     places : int or None, default=None
         Binary places drawn at first, at least bits + 1 and `fraction_bits`. It does not change the
         distribution.
@@ -239,13 +257,13 @@ def rounded_simplex_levels(
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords
-    >>> rounded_simplex_levels(SeededWords(0), 2, 3, 20, (), 1, fraction_bits=0).shape
+    >>> rounded_simplex_levels(SeededWords(0), 2, 3, 20, Radii((), 1, 0)).shape
     (2, 3)
     """
     if places is None:
-        places = 61 - (len(cumulative) + 2).bit_length()
-    level = _levels(words, n_draws, cumulative)
-    bounds = ((level << fraction_bits) + first) << (places - fraction_bits)
+        places = 61 - (len(radii.cumulative) + 2).bit_length()
+    level = _levels(words, n_draws, radii.cumulative)
+    bounds = ((level << radii.fraction_bits) + radii.first) << (places - radii.fraction_bits)
     points = uniforms(words, bounds, n_coordinates, places)
     table = np.sort(points.first.reshape(n_draws, n_coordinates), axis=1)
     spacing = np.diff(table, axis=1, prepend=0)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.words import RandomWords
 
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
@@ -20,17 +20,8 @@ _CHUNK = 1 << 14
 Progress = tuple[int, int, bool]
 Kernel = Callable[..., Progress]
 
-# Options of compiled functions; an inner one is never called from Python and compiles faster so.
-COMPILED = {"cache": True, "nogil": True}
-INNER = {**COMPILED, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
-
-# One bit. (As a numpy integer, since numba compiles a function anew for every literal one that it
-# is called with.)
-ONE = np.int64(1)
-
-
-@njit(**INNER)
+@inner
 def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
     """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero.
 
@@ -47,7 +38,7 @@ def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
     return int(np.int64(value)) & ((1 << n) - 1)
 
 
-@njit(**INNER)
+@inner
 def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
     """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it.
 
@@ -105,9 +96,12 @@ def fill(
         # leftover words, followed by fresh ones. Starting from fresh words only would throw away
         # just those beginnings that need many words, and so favour draws that need few.
         leftover = buffer[position >> 6 :]
-        buffer = np.concatenate([leftover, words.take(min(n_words, _CHUNK))])
+        fresh = words.take(min(n_words, _CHUNK))
+        buffer = np.concatenate([leftover, fresh])
         position &= 63
-        done, position, exhausted = kernel(buffer, position, out, done, *parameters)
+        # Each time anew: a draw may need far more bits than draws do on average.
+        run = kernel.for_bits(64 * fresh.size) if isinstance(kernel, Compilable) else kernel
+        done, position, exhausted = run(buffer, position, out, done, *parameters)
         if exhausted:
             raise RuntimeError(
                 "The random words led to an event of probability below 2**-200 (two numbers that "

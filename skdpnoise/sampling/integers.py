@@ -5,10 +5,10 @@ from __future__ import annotations
 from numbers import Integral
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import COMPILED, Progress, fill, take_below
+from skdpnoise.sampling.bits import Progress, fill, take_below
+from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
 
@@ -16,7 +16,7 @@ from skdpnoise.sampling.words import RandomWords
 _MEAN_ATTEMPTS = 1.4
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_below(
     words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, bound: int, n: int
 ) -> Progress:
@@ -30,7 +30,7 @@ def _fill_below(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _shuffle(
     words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, n: int
 ) -> Progress:
@@ -151,7 +151,8 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of int64, shape (n,)
-        As :func:`permutation` draws it, unless an audit couples the orders of two data sets.
+        As :func:`permutation` draws it, unless an audit couples the orders of two data sets. It
+        belongs to the caller, who may write to it.
 
     Examples
     --------
@@ -160,4 +161,4 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     observer = current()
-    return permutation(words, n) if observer is None else observer.order(n)
+    return permutation(words, n) if observer is None else observer.order(n).copy()

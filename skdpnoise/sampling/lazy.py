@@ -12,10 +12,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import INNER, take_bits
+from skdpnoise.sampling.bits import take_bits
+from skdpnoise.sampling.kernels import inner
 
 # Bits that can be kept of one number. Two numbers agree so far with probability 2**-256.
 CAPACITY = 256
@@ -45,7 +45,7 @@ def _table(n: int, width: int, constants: tuple[int, ...]) -> NDArray[np.int64]:
     return table
 
 
-@njit(**INNER)
+@inner
 def is_smaller(
     words: NDArray[np.uint64],
     position: int,
@@ -69,7 +69,7 @@ def is_smaller(
     return UNDECIDED, position
 
 
-@njit(**INNER)
+@inner
 def leading_bits(
     words: NDArray[np.uint64],
     position: int,

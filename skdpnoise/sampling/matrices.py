@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
@@ -233,6 +232,8 @@ def _bounded_products(
 
     Units are 2**(38 - 2 places), and b is in [0, 2**38).
     """
+    from skdpnoise.sampling._products import exact_products
+
     size, n_normals = sign.shape
     half = n_normals // 2
     first = normals.first.reshape(size, n_normals)
@@ -244,7 +245,7 @@ def _bounded_products(
 
     def product(i: int, j: int) -> Integers:
         exact = np.empty((size, size), dtype=np.int64)
-        _exact_products(left[i], right[j], exact)
+        exact_products(left[i], right[j], exact)
         return exact
 
     def both(i: int, j: int) -> Integers:
@@ -261,36 +262,6 @@ def _bounded_products(
     sums = (first >> (2 * _LIMB)).sum(axis=1) + n_normals
     unknown = np.add.outer(sums, sums) + 3 * n_normals + 4
     return above, below, unknown
-
-
-# Integers, so the flags change nothing but the speed: no sum is ever rounded. (Threads of a BLAS
-# library get in the way of each other when there are more processes than cores.)
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _exact_products(
-    one: NDArray[np.float64], other: NDArray[np.float64], out: NDArray[np.int64]
-) -> None:
-    """Write the products of all rows of one with all rows of the other."""
-    size, n = one.shape
-    for j in range(size):
-        a = one[j]
-        for k in range(0, size // 4 * 4, 4):
-            b0, b1, b2, b3 = other[k], other[k + 1], other[k + 2], other[k + 3]
-            s0 = s1 = s2 = s3 = 0.0
-            for i in range(n):
-                s0 += a[i] * b0[i]
-                s1 += a[i] * b1[i]
-                s2 += a[i] * b2[i]
-                s3 += a[i] * b3[i]
-            out[j, k] = np.int64(s0)
-            out[j, k + 1] = np.int64(s1)
-            out[j, k + 2] = np.int64(s2)
-            out[j, k + 3] = np.int64(s3)
-        for k in range(size // 4 * 4, size):
-            b = other[k]
-            s = 0.0
-            for i in range(n):
-                s += a[i] * b[i]
-            out[j, k] = np.int64(s)
 
 
 def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: int) -> int:

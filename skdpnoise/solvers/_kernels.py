@@ -1,16 +1,18 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
-The scores are ``x.w - y`` (the residual) for the squared loss and ``x.w`` for the logistic loss.
-One sweep reads the column that has just changed and the column that comes next, so each coordinate
-costs two columns and the score vector. A column is an array of all rows, or, for the intercept, one
-block of ones that is read again for every block of rows.
+A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
+residual ``x.w - y`` for the squared loss and ``x.w`` for the logistic loss. One sweep reads the
+column that has just changed and the column that comes next, so each coordinate costs two columns
+and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
+that is read again for every block of rows.
 
 Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
 only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
 same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
-Arguments that may be ``None`` (labels, standardisation) are resolved when numba specialises a
-kernel, so that a combination that is not used costs neither time nor compilation.
+One compiled kernel serves all losses: the branch on the code does not depend on the row, so that
+the compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be
+``None``) is resolved when numba specialises a kernel.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
+
+from skdpnoise.solvers.losses import LOGISTIC
 
 __all__ = ["QUANTA_LIMIT", "plain_sweep", "private_sweep", "sigmoid"]
 
@@ -27,22 +31,14 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
+_LOGISTIC = LOGISTIC.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
 # exp(-r) = 1 + r q(r), q interpolating at the Chebyshev points of [-ln(2)/2, ln(2)/2].
-_EXP_1, _EXP_2, _EXP_3, _EXP_4 = (
-    -9.999999999955095e-01,
-    4.999999999995560e-01,
-    -1.666666678630334e-01,
-    4.166666678593399e-02,
-)
-_EXP_5, _EXP_6, _EXP_7, _EXP_8 = (
-    -8.333283539883310e-03,
-    1.388883916601555e-03,
-    -1.990756865403116e-04,
-    2.486784350453597e-05,
-)
+_EXP_1, _EXP_2, _EXP_3 = -9.999999999955095e-01, 4.999999999995560e-01, -1.666666678630334e-01
+_EXP_4, _EXP_5, _EXP_6 = 4.166666678593399e-02, -8.333283539883310e-03, 1.388883916601555e-03
+_EXP_7, _EXP_8 = -1.990756865403116e-04, 2.486784350453597e-05
 
 
 @intrinsic
@@ -66,15 +62,7 @@ def sigmoid(t):
     A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
     of two is added to its exponent bits (Cody and Waite 1980).
 
-    Parameters
-    ----------
-    t : float
-        The argument; values beyond 40 in magnitude count as 40.
-
-    Returns
-    -------
-    float
-        The value in [0, 1], within 1e-12 of the exact one.
+    Arguments beyond 40 in magnitude count as 40; the value is within 1e-12 of the exact one.
 
     Examples
     --------
@@ -119,11 +107,11 @@ def _columns(old, new, scaling):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _gradient(score, x, positive, i):
-    """Derivative of one record's loss: residual times x, or (sigmoid - label) times x."""
-    if positive is None:
-        return score * x
-    return (sigmoid(score) - positive[i]) * x
+def _slope(code, score, target, i):
+    """Derivative of the loss of record i in its linear function, from its score."""
+    if code == _LOGISTIC:
+        return sigmoid(score) - target[i]
+    return score  # squared: the residual
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -140,31 +128,6 @@ def _quanta(gradient, inverse_quantum, bound):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _private_block(previous, following, score, positive, change, scaling, inverse_quantum, bound):
-    total = np.int64(0)
-    for i in range(score.shape[0]):
-        old, new = _columns(previous[i], following[i], scaling)
-        moved = _fused_multiply_add(change, old, score[i])
-        score[i] = moved
-        total += _quanta(_gradient(moved, new, positive, i), inverse_quantum, bound)
-    # Sums of int64 wrap, so the surplus of the rounding constant cancels exactly.
-    return total - np.int64(score.shape[0]) * np.int64(_ROUNDING_BITS)
-
-
-# The flags let the sum run in vector lanes; the instructions of the inlined functions keep their
-# own, strict, ones.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
-def _plain_block(previous, following, score, positive, change, scaling):
-    total = 0.0
-    for i in range(score.shape[0]):
-        old, new = _columns(previous[i], following[i], scaling)
-        moved = _fused_multiply_add(change, old, score[i])
-        score[i] = moved
-        total += _gradient(moved, new, positive, i)
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _rows(column, begin, end, full):
     """Rows begin to end of a column; of one repeated block, its first end - begin entries."""
     if column.shape[0] == full:
@@ -173,8 +136,16 @@ def _rows(column, begin, end, full):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _moved(i, previous, following, score, change, scaling):
+    """Move the score of row i; return it and the entry of the next column."""
+    old, new = _columns(previous[i], following[i], scaling)
+    score[i] = _fused_multiply_add(change, old, score[i])
+    return score[i], new
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def private_sweep(
-    rows, block, previous, following, score, positive, change, scaling, inverse_quantum, bound
+    rows, block, code, previous, following, score, target, change, scaling, inverse_quantum, bound
 ):
     r"""Apply the last change to the scores and sum the next clipped, rounded gradient.
 
@@ -182,85 +153,60 @@ def private_sweep(
               S = \sum_i \operatorname{round}\Bigl(
                   \operatorname{clip}\bigl(\ell'(s_i)\, x_{ik},\; -cq,\; cq\bigr) / q\Bigr)
 
-    Parameters
-    ----------
-    rows : tuple of 2 ints
-        First row and the one after the last.
-    block : int
-        Rows taken at a time.
-    previous, following : ndarray of shape (n,) or (block,)
-        Columns j and k, float32 or float64; a block of ones stands for the intercept.
-    score : ndarray of shape (n,)
-        Residuals or margins, changed in place.
-    positive : ndarray of shape (n,) or None
-        1 for the positive class and 0 for the other; None for the squared loss.
-    change : float
-        The change of coefficient j.
-    scaling : tuple of 6 floats or None
-        Centre, inverse scale and limit of column j, then of column k.
-    inverse_quantum, bound : float
-        1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
-
-    Returns
-    -------
-    int
-        S, exact.
+    `rows` is the first one and the one after the last; `previous` and `following` are the columns j
+    and k. The ``start`` of the loss made `score`, which is changed in place, and `target`. `change`
+    is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The last two
+    are 1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
 
     Examples
     --------
     >>> import numpy as np
-    >>> score = np.array([-1.0, 2.0])
+    >>> score, target = np.array([-1.0, 2.0]), np.empty(0)
     >>> column = np.array([1.0, 3.0])
-    >>> private_sweep((0, 2), 1024, column, column, score, None, 0.0, None, 4.0, 4.0)
+    >>> private_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, 4.0, 4.0)
     12
     """
     total = np.int64(0)
-    n = score.shape[0]
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
-        total += _private_block(
-            _rows(previous, begin, end, n),
-            _rows(following, begin, end, n),
-            score[begin:end],
-            None if positive is None else positive[begin:end],
-            change,
-            scaling,
-            inverse_quantum,
-            bound,
-        )
-    return total
+        old = _rows(previous, begin, end, score.shape[0])
+        new = _rows(following, begin, end, score.shape[0])
+        part, known = score[begin:end], target[begin:end]
+        for i in range(end - begin):
+            moved, entry = _moved(i, old, new, part, change, scaling)
+            gradient = _slope(code, moved, known, i) * entry
+            total += _quanta(gradient, inverse_quantum, bound)
+    # Sums of int64 wrap, so the surplus of the rounding constant cancels exactly.
+    return total - np.int64(rows[1] - rows[0]) * np.int64(_ROUNDING_BITS)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def plain_sweep(rows, block, previous, following, score, positive, change, scaling, sums):
+# The flags let the sum run in vector lanes; the instructions of the inlined functions keep their
+# own, strict, ones.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
+def plain_sweep(rows, block, code, previous, following, score, target, change, scaling, sums):
     r"""The same sweep without clipping and rounding; one float sum for each block of rows.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad S_b = \sum_{i \in b} \ell'(s_i)\, x_{ik}
 
-    Parameters
-    ----------
-    rows, block, previous, following, score, positive, change, scaling
-        As for ``private_sweep``; the first row is a multiple of block.
-    sums : ndarray of shape (ceil(n / block),)
-        Receives the sum of each block, so that their order of addition does not depend on threads.
+    The first row is a multiple of block; the order in which sums of blocks are added does not
+    depend on threads.
 
     Examples
     --------
     >>> import numpy as np
-    >>> score, sums = np.array([-1.0, 2.0]), np.zeros(1)
+    >>> score, target, sums = np.array([-1.0, 2.0]), np.empty(0), np.zeros(1)
     >>> column = np.array([1.0, 3.0])
-    >>> plain_sweep((0, 2), 1024, column, column, score, None, 0.0, None, sums)
+    >>> plain_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, sums)
     >>> sums
     array([5.])
     """
-    n = score.shape[0]
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
-        sums[begin // block] = _plain_block(
-            _rows(previous, begin, end, n),
-            _rows(following, begin, end, n),
-            score[begin:end],
-            None if positive is None else positive[begin:end],
-            change,
-            scaling,
-        )
+        old = _rows(previous, begin, end, score.shape[0])
+        new = _rows(following, begin, end, score.shape[0])
+        part, known = score[begin:end], target[begin:end]
+        total = 0.0
+        for i in range(end - begin):
+            moved, entry = _moved(i, old, new, part, change, scaling)
+            total += _slope(code, moved, known, i) * entry
+        sums[begin // block] = total

@@ -6,7 +6,6 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep
+from skdpnoise.solvers.losses import Loss
 
 __all__ = ["coordinate_descent"]
 
@@ -30,7 +29,7 @@ def coordinate_descent(
     X: NDArray[Any],
     y: ArrayLike,
     *,
-    loss: str,
+    loss: Loss,
     n_passes: int,
     step: ArrayLike,
     l1: ArrayLike = 0.0,
@@ -56,8 +55,8 @@ def coordinate_descent(
     .. math:: \frac1n \sum_i \ell(x_i^\top \theta, y_i)
               + \sum_j \Bigl(a_j |\theta_j| + \tfrac{b_j}{2} \theta_j^2\Bigr),
 
-    with :math:`\ell(s, y) = \frac12 (s - y)^2` or :math:`\log(1 + e^{-ys})`. In pass t, coordinate
-    j is replaced by
+    with the loss ℓ of one record (:class:`~skdpnoise.solvers.Loss`). In pass t, coordinate j is
+    replaced by
 
     .. math:: \theta_j \leftarrow \frac{\operatorname{soft}(\theta_j - \eta_j g,\; \eta_j a_j)}
                                        {1 + \eta_j b_j},
@@ -78,8 +77,8 @@ def coordinate_descent(
         copied once to column-major order.
     y : array-like of shape (n_samples,)
         Targets, or labels -1 and +1 for the logistic loss.
-    loss : {"squared", "logistic"}
-        The loss of one record.
+    loss : Loss
+        The loss of one record, such as ``LOSSES["squared"]``.
     n_passes : int
         Number of passes T; each updates every coordinate once.
     step : array-like of shape (K,)
@@ -132,20 +131,23 @@ def coordinate_descent(
     Examples
     --------
     >>> import numpy as np
+    >>> from skdpnoise.solvers import SQUARED
     >>> X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]])
     >>> y = np.array([1.0, 4.0, 5.0])
     >>> step = 1 / np.mean(X**2, axis=0)
-    >>> *_, theta = coordinate_descent(X, y, loss="squared", n_passes=50, step=step)
+    >>> *_, theta = coordinate_descent(X, y, loss=SQUARED, n_passes=50, step=step)
     >>> theta.round(6)
     array([1., 2.])
 
     Clipped, in units of a hundredth, with noise of five units on the second coordinate:
 
     >>> noise = np.array([[0, 5]])
-    >>> next(coordinate_descent(X, y, loss="squared", n_passes=1, step=step, clip=2.5,
+    >>> next(coordinate_descent(X, y, loss=SQUARED, n_passes=1, step=step, clip=2.5,
     ...                         quantum=0.01, noise=noise))
     array([1.75   , 0.61875])
     """
+    from skdpnoise.solvers._kernels import plain_sweep, private_sweep
+
     if (clip is None) != (quantum is None):
         raise ValueError(
             "clip and quantum must be given together (or both left as None for a plain pass), "
@@ -158,11 +160,7 @@ def coordinate_descent(
     divisor = float(n if n_samples is None else n_samples)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
 
-    columns = [X[:, j] for j in range(p)]
-    if fit_intercept:
-        columns.append(np.ones(block, dtype=X.dtype))
-    for column in columns:
-        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
+    columns = _columns(X, np.ones(block, dtype=X.dtype))
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and quantum is not None:
@@ -171,14 +169,10 @@ def coordinate_descent(
             for values in _quanta_and_bounds(clip, quantum, n)
         )
 
-    positive = None
-    if loss == "squared":
-        score = -np.asarray(y, dtype=np.float64)  # the residual x.w - y at w = 0
-    else:
-        score, positive = np.zeros(n), (np.asarray(y) > 0).view(np.int8)
+    score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
-    with _runner(_row_ranges(n, block, n_threads)) as run:
+    with _Threads(_row_ranges(n, block, n_threads)) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the gradient sum of the next.
@@ -187,7 +181,8 @@ def coordinate_descent(
             the first pass, t = -1, nobody uses the sum, and it meets no noise.
             """
             scaling = None if scalings is None else scalings[previous] + scalings[k]
-            shared = (block, columns[previous], columns[k], score, positive, change, scaling)
+            one, other = columns[previous], columns[k]
+            shared = (block, loss.code, one, other, score, target, change, scaling)
             if quantum is None:
                 sums = np.empty(-(-n // block))
                 run(plain_sweep, *shared, sums)
@@ -210,6 +205,14 @@ def coordinate_descent(
                 updated = soft / (1.0 + steps[k] * l2s[k])
                 previous, change, theta[k] = k, updated - theta[k], updated
             yield np.array(theta)
+
+
+def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the columns of X and, last, a block of ones."""
+    columns = [*X.T, ones]
+    for column in columns:
+        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
+    return columns
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
@@ -241,6 +244,8 @@ def _quanta_and_bounds(
     clip: ArrayLike, quantum: ArrayLike, n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Quanta, and the most of them one record adds; refused when a sum could overflow."""
+    from skdpnoise.solvers._kernels import QUANTA_LIMIT
+
     clips, quanta = np.broadcast_arrays(
         np.asarray(clip, dtype=np.float64), np.asarray(quantum, dtype=np.float64)
     )
@@ -265,43 +270,48 @@ def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-@contextmanager
-def _runner(ranges: list[tuple[int, int]]) -> Iterator[Callable[..., list[Any]]]:
-    """Yield a function that runs a kernel on every range of rows and lists the results.
+class _Threads:
+    """A context that gives a function: it runs a kernel on every range of rows.
 
     The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
     that a pool of futures takes, which counts when a sweep lasts a millisecond.
     """
-    first, *others = ranges
-    tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
-    results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
 
-    def work(number: int) -> None:
-        while (task := tasks[number].get()) is not None:
+    def __init__(self, ranges: list[tuple[int, int]]) -> None:
+        self.first, *self.others = ranges
+        self.tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in self.others]
+        self.results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
+        numbers = range(len(self.others))
+        self.threads = [Thread(target=self.work, args=(k,), daemon=True) for k in numbers]
+
+    def __enter__(self) -> Callable[..., list[Any]]:
+        for thread in self.threads:
+            thread.start()
+        return self.run
+
+    def __exit__(self, *error: object) -> None:
+        for queue in self.tasks:
+            queue.put(None)
+        for thread in self.threads:
+            thread.join()
+
+    def work(self, number: int) -> None:
+        """Run the kernels that come by a queue, until None comes."""
+        while (task := self.tasks[number].get()) is not None:
             kernel, arguments = task
             try:
-                results.put((number, kernel(others[number], *arguments), None))
+                self.results.put((number, kernel(self.others[number], *arguments), None))
             except BaseException as error:  # handed to the thread that asked
-                results.put((number, None, error))
+                self.results.put((number, None, error))
 
-    def run(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
-        for queue in tasks:
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return what a kernel returns for every range, in their order."""
+        for queue in self.tasks:
             queue.put((kernel, arguments))
-        own = kernel(first, *arguments)
-        answers = sorted((results.get() for _ in others), key=operator.itemgetter(0))
+        own = kernel(self.first, *arguments)
+        answers = sorted((self.results.get() for _ in self.others), key=operator.itemgetter(0))
         for _, _, error in answers:
             if error is not None:
                 raise error
         return [own, *(value for _, value, _ in answers)]
-
-    threads = [Thread(target=work, args=(number,), daemon=True) for number in range(len(others))]
-    for thread in threads:
-        thread.start()
-    try:
-        yield run
-    finally:
-        for queue in tasks:
-            queue.put(None)
-        for thread in threads:
-            thread.join()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.solvers._rows import norms_of_rows, sum_products, sum_rows
+from skdpnoise.solvers import _plain_rows
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
+Floats = NDArray[np.float64]
+
 # Entries of one tile, which fits the second-level cache, and bounds on its number of rows.
-_TILE = 1 << 14
-_FEWEST_ROWS, _MOST_ROWS = 128, 512
+_TILE = 1 << 15
+_FEWEST_ROWS, _MOST_ROWS = 128, 4096
+# Up to so many entries numpy takes a hundredth of a second, and numba a second to compile loops.
+_PLAIN_ENTRIES = 1 << 19
+_LANES = 4  # columns that are multiplied at once; integers have zero columns up to a multiple
 # Below this many entries, handing work to a thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 18
 # Integers up to here, and their sums in any order, are exact in double precision.
@@ -97,7 +102,7 @@ def second_moments(
     rows = _Rows(
         X, targets, row_quantum, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
     )
-    total = rows.sum(sum_products, rows.largest**2)[: rows.n_columns, : rows.n_columns]
+    total = rows.products()
     return total + np.triu(total, 1).T
 
 
@@ -146,7 +151,7 @@ def clipped_row_sums(
     rows = _Rows(
         X, targets, row_quantum, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
     )
-    return rows.sum(sum_rows, rows.largest)
+    return rows.totals()
 
 
 def row_norms(
@@ -179,9 +184,7 @@ def row_norms(
     array([5., 0.])
     """
     rows = _Rows(X, targets, 1.0, 1.0, center, scale, limit, None, None, block_rows, n_threads)
-    norms = np.empty(rows.n_rows)
-    rows.write_norms(norms)
-    return norms
+    return rows.norms_of_rows()
 
 
 class _Rows:
@@ -203,7 +206,7 @@ class _Rows:
     ) -> None:
         data = np.asarray(X)
         extra = np.empty((len(data), 0)) if targets is None else np.asarray(targets)
-        self.parts = _readable(data), _readable(extra[:, None] if extra.ndim == 1 else extra)
+        self.parts = data, extra[:, None] if extra.ndim == 1 else extra
         self.n_rows = len(data)
         self.n_columns = p = sum(part.shape[1] for part in self.parts)
         self.quantum = _vector(row_quantum, 1.0, p)
@@ -220,26 +223,82 @@ class _Rows:
         if not (self.most < _EXACT).all():
             raise ValueError(f"row_quantum is too small: norm={norm!r} is above 2**53 quanta.")
         self.largest = int(self.most.max(initial=0.0))
-        self.block_rows = max(1, block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p)))
+        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
+        self.block_rows = max(1, min(wished, self.n_rows))
         self.n_threads = n_threads
+        self.kernels = _kernels(self.n_rows * p)
 
-    def sum(self, kernel: Callable[..., NDArray[np.int64]], largest: int) -> NDArray[np.int64]:
-        """Return a sum over all rows of integers up to `largest`, refused if it may overflow."""
+    def products(self) -> NDArray[np.int64]:
+        """Return the sums of products of all pairs of columns on and above the diagonal."""
+        largest = self.largest**2
+        size = -(-self.n_columns // _LANES) * _LANES
+
+        def task(rows: tuple[int, int]) -> NDArray[np.int64]:
+            total, part, held = np.zeros((size, size), dtype=np.int64), np.zeros((size, size)), 0
+            for integers, n in self.integers(rows, largest):
+                if (held + n) * largest > _EXACT:
+                    total += part.astype(np.int64)
+                    part[:], held = 0.0, 0
+                self.kernels.add_products(integers, n, part)
+                held += n
+            return total + part.astype(np.int64)
+
+        self.check(largest)
+        return np.triu(sum(self.run(task))[: self.n_columns, : self.n_columns])
+
+    def totals(self) -> NDArray[np.int64]:
+        """Return the sums of all columns."""
+
+        def task(rows: tuple[int, int]) -> NDArray[np.int64]:
+            total = np.zeros(self.n_columns, dtype=np.int64)
+            for integers, n in self.integers(rows, self.largest):
+                total += integers[: self.n_columns, :n].sum(axis=1).astype(np.int64)
+            return total
+
+        self.check(self.largest)
+        return sum(self.run(task))
+
+    def norms_of_rows(self) -> NDArray[np.float64]:
+        """Return the norm of every standardised row."""
+        norms = np.empty(self.n_rows)
+
+        def task(rows: tuple[int, int]) -> None:
+            begin = rows[0]
+            for _, n, sums in self.tiles(rows, self.block_rows):
+                norms[begin : begin + n] = sums[2, :n]
+                begin += n
+
+        self.run(task)
+        return norms
+
+    def check(self, largest: int) -> None:
+        """Refuse sums over all rows of integers up to `largest` if they may overflow."""
         if largest > _EXACT or largest * self.n_rows > _LARGEST_SUM:
             raise ValueError(
                 f"row_quantum is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
                 "integer sums could overflow. Use a larger quantum or a smaller norm."
             )
-        at_once = _EXACT // max(largest, 1)
-        block = min(self.block_rows, at_once)
-        settings = (block, at_once, *self.standard, self.quantum, self.most, self.norms)
-        parts = self.run(lambda rows: kernel(*self.parts, rows, *settings))
-        return sum(parts[1:], start=parts[0])
 
-    def write_norms(self, out: NDArray[np.float64]) -> None:
-        """Write the norm of every standardised row."""
-        settings = (self.block_rows, *self.standard, out)
-        self.run(lambda rows: norms_of_rows(*self.parts, rows, *settings))
+    def integers(self, rows: tuple[int, int], largest: int) -> Iterator[tuple[Floats, int]]:
+        """Yield the integers of a tile, and its number of rows, of which sums are exact."""
+        block = min(self.block_rows, _EXACT // max(largest, 1))
+        # Eight rows more, so that the columns do not all fall on the same lines of the cache.
+        out = np.zeros((-(-self.n_columns // _LANES) * _LANES, block + 8))
+        grid = self.quantum, self.most, *self.norms
+        for tile, n, sums in self.tiles(rows, block):
+            self.kernels.quantise(tile, n, grid, sums, out)
+            yield out, n
+
+    def tiles(self, rows: tuple[int, int], block: int) -> Iterator[tuple[Floats, int, Floats]]:
+        """Yield a standardised tile, its number of rows, and their sums and norms."""
+        tile, sums = np.empty((self.n_columns, block + 8)), np.empty((3, block))
+        data, extra = self.parts
+        for begin in range(*rows, block):
+            end = min(begin + block, rows[1])
+            n, m = end - begin, data.shape[1]
+            tile[:m, :n], tile[m:, :n] = data[begin:end].T, extra[begin:end].T
+            self.kernels.standardise(tile, n, self.standard, sums)
+            yield tile, n, sums
 
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return what a function returns for every range of rows, one range for each thread.
@@ -258,15 +317,15 @@ class _Rows:
             return [task(first), *(future.result() for future in waiting)]
 
 
-def _readable(part: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view that compiled code can read, copied only if it is of another kind."""
-    if part.dtype not in (np.float64, np.float32):
-        part = part.astype(np.float64)
-    view = part.view()
-    view.flags.writeable = False  # one compiled kernel, whether or not the data can be written to
-    return view
+def _kernels(n_entries: int) -> Any:
+    """Return the loops that are done first with so many entries."""
+    if n_entries <= _PLAIN_ENTRIES:
+        return _plain_rows
+    from skdpnoise.solvers import _rows
+
+    return _rows
 
 
 def _vector(value: ArrayLike | None, default: float, size: int) -> NDArray[np.float64]:
     array = np.asarray(default if value is None else value, dtype=np.float64)
-    return np.ascontiguousarray(np.broadcast_to(array, size))
+    return np.array(np.broadcast_to(array, size))  # a copy, since kernels are compiled for those

@@ -19,11 +19,14 @@ leaves the noise out while it looks for the scales.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from benchmarks._remembered import remembered
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.linear_model import _descent
 from skdpnoise.linear_model._descent import DescentPlan
 from skdpnoise.mechanisms import AdditiveMechanism
 from tests._audit import audit, released
@@ -99,16 +102,26 @@ BROKEN = {
 def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, family):
     model, n_runs = BROKEN[family]
     draw = DescentPlan.draw
-    monkeypatch.setattr(DescentPlan, "draw", lambda self, words: draw(self, words) // 2)
+
+    def halved(self, words):
+        draws = draw(self, words)
+        return replace(draws, noise=draws.noise // 2)
+
+    monkeypatch.setattr(DescentPlan, "draw", halved)
     # What is drawn in to the constant model is post-processing: the attack sees what it is made of.
-    for drawing in ("drawn_in", "doubted"):
-        monkeypatch.setattr(f"skdpnoise.linear_model._base.{drawing}", lambda path, *facts: path)
+    monkeypatch.setattr(_descent, "drawn_in", lambda path, *facts: path)
+    monkeypatch.setattr(_descent.Gain, "finish", lambda self, path, *facts: path)
     assert audit(*runs(model, 800, n_runs), model.delta) > model.epsilon
 
 
 def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
-    sample = AdditiveMechanism.sample
+    sample, draw = AdditiveMechanism.sample, DescentPlan.draw
+
+    def drawn(self, words):
+        noise = sample(self.mechanism, words)
+        return replace(draw(self, words), noise=noise)
+
     monkeypatch.setattr(AdditiveMechanism, "sample", lambda *args, **kw: 0 * sample(*args, **kw))
-    monkeypatch.setattr(DescentPlan, "draw", lambda self, words: sample(self.mechanism, words))
+    monkeypatch.setattr(DescentPlan, "draw", drawn)
     model = DPCoordinateDescentRegressor(**GAUSSIAN, **PASS)
     assert audit(*runs(model, 400, 200), model.delta) > model.epsilon

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import Mechanism, calibrate, noise_options
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-NOISES = [noise for noise in noise_options() if noise != "auto"]
+NOISES = [noise for noise in noise_options() if noise not in CHOICES]
 SENSITIVITIES = {
     "one coordinate": SensitivityProfile([3.0]),
     "box": SensitivityProfile([1.0, 2.0, 8.0]),
@@ -135,6 +136,7 @@ def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(nois
     assert both.delta(1.0) <= 2e-6 * np.exp(1.0)
 
 
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_an_explanation_names_the_noise_and_public_numbers_only(noise):
     text = calibrated(noise, "box").explain()

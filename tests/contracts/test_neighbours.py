@@ -17,7 +17,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOGISTIC, LOSSES, coordinate_descent
 from tests._replay import Ordered, two_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
@@ -50,7 +50,7 @@ def collector(met):
 
 
 @pytest.mark.quick(3)
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adjacency):
     rng, largest, p = np.random.default_rng(0), 0.0, 3
@@ -59,7 +59,7 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
         quantum = clip * 2.0 ** -rng.uniform(4.0, 30.0)
         bound = round(clip / quantum) * (2 if adjacency == "replace_one" else 1)
         X, X_other = np.repeat([records(rng, 9, p)], 2, axis=0)
-        y = rng.choice([-1.0, 1.0], 9) if loss == "logistic" else records(rng, 9, 1)[:, 0]
+        y = rng.choice([-1.0, 1.0], 9) if loss is LOGISTIC else records(rng, 9, 1)[:, 0]
         X_other[-1], y_other = records(rng, 1, p)[0], np.r_[y[:-1], -y[-1]]
         if adjacency == "add_remove":
             X_other, y_other = X_other[:-1], y_other[:-1]
@@ -261,8 +261,8 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
         charge(self, label, mechanism)
         charged.append(mechanism)
 
-    def noted_sample(self, *args):
-        draws = sample(self, *args)
+    def noted_sample(self, *args, **kwargs):
+        draws = sample(self, *args, **kwargs)
         assert any(mechanism is self for mechanism in charged)
         drawn[id(self)] += len(draws)
         return draws

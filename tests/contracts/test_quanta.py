@@ -85,8 +85,8 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
         results.append((self, released))
         return released
 
-    def noted_sample(self, *args):
-        draws = sample(self, *args)
+    def noted_sample(self, *args, **kwargs):
+        draws = sample(self, *args, **kwargs)
         assert draws.dtype == np.int64
         return draws
 

@@ -7,7 +7,14 @@ import sys
 import numpy as np
 import pytest
 
-from skdpnoise.datasets._sources import DATA_VARIABLE, DataFile, as_bunch, download, local_bytes
+from skdpnoise.datasets._sources import (
+    DATA_VARIABLE,
+    DataFile,
+    Description,
+    as_bunch,
+    download,
+    local_bytes,
+)
 
 CONTENT = b"1,2\n3,4\n"
 FILE = DataFile("tiny.data", hashlib.sha256(CONTENT).hexdigest())
@@ -102,9 +109,7 @@ def test_an_error_in_our_own_code_is_not_taken_for_a_failed_download():
 
 def _dressed(**options):
     X, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["UP", "DOWN"])
-    return as_bunch(
-        X, y, feature_names=["a", "b"], target_name="c", description="two rows", **options
-    )
+    return as_bunch(X, y, Description(["a", "b"], "c", "two rows"), **options)
 
 
 def test_arrays_come_without_a_frame():

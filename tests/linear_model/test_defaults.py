@@ -10,14 +10,17 @@ import numpy as np
 import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.solvers import LOSSES
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_more_noise_means_fewer_passes_and_a_smaller_clip(loss):
     chosen = [choose_defaults(level, loss) for level in np.geomspace(1e-6, 10.0, 30)]
     for less, more in itertools.pairwise(chosen):
@@ -39,9 +42,11 @@ def test_public_bounds_leave_more_for_the_model_and_noise_that_drowns_columns_le
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
     open_bounds = np.tile([[-np.inf], [np.inf]], 4)
+    settings = Settings.of(DPCoordinateDescentRegressor())
     for delta in (0.0, 1e-6):
         guarantee = PrivacyGuarantee(1.0, delta, adjacency)
-        budget = split_budget("auto", guarantee, 1, open_bounds, open_bounds[:, :1])
+        account = Account(guarantee)
+        budget = split_budget(settings, account, 1, open_bounds, open_bounds[:, :1])
         for n_samples in (50.0, 500.0, 1e6):
             shares = budget.for_records(n_samples)
             parts = [shares.search, shares.features, shares.model]

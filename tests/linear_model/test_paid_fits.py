@@ -7,6 +7,7 @@ import pytest
 
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD
 from skdpnoise.linear_model._defaults import MOST_PASSES, choose_defaults
+from skdpnoise.solvers import SQUARED
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 CLASSES = [DPCoordinateDescentRegressor, DPLogisticCD]
@@ -55,7 +56,7 @@ def test_a_growth_is_refused_by_the_most_passes_that_auto_can_make(Estimator, de
 
 
 def test_the_most_passes_of_auto_are_as_many_as_are_said():
-    passes = [choose_defaults(level, "squared").n_passes for level in (1e-30, 1e-3, 0.02, 1e3)]
+    passes = [choose_defaults(level, SQUARED).n_passes for level in (1e-30, 1e-3, 0.02, 1e3)]
     assert passes[:2] == [MOST_PASSES] * 2 and 2 <= passes[3] < passes[2] < MOST_PASSES
 
 

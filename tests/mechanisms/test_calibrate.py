@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from skdpnoise.mechanisms import AdditiveMechanism, calibrate, noise_options
+from skdpnoise.mechanisms import AdditiveMechanism, _numeric, calibrate, noise_options
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 from tests._audit import resource
@@ -227,9 +227,9 @@ def test_more_budget_means_less_noise():
 
 
 @pytest.mark.slow
-def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
+def test_a_search_takes_the_smallest_error_of_the_kind_asked_for():
     for profile, p in (([1.0], 2.0), ([1.0, 3.0], 1.0)):
-        chosen = calibrate("auto", SensitivityProfile(profile), APPROXIMATE, p=p)
+        chosen = calibrate("search", SensitivityProfile(profile), APPROXIMATE, p=p)
         errors = dict(chosen.considered)
         assert chosen.noise == min(
             (noise for noise, error in errors.items() if not isinstance(error, str)),
@@ -241,6 +241,45 @@ def test_auto_takes_the_smaller_error_of_the_kind_asked_for():
             if noise.startswith("inid_") and "discrete" not in noise
         }
         assert all(f"  {noise}: " in chosen.explain() for noise in errors)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [PURE, APPROXIMATE, PrivacyGuarantee(6.0), GaussianLoss(0.5), PureLoss(2.0)],
+    ids=str,
+)
+@pytest.mark.parametrize("n_releases", [1, 3])
+@pytest.mark.parametrize("profile", [[1.0], [1.0, 4.0], np.geomspace(1.0, 50.0, 100)], ids=len)
+@pytest.mark.parametrize("p", [1.0, 2.0])
+def test_auto_is_the_best_of_three_whose_scales_are_formulas(guarantee, n_releases, profile, p):
+    sensitivity = SensitivityProfile(profile)
+    chosen = calibrate("auto", sensitivity, guarantee, n_releases=n_releases, p=p)
+    errors = dict(chosen.considered)
+    assert set(errors) == {"inid_gaussian", "inid_laplace", "inid_staircase"}
+    numbers = {noise: error for noise, error in errors.items() if not isinstance(error, str)}
+    assert chosen.noise == min(numbers, key=numbers.get)
+    assert chosen.expected_error(p) == numbers[chosen.noise]
+    if isinstance(guarantee, GaussianLoss):
+        assert chosen.own_loss().mu <= guarantee.mu
+    else:
+        pure = isinstance(guarantee, PureLoss)
+        epsilon = guarantee.pure_epsilon if pure else guarantee.epsilon
+        assert chosen.own_loss().delta(epsilon) <= (0.0 if pure else guarantee.delta)
+    plain = "inid_gaussian" if "inid_gaussian" in numbers else "inid_laplace"
+    other = calibrate(plain, sensitivity, guarantee, n_releases=n_releases, p=p)
+    assert chosen.expected_error(p) <= other.expected_error(p) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE, GaussianLoss(0.5)], ids=str)
+@pytest.mark.parametrize("size", [1, 20, 5000])
+def test_auto_makes_no_numeric_loss_of_more_than_one_shift(guarantee, size, monkeypatch):
+    def never(*args, **kwargs):
+        raise AssertionError("a composition was computed")
+
+    for name in ("composed_delta", "about_epsilon"):
+        allowed = getattr(_numeric, name) if size == 1 else never
+        monkeypatch.setattr(_numeric, name, allowed)
+    calibrate("auto", SensitivityProfile(np.geomspace(1.0, 9.0, size)), guarantee)
 
 
 @pytest.mark.quick(5)
@@ -306,7 +345,9 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
 
 @pytest.mark.parametrize("noise", ["gaussian", "inid", "", "iid_cauchy", "best_laplace", "AUTO"])
 def test_an_unknown_noise_is_refused_and_the_known_ones_are_listed(noise):
-    with pytest.raises(ValueError, match=r"'noise'.*'auto', 'inid_mixture'.*'inid_laplace'.*Got"):
+    with pytest.raises(
+        ValueError, match=r"'noise'.*'auto', 'search', 'inid_mixture'.*'inid_laplace'.*Got"
+    ):
         calibrate(noise, JOINT[0], APPROXIMATE)
 
 

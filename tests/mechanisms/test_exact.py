@@ -19,7 +19,7 @@ from skdpnoise.mechanisms import (
     l1_staircase,
 )
 from skdpnoise.mechanisms.exact import exact_numbers, exact_quanta
-from skdpnoise.mechanisms.values import add_quanta
+from skdpnoise.mechanisms.vectors import add_quanta
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 from skdpnoise.sampling import SeededWords
@@ -59,7 +59,7 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
         seen.append(exact_quanta(value, np.broadcast_to(quantum, value.shape)))
         return add_quanta(value, draws, quantum, mechanism)
 
-    monkeypatch.setattr("skdpnoise.mechanisms.values.add_quanta", note)
+    monkeypatch.setattr("skdpnoise.mechanisms.vectors.add_quanta", note)
     for value in (n, n + 1):
         mechanism.release(WAYS[way]([value, 0]), 0)
     assert [int(quanta[0, 0]) for quanta in seen] == [n, n + 1]

@@ -1,4 +1,4 @@
-"""The choice "auto" never loses to a family, nor "inid" to "iid", nor a joint bound to the box.
+"""The choice "search" never loses to a family, nor "inid" to "iid", nor a joint bound to the box.
 
 ``python -m benchmarks never_lose`` does the same with all families and up to 10,000 coordinates.
 """
@@ -36,5 +36,5 @@ def test_inid_with_joint_bounds_never_loses_to_iid_nor_to_the_box(family, block)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 5, 10])
-def test_auto_never_loses_to_a_single_family(seed):
+def test_a_search_never_loses_to_a_single_family_nor_to_auto(seed):
     assert check(seed, most=2)["lost"] == []

@@ -101,3 +101,31 @@ def test_every_mechanism_takes_an_index_and_checks_it(name):
         mechanism.sample(SeededWords(0), 2, first=2)
     with pytest.raises(ValueError, match=r"'first'"):
         mechanism.sample(SeededWords(0), first=3)
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_a_refusal_names_the_mechanism_that_was_called(name):
+    mechanism = EQUAL[name]
+    kind = type(mechanism).__name__
+    for call, method in (
+        (lambda: mechanism.sample(SeededWords(0), 4), "sample"),
+        (lambda: mechanism.sample(SeededWords(0), first=3), "sample"),
+        (lambda: mechanism.release(np.zeros((4, 2))), "release"),
+        (lambda: mechanism.release(np.zeros(2), first=3), "release"),
+        (lambda: mechanism.release([np.nan, 0.0]), "release"),
+        (lambda: mechanism.expected_error(-1.0), "expected_error"),
+    ):
+        with pytest.raises(ValueError, match=rf"parameter of {kind}\.{method} "):
+            call()
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_weights_of_one_release_make_up_the_error_of_all(name):
+    mechanism = EQUAL[name]
+    size = 1 if name == "correlated_sum" else 2  # errors are those of the sums
+    weights = np.arange(1.0, 3.0 * size + 1.0).reshape(3, size)
+    each = [mechanism.expected_error(1.0, np.arange(3.0)[:, np.newaxis] == t) for t in range(3)]
+    assert each == pytest.approx([mechanism.expected_error(1.0) / 3.0] * 3)
+    assert mechanism.expected_error(2.0, weights) == pytest.approx(
+        sum(mechanism.expected_error(2.0, row) / 3.0 for row in weights)
+    )

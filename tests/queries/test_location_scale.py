@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
-from skdpnoise.queries import private_location_scale
+from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
 from skdpnoise.queries._releases import Releases
 from tests._statistics import FALSE_ALARM
 
@@ -53,15 +53,15 @@ def test_no_record_adds_more_than_was_declared_whatever_earlier_releases_were(
     labels = []
     original = Releases.sums
 
-    def sums(self, columns, contribution, interval, loss, label):
+    def sums(self, records, columns, contribution, interval, loss, label):
         low, high = interval
-        for j, column in enumerate(columns):
-            far = np.concatenate([column, [-1e100, -1e3, 0.0, 1e3, 1e100]])
-            added = contribution(j, far.astype(np.float64))
-            assert low <= added.min() <= added.max() <= high
+        for loops in (_tiles, _tile_loops):
+            tile = np.tile([-1e100, -1e3, -3.0, 0.0, 3.0, 1e3, 1e100], (columns.size, 1))
+            contribution(loops, tile, tile.shape[1], None, np.arange(columns.size))
+            assert low <= tile.min() <= tile.max() <= high
         labels.append(label)
-        found, noise = original(self, columns, contribution, interval, loss, label)
-        at_the_end = np.full(len(columns), len(columns[0]) * (high if end > 0.0 else low))
+        found, noise = original(self, records, columns, contribution, interval, loss, label)
+        at_the_end = np.full(columns.size, len(X) * (high if end > 0.0 else low))
         return (at_the_end if label.startswith("means") else found), noise
 
     monkeypatch.setattr(Releases, "sums", sums)

@@ -11,6 +11,7 @@ from skdpnoise.inspection._costs import TOLERANCE
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_moments
+from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.moments import _exact_sums
 from tests._replay import two_runs
 
@@ -21,17 +22,21 @@ def normal(n=4000, seed=0):
     return np.random.default_rng(seed).normal([10.0, -3e-4], [2.0, 5e-5], size=(n, 2))
 
 
+def column(x):
+    return Records(x[:, np.newaxis]), np.zeros(1, dtype=np.intp)
+
+
 @pytest.mark.parametrize("n", [1, 1000, 70_000])
 def test_sums_are_those_of_exact_arithmetic(n):
     x = np.random.default_rng(n).normal(3.0, 2.0, n)
-    total, squares = _exact_sums(x, 3.5, 4.25)
+    ((total, squares),) = _exact_sums(*column(x), np.array([3.5]), np.array([4.25]))
     k = [round(min(max(Fraction((v - 3.5) / 4.25), -1), 1) * 2**34) for v in x.tolist()]
     assert (total, squares) == (sum(k), sum(one * one for one in k))
 
 
 def test_sums_of_extreme_values_are_at_the_ends():
     x = np.array([1e300, -1e300, 1e300])
-    assert _exact_sums(x, 0.0, 1.0) == (2**34, 3 * 2**68)
+    assert _exact_sums(*column(x), np.zeros(1), np.ones(1)) == [(2**34, 3 * 2**68)]
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
@@ -146,7 +151,7 @@ def test_the_noise_is_the_mechanism_that_is_charged(monkeypatch):
     monkeypatch.setattr(
         AdditiveMechanism,
         "sample",
-        lambda self, *args: seen.append(self) or sample(self, *args),
+        lambda self, *args, **kw: seen.append(self) or sample(self, *args, **kw),
     )
     charged = []
     private_moments(

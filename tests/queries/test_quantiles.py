@@ -9,6 +9,7 @@ from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, prefix_strategy
+from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries.quantiles import _change, _counts, _edges, _invert
 from tests._audit import resource
 
@@ -25,7 +26,7 @@ def normal(n=4000, seed=0):
 def without_noise(monkeypatch):
     """Mechanisms that draw zeros, however they are calibrated."""
 
-    def zeros(self, words, n_draws=None):
+    def zeros(self, words, n_draws=None, *, first=None):
         return np.zeros((n_draws or self.n_releases, self.sensitivity.n_coordinates), np.int64)
 
     monkeypatch.setattr(AdditiveMechanism, "sample", zeros)
@@ -209,7 +210,7 @@ def test_quantiles_never_decrease_and_stay_in_range_whatever_the_noise():
 def test_counts_hold_every_record_and_bins_are_closed_on_the_left():
     edges = _edges(0.0, 4.0, None)
     values = np.array([-1e300, -4.0, 0.0, np.nextafter(0.0, -1.0), 4.0, 1e300])
-    counts = _counts(values, edges)
+    (counts,) = _counts(Records(values[:, np.newaxis]), np.array([0]), [edges])
     assert counts.sum() == 6
     assert counts[[0, 127, 128, 255]].tolist() == [2, 1, 1, 2]
 

@@ -13,6 +13,7 @@ from skdpnoise.queries._quantile_search import (
     believe_spread,
     plan_search,
     search_quantile,
+    sorted_distances,
 )
 from skdpnoise.queries.searched_location import (
     count_strength,
@@ -37,6 +38,16 @@ LOSSES = {
     ("inid_gaussian", 300.0): GaussianLoss(gdp_mu(300.0 / N, 1e-6)),
     ("inid_laplace", 500.0): PureLoss(500.0 / N),
 }
+
+
+@pytest.mark.parametrize("center", [-9.0, -1.0, 0.0, 0.3, 2.0, 9.0])
+@pytest.mark.parametrize("n", [0, 1, 2, 1000])
+def test_distances_of_sorted_values_are_sorted(center, n):
+    rng = np.random.default_rng(n)
+    for values in (rng.normal(size=n), rng.integers(-3, 3, n).astype(float)):
+        values.sort()
+        expected = np.sort(np.abs(values - center))
+        assert sorted_distances(values, center).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize("name", TARGETS)

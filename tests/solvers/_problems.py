@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers import LOGISTIC, LOSSES, SQUARED, coordinate_descent
+
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 PLAIN = {"clip": None, "quantum": None}
 FINE = {"clip": 1e5, "quantum": 1e-8}  # a huge clip in tiny steps: nothing is clipped
@@ -21,13 +24,18 @@ def labels(y):
     return np.where(y + np.sin(7 * y) > 0.5, 1.0, -1.0)
 
 
+def target_of(loss, y):
+    """What a loss takes for these numbers."""
+    return labels(y) if loss is LOGISTIC else y
+
+
 def curvature(X, intercept):
     M = np.mean(np.asarray(X, dtype=float) ** 2, axis=0)
     return np.append(M, 1.0) if intercept else M
 
 
-def last(X, y, *, loss="squared", n_passes=400, fit_intercept=False, **keywords):
-    smoothness = curvature(X, fit_intercept) * (1.0 if loss == "squared" else 0.25)
+def last(X, y, *, loss=SQUARED, n_passes=400, fit_intercept=False, **keywords):
+    smoothness = curvature(X, fit_intercept) * loss.curvature
     keywords.setdefault("step", 1.0 / smoothness)
     *_, theta = coordinate_descent(
         X, y, loss=loss, n_passes=n_passes, fit_intercept=fit_intercept, **keywords

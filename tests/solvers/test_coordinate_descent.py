@@ -8,17 +8,25 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import coordinate_descent
-from tests.solvers._problems import FINE, PLAIN, curvature, labels, last, problem
+from skdpnoise.solvers import SQUARED, coordinate_descent
+from tests.solvers._problems import (
+    FINE,
+    PLAIN,
+    curvature,
+    each_loss,
+    last,
+    problem,
+    target_of,
+)
 
 # --- standardisation, order, intercept, start, stop -----------------------------------------
 
 
 @pytest.mark.parametrize("mode", [PLAIN, FINE], ids=["plain", "private"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_fused_standardisation_equals_standardising_first(loss, mode):
     X, y = problem()
-    y = y if loss == "squared" else labels(y)
+    y = target_of(loss, y)
     center, scale, limit = np.array([0.1, 0.5, -0.2, 0.0]), np.array([1.5, 0.5, 2.0, 1.0]), 1.2
     Z = np.asfortranarray(np.clip((X - center) / scale, -limit, limit))
     assert (np.abs(Z) == limit).any()
@@ -69,7 +77,7 @@ def test_a_run_can_be_stopped_early_and_every_pass_is_a_copy(monkeypatch):
     monkeypatch.setitem(coordinate_descent.__globals__, "_ROWS_PER_THREAD", 10)
     X, y = problem()
     path = coordinate_descent(
-        X, y, loss="squared", n_passes=10**9, step=1 / curvature(X, False), n_threads=2
+        X, y, loss=SQUARED, n_passes=10**9, step=1 / curvature(X, False), n_threads=2
     )
     first = next(path)
     kept = first.copy()
@@ -83,7 +91,7 @@ def test_a_run_can_be_stopped_early_and_every_pass_is_a_copy(monkeypatch):
 
 def test_no_pass_yields_nothing():
     X, y = problem()
-    assert list(coordinate_descent(X, y, loss="squared", n_passes=0, step=np.ones(4))) == []
+    assert list(coordinate_descent(X, y, loss=SQUARED, n_passes=0, step=np.ones(4))) == []
 
 
 # --- quanta: shapes, zero, and what is refused ----------------------------------------------
@@ -143,7 +151,7 @@ def test_every_sum_that_is_used_meets_its_noise_once_and_no_other_does():
 
     noise = np.arange(1, 7).reshape(2, 3)
     X = np.random.default_rng(0).normal(size=(20, 2))
-    settings = {"loss": "squared", "n_passes": 2, "step": 1.0, "fit_intercept": True}
+    settings = {"loss": SQUARED, "n_passes": 2, "step": 1.0, "fit_intercept": True}
     settings |= {"clip": 1.0, "quantum": 1e-3, "noise": noise, "coef_init": [0.5, -1.0, 2.0]}
     noted = list(coordinate_descent(X, X[:, 0], add=add, **settings))
     assert met == noise.ravel().tolist()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import coordinate_descent
-from tests.solvers._problems import FINE, labels, last, problem
+from skdpnoise.solvers import SQUARED, coordinate_descent
+from tests.solvers._problems import FINE, each_loss, last, problem, target_of
 
 # --- the update equation, in exact integer arithmetic ---------------------------------------
 
@@ -22,7 +22,7 @@ def reference(X, y, *, loss, order, noise, step, l1, l2, clip, quantum, divisor,
             c = round(clip[j] / q)
             for i in range(n):
                 score = sum(X[i, k] * theta[k] for k in range(K))
-                if loss == "squared":
+                if loss is SQUARED:
                     gradient = (score - y[i]) * X[i, j]
                 else:
                     gradient = -y[i] / (1.0 + np.exp(y[i] * score)) * X[i, j]
@@ -35,12 +35,12 @@ def reference(X, y, *, loss, order, noise, step, l1, l2, clip, quantum, divisor,
     return np.array(path), sums
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_a_path_with_noise_order_and_penalties_follows_the_equation_exactly(loss):
     rng = np.random.default_rng(3)
     n, K, T = 23, 4, 6
     X, y = problem(n, K - 1)
-    y = y if loss == "squared" else labels(y)
+    y = target_of(loss, y)
     order = np.array([rng.permutation(K) for _ in range(T)])
     noise = rng.integers(-40, 40, (T, K))
     parameters = {
@@ -77,7 +77,7 @@ def test_a_path_with_noise_order_and_penalties_follows_the_equation_exactly(loss
     assert_allclose(np.array(list(path)), expected, rtol=0, atol=1e-12)
 
 
-def integer_sums(X, y, quantum, *, clip=1.0, loss="squared", **keywords):
+def integer_sums(X, y, quantum, *, clip=1.0, loss=SQUARED, **keywords):
     """The integers of one pass whose steps are 0, so that the iterate stays where it starts."""
     K = X.shape[1]
     start = keywords.pop("coef_init", np.zeros(K))
@@ -103,16 +103,16 @@ def integer_sums(X, y, quantum, *, clip=1.0, loss="squared", **keywords):
     return np.array(sums)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_every_sum_is_an_integer_number_of_quanta(loss):
     X, y = problem()
-    y = y if loss == "squared" else labels(y)
+    y = target_of(loss, y)
     sums = integer_sums(X, y, 2.0**-20, loss=loss)
     assert np.all(sums != 0)
     assert_array_equal(sums, np.rint(sums))
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss):
     rng = np.random.default_rng(5)
     n, p, clip, quantum = 6, 2, 0.3, 2.0**-12
@@ -146,7 +146,7 @@ def test_a_record_whose_score_overflows_still_adds_at_most_the_bound(fit_interce
     path = coordinate_descent(
         X,
         y,
-        loss="squared",
+        loss=SQUARED,
         n_passes=5,
         step=np.full(2 + fit_intercept, 1e3),
         clip=1.0,
@@ -159,7 +159,7 @@ def test_a_record_whose_score_overflows_still_adds_at_most_the_bound(fit_interce
 
 def test_noise_moves_one_update_by_step_times_quantum_over_the_divisor():
     X, y = problem()
-    common = {"loss": "squared", "n_passes": 1, "step": np.full(4, 0.25), **FINE}
+    common = {"loss": SQUARED, "n_passes": 1, "step": np.full(4, 0.25), **FINE}
     quiet = next(coordinate_descent(X, y, **common))
     noise = np.array([[0, 0, 0, 12_345_678_901]])
     noisy = next(coordinate_descent(X, y, noise=noise, n_samples=100.0, **common))
@@ -173,12 +173,12 @@ def test_noise_moves_one_update_by_step_times_quantum_over_the_divisor():
 
 @pytest.mark.parametrize("standardise", [False, True], ids=["raw", "standardised"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_threads_layout_and_blocks_do_not_change_one_bit(loss, dtype, standardise, monkeypatch):
     monkeypatch.setitem(coordinate_descent.__globals__, "_ROWS_PER_THREAD", 10)
     n = 1237
     X, y = problem(n, dtype=dtype)
-    y = y if loss == "squared" else labels(y)
+    y = target_of(loss, y)
     rng = np.random.default_rng(1)
     keywords = {
         "noise": rng.integers(-(10**6), 10**6, (3, 5)),
@@ -221,10 +221,10 @@ def test_the_plain_sum_does_not_depend_on_threads(monkeypatch):
     assert_allclose(last(X, y, n_passes=5, block_rows=7), one, rtol=1e-12)
 
 
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@each_loss
 def test_single_precision_features_give_nearly_the_same_answer(loss):
     X, y = problem()
-    y = y if loss == "squared" else labels(y)
+    y = target_of(loss, y)
     single, double = (last(X.astype(d), y, loss=loss, n_passes=20, **FINE) for d in ("f4", "f8"))
     assert not np.array_equal(single, double)
     assert_allclose(single, double, atol=1e-6)

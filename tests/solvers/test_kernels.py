@@ -10,6 +10,7 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
+from skdpnoise.solvers import LOGISTIC, LOSSES, SQUARED
 from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep, sigmoid
 
 
@@ -25,9 +26,9 @@ def one_sum(column, score, quantum, bound, rows=None, block=64):
     score = np.array(score, dtype=float)
     column = np.array(column, dtype=float)
     rows = (0, len(score)) if rows is None else rows
-    return private_sweep(
-        rows, block, column, column, score, None, 0.0, None, 1.0 / quantum, bound * quantum
-    )
+    columns = column, column, score, np.empty(0, dtype=np.int8)
+    code, fine = SQUARED.code, (1.0 / quantum, bound * quantum)
+    return private_sweep(rows, block, code, *columns, 0.0, None, *fine)
 
 
 def test_the_sigmoid_agrees_with_scipy_to_ten_digits():
@@ -82,18 +83,21 @@ def test_a_sum_is_exact_however_its_rows_are_divided():
         assert sum(parts) == exact
 
 
-@pytest.mark.parametrize("positive", [None, np.tile(np.array([0, 1, 1], dtype=np.int8), 300)])
-def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(positive):
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
+def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(loss):
     rng = np.random.default_rng(4)
     old, new, start = rng.standard_normal((3, 900))
+    y = np.tile([-1.0, 1.0, 1.0], 300)
     scaling = (0.1, 1.3, 2.0, -0.1, 0.7, 2.0)
+    begin, target = loss.start(y)
+    start += begin
     private, plain, sums = start.copy(), start.copy(), np.zeros(13)
-    rows = (0, 900)
-    private_sweep(rows, 70, old, new, private, positive, 0.37, scaling, 1e6, 1e3)
-    plain_sweep(rows, 70, old, new, plain, positive, 0.37, scaling, sums)
+    how = (0, 900), 70, loss.code, old, new
+    private_sweep(*how, private, target, 0.37, scaling, 1e6, 1e3)
+    plain_sweep(*how, plain, target, 0.37, scaling, sums)
     assert_array_equal(private, plain)
     standardised = np.clip((old - 0.1) * 1.3, -2, 2)
     assert_allclose(private, start + 0.37 * standardised, rtol=1e-13, atol=1e-13)
-    derivative = private if positive is None else expit(private) - positive
+    derivative = expit(private) - (y > 0) if loss is LOGISTIC else private
     expected = np.sum(derivative * np.clip((new + 0.1) * 0.7, -2, 2))
     assert_allclose(sums.sum(), expected, rtol=1e-9)

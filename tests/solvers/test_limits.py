@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
 
+from skdpnoise.solvers import LOGISTIC
 from tests.solvers._problems import FINE, PLAIN, labels, last, problem
 
 
@@ -55,7 +56,7 @@ def test_without_noise_the_logistic_loss_gives_the_ridge_solution_of_scikit_lear
     theta = last(
         X,
         y,
-        loss="logistic",
+        loss=LOGISTIC,
         n_passes=1500,
         fit_intercept=intercept,
         l2=penalised(1.0 / len(y), intercept),
@@ -73,7 +74,7 @@ def test_without_noise_the_logistic_loss_gives_the_ridge_solution_of_scikit_lear
 def test_without_noise_the_logistic_loss_gives_the_lasso_solution_of_scikit_learn(mode):
     X, y = problem()
     y = labels(y)
-    theta = last(X, y, loss="logistic", n_passes=1500, l1=10.0 / len(y), **mode)
+    theta = last(X, y, loss=LOGISTIC, n_passes=1500, l1=10.0 / len(y), **mode)
     model = LogisticRegression(
         C=0.1, penalty="l1", tol=1e-11, max_iter=100_000, solver="liblinear", fit_intercept=False
     )

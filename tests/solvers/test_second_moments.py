@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from fractions import Fraction
 from itertools import pairwise
 
@@ -12,11 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import clipped_row_sums, row_norms, second_moments
-from skdpnoise.solvers.second_moments import _readable
+from skdpnoise.solvers import _plain_rows, _rows, clipped_row_sums, row_norms, second_moments
 
 EXTREME = [0.0, -0.0, 1e-310, -1e-160, 1e-30, 1.0, -1.0, 3e4, -1e18, 1e155, -1e308]
 SLACK = Fraction(1) + Fraction(1, 10**11)
+
+
+@pytest.fixture(autouse=True, scope="module", params=["numpy", "compiled"])
+def kernels(request):
+    """Every test runs both ways."""
+    few = 0 if request.param == "compiled" else 10**18
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(second_moments.__globals__, "_PLAIN_ENTRIES", few)
+        yield
 
 
 def problem(n=300, p=5, seed=0):
@@ -264,13 +273,16 @@ def test_norms_are_those_of_standardised_rows(order, monkeypatch):
 
 def test_data_are_neither_changed_nor_copied():
     X = problem()
-    for rows in variants(X).values():
-        assert np.shares_memory(_readable(rows), rows)
-        assert _readable(rows).flags.writeable is False
     before = X.copy()
     second_moments(X, **bounds(5))
     assert_array_equal(X, before)
     assert X.flags.writeable
+    second_moments(X[:2], **bounds(5))
+    for rows in (np.ones((100_000, 5)), np.ones((200_000, 5), dtype=np.float32, order="F")):
+        tracemalloc.start()
+        second_moments(rows, **bounds(5), block_rows=500)
+        assert tracemalloc.get_traced_memory()[1] < 0.1 * rows.nbytes
+        tracemalloc.stop()
 
 
 def test_an_error_in_a_thread_is_raised(monkeypatch):
@@ -279,9 +291,33 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
     def fails(*arguments):
         raise RuntimeError("as it should")
 
-    monkeypatch.setitem(second_moments.__globals__, "norms_of_rows", fails)
+    monkeypatch.setattr(_plain_rows, "standardise", fails)
+    monkeypatch.setattr(_rows, "standardise", fails)
     with pytest.raises(RuntimeError, match="as it should"):
         row_norms(problem(), n_threads=2)
+
+
+@pytest.mark.parametrize("quantum", [1e-5, 0.03, 0.7])
+@pytest.mark.parametrize("p", [1, 2, 9, 40])
+def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, quantum):
+    rng = np.random.default_rng(p)
+    odd = rng.choice([*EXTREME, math.inf, -math.inf, math.nan], size=(p, 200))
+    values = np.hstack([odd, rng.normal(size=(p, 300)), rng.normal(size=(p, 100)).round(1)])
+    out = np.zeros((2, -(-p // 4) * 4, 608))
+    for n in (1, 2, 7, 600):  # numpy has other loops for few numbers
+        for limit, norms in ((1e300, (1.0, math.inf)), (3.0, (0.8, 1.1)), (0.5, (math.inf, 2.0))):
+            tiles, sums = np.zeros((2, p, 608)), np.zeros((2, 3, 600))
+            tiles[:, :, :n] = values[:, -n:]
+            settings = np.zeros(p), np.linspace(0.5, 2.0, p), np.full(p, limit)
+            most = np.full(p, math.floor(min(limit, *norms) / quantum))
+            grid = np.full(p, quantum), most, *norms
+            _rows.standardise(tiles[0], n, settings, sums[0])
+            _plain_rows.standardise(tiles[1], n, settings, sums[1])
+            assert_array_equal(*tiles)
+            assert_array_equal(*sums)
+            _rows.quantise(tiles[0], n, grid, sums[0], out[0])
+            _plain_rows.quantise(tiles[1], n, grid, sums[1], out[1])
+            assert_array_equal(*out)
 
 
 @pytest.mark.parametrize(

@@ -5,40 +5,41 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism, check_covered
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.values import checked_rows, exact_release, total_weight
+from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import (
     Adjacency,
     LossBudget,
     PrivacyGuarantee,
-    PrivacyLoss,
     check_adjacency,
     check_count,
     check_real,
 )
 from skdpnoise.privacy.checks import check_type
-from skdpnoise.sampling import RandomWords
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.sensitivity.joint import bounded_ones, support_sizes
 
 __all__ = ["BoundedCountsMechanism", "bounded_counts"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class BoundedCountsMechanism:
+class BoundedCountsMechanism(MixedMechanism):
     r"""Release counts to which a record adds zeros and ones, with at most k ones.
 
     .. math:: y = (I - c 1 1^\top) f + z, \qquad
               \hat f = (I - c 1 1^\top)^{-1} y = y + \frac{c}{1 - c d} \, 1 1^\top y
 
-    with independent Gaussian z of one scale. Made by :func:`bounded_counts`.
+    with independent Gaussian z of one scale. Made by :func:`bounded_counts`. A count's error is
+
+    .. math:: E|\hat f_j - f_j|^p = E|Z|^p \, v^{p/2}, \qquad
+              v = \sigma^2 \left(1 + 2 e + d e^2\right), \quad e = \frac{c}{1 - c d}
 
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
     mechanism within releases y and is calibrated to the exact l2 sensitivity of y,
@@ -73,6 +74,10 @@ class BoundedCountsMechanism:
     >>> mechanism = bounded_counts(3, 2, PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove"))
     >>> mechanism.release([10, 20, 30], random_state=0).shape
     (3,)
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> mechanism = bounded_counts(20, 5, GaussianLoss(1.0))
+    >>> round(mechanism.expected_error() / 20, 3)  # independent noise: 5
+    4.569
     """
 
     max_ones: int
@@ -93,17 +98,7 @@ class BoundedCountsMechanism:
                 f"{self.mixing!r} instead."
             )
         needed = bounded_ones(size, self.max_ones, self.adjacency, mixing=mixing)
-        check_covered(owner, self.additive, needed, "'max_ones', 'adjacency' and 'mixing'")
-
-    @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for."""
-        return self.additive.n_releases
-
-    @property
-    def quantum(self) -> NDArray[np.float64]:
-        """Size of one integer step of what is drawn: of y, shape (n_coordinates,)."""
-        return self.additive.quantum
+        self._check_covered(needed, "'max_ones', 'adjacency' and 'mixing'")
 
     @property
     def covariance(self) -> NDArray[np.float64]:
@@ -113,134 +108,27 @@ class BoundedCountsMechanism:
         covariance: NDArray[np.float64] = inverse @ inverse * self.additive.standard_deviation**2
         return covariance
 
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
+    def _mixed(self, row: list[Fraction]) -> list[Fraction]:
+        shared = Fraction(self.mixing) * sum(row)
+        return [count - shared for count in row]
 
-        Returns
-        -------
-        PrivacyLoss
+    def _unmixed(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        noisy += self._spread * noisy.sum(axis=1, keepdims=True)
+        return noisy
 
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> print(bounded_counts(3, 2, GaussianLoss(0.5)).privacy_loss())
-        0.5-GDP
-        """
-        return self.additive.privacy_loss()
-
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise z of consecutive releases, in quanta.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. All releases have the same noise: it is
-            only checked.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_coordinates)
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> from skdpnoise.sampling import random_words
-        >>> bounded_counts(3, 2, GaussianLoss(0.5)).sample(random_words(0)).shape
-        (1, 3)
-        """
-        return self.additive.sample(words, n_draws, first=first)
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the counts with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The counts of each of m ≤ ``n_releases`` releases.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. All releases have the
-            same noise: it is only checked.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or is not charged for.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> bounded_counts(3, 2, GaussianLoss(0.5)).release([5, 7, 9], random_state=0).shape
-        (3,)
-        """
-        size = self.additive.sensitivity.n_coordinates
-        rows = checked_rows(type(self).__name__, value, size, self.n_releases, first)
-        c = Fraction(self.mixing)
-
-        def parts(row: list[Fraction]) -> list[Fraction]:
-            shared = c * sum(row)
-            return [count - shared for count in row]
-
-        released = exact_release(self.additive, rows, parts, random_state, first)
-        released += self._spread * released.sum(axis=1, keepdims=True)
-        return released.reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
-
-        .. math:: E|\hat f_j - f_j|^p = E|Z|^p \, v^{p/2}, \qquad
-                  v = \sigma^2 \left(1 + 2 e + d e^2\right), \quad e = \frac{c}{1 - c d}
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent.
-        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-            None is all ones.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> mechanism = bounded_counts(20, 5, GaussianLoss(1.0))
-        >>> round(mechanism.expected_error() / 20, 3)  # independent noise: 5
-        4.569
-        """
-        p = check_real("BoundedCountsMechanism.expected_error", "p", p)
+    def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.additive.sensitivity.n_coordinates
         factor = 1.0 + 2.0 * self._spread + size * self._spread**2
         deviation = float(self.additive.standard_deviation[0]) * math.sqrt(factor)
-        moment: float = deviation**p * get_noise("gaussian").absolute_moment(p)
-        return moment * total_weight(weights, self.n_releases, size)
+        return np.full(size, deviation**p * get_noise("gaussian").absolute_moment(p))
 
     @property
     def _spread(self) -> float:
         return self.mixing / (1.0 - self.mixing * self.additive.sensitivity.n_coordinates)
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(n_coordinates={self.additive.sensitivity.n_coordinates}, "
-            f"max_ones={self.max_ones}, n_releases={self.n_releases}, loss={self.privacy_loss()})"
-        )
+    def _facts(self) -> str:
+        size = self.additive.sensitivity.n_coordinates
+        return f"n_coordinates={size}, max_ones={self.max_ones}"
 
 
 def bounded_counts(
@@ -299,15 +187,7 @@ def bounded_counts(
     BoundedCountsMechanism(n_coordinates=20, max_ones=10, n_releases=1, loss=0.236704-GDP)
     """
     owner = "bounded_counts"
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    relation = check_adjacency(
-        owner, adjacency if adjacency is not None else stated or "add_remove"
-    )
-    if stated not in (None, relation):
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be None or that of the guarantee, "
-            f"{stated!r}. Got {adjacency!r} instead."
-        )
+    relation = checked_relation(owner, adjacency, guarantee, "add_remove")
     bounded_ones(n_coordinates, max_ones, relation)  # checks the counts
     mixing = _best_mixing(int(n_coordinates), int(max_ones), relation)
     additive = calibrate(

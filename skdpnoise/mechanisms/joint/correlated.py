@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism, check_covered
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.values import checked_rows, exact_release
+from skdpnoise.mechanisms.joint._mixed import MixedMechanism
+from skdpnoise.mechanisms.requests import CHOICES, noise_options
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, check_real
 from skdpnoise.privacy.checks import check_type
-from skdpnoise.privacy.sealed import Sealed, sealed
-from skdpnoise.sampling import RandomWords
+from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sensitivity.joint import shifted_sums
 
 __all__ = ["CorrelatedSumMechanism", "correlated_sum"]
@@ -31,13 +30,15 @@ _LEAST_WEIGHT = 1e-16  # of the count, beside the sums, where nothing depends on
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CorrelatedSumMechanism(Sealed):
+class CorrelatedSumMechanism(MixedMechanism):
     r"""Release sums of contributions in an interval, and the number of records, by add/remove.
 
     .. math:: \hat n = n + \xi, \qquad \hat f_j = (f_j - n c_j + z_j) + c_j \hat n
               = f_j + z_j + c_j \xi
 
-    Made by :func:`correlated_sum`.
+    Made by :func:`correlated_sum`. The value of a release is the sums followed by the number of
+    records. Errors are those of the sums, :math:`E|z_j + c_j \xi|^p`, the count left out; for noise
+    that is neither Gaussian nor Laplace p must be 2.
 
     **Guarantee.** Neighbours differ by one record more or fewer, whose contribution to sum j lies
     in [low_j, high_j]. What is released is (f - n c, n) with independent noise, by the additive
@@ -76,6 +77,10 @@ class CorrelatedSumMechanism(Sealed):
     >>> mechanism = correlated_sum([1.0, 1.0, 1.0, 4.0], guarantee)
     >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
     (5,)
+    >>> from skdpnoise.privacy import GaussianLoss
+    >>> mechanism = correlated_sum(np.ones(4), GaussianLoss(1.0))
+    >>> round(mechanism.expected_error(), 4)  # ((4 + 2) / 2)**2; independent noise: 16
+    9.0
     """
 
     low: NDArray[np.float64]
@@ -97,17 +102,7 @@ class CorrelatedSumMechanism(Sealed):
                 "instead."
             )
         needed = shifted_sums(self.low, self.high, self.shift)
-        check_covered(owner, self.additive, needed, "'low', 'high' and 'shift'")
-
-    @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for."""
-        return self.additive.n_releases
-
-    @property
-    def quantum(self) -> NDArray[np.float64]:
-        """Size of one integer step of what is drawn: of (f - n c, n), shape (n_sums + 1,)."""
-        return self.additive.quantum
+        self._check_covered(needed, "'low', 'high' and 'shift'")
 
     @property
     def covariance(self) -> NDArray[np.float64]:
@@ -117,128 +112,13 @@ class CorrelatedSumMechanism(Sealed):
         shared_part: NDArray[np.float64] = variance[-1] * np.outer(shared, shared)
         return shared_part + np.diag(np.append(variance[:-1], 0.0))
 
-    def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
+    def _mixed(self, row: list[Fraction]) -> list[Fraction]:
+        centres = map(Fraction, self.shift.tolist())
+        return [*(f - row[-1] * c for f, c in zip(row, centres, strict=False)), row[-1]]
 
-        Returns
-        -------
-        PrivacyLoss
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> print(correlated_sum([1.0, 2.0], GaussianLoss(0.5)).privacy_loss())
-        0.5-GDP
-        """
-        return self.additive.privacy_loss()
-
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise (z, ξ) of consecutive releases, in quanta.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. All releases have the same noise: it is
-            only checked.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_sums + 1)
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> from skdpnoise.sampling import random_words
-        >>> correlated_sum([1.0, 2.0], GaussianLoss(0.5)).sample(random_words(0)).shape
-        (1, 3)
-        """
-        return self.additive.sample(words, n_draws, first=first)
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the sums and the count with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_sums + 1,) or (m, n_sums + 1)
-            The sums followed by the number of records, for each of m ≤ ``n_releases`` releases.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. All releases have the
-            same noise: it is only checked.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or is not charged for.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> mechanism = correlated_sum([1.0, 2.0], GaussianLoss(0.5))
-        >>> mechanism.release([3.0, 5.0, 10.0], random_state=0).shape
-        (3,)
-        """
-        n_sums = self.shift.size
-        rows = checked_rows(type(self).__name__, value, n_sums + 1, self.n_releases, first)
-        centres = [Fraction(c) for c in self.shift.tolist()]
-
-        def parts(row: list[Fraction]) -> list[Fraction]:
-            return [*(f - row[-1] * c for f, c in zip(row, centres, strict=False)), row[-1]]
-
-        released = exact_release(self.additive, rows, parts, random_state, first)
-        released[:, :-1] += released[:, -1:] * self.shift
-        return released.reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of the sums in all releases together, the count left out.
-
-        .. math:: \sum_{t, j} w_{tj} \, E|z_j + c_j \xi|^p
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent; for noise that is neither Gaussian nor Laplace it must be 2.
-        weights : array-like of shape (n_sums,) or (n_releases, n_sums), or None
-            w; None is all ones.
-
-        Returns
-        -------
-        float
-
-        Raises
-        ------
-        ValueError
-            If there is no formula for this exponent.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> mechanism = correlated_sum(np.ones(4), GaussianLoss(1.0))
-        >>> round(mechanism.expected_error(), 4)  # ((4 + 2) / 2)**2; independent noise: 16
-        9.0
-        """
-        p = check_real("CorrelatedSumMechanism.expected_error", "p", p)
-        errors = self._variance if p == 2.0 else self._moments(p)
-        shape = (self.n_releases, self.shift.size)
-        if weights is None:
-            return float(np.broadcast_to(errors, shape).sum())
-        return float((np.broadcast_to(np.asarray(weights, dtype=np.float64), shape) * errors).sum())
+    def _unmixed(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+        noisy[:, :-1] += noisy[:, -1:] * self.shift
+        return noisy
 
     @property
     def _variance(self) -> NDArray[np.float64]:
@@ -247,6 +127,8 @@ class CorrelatedSumMechanism(Sealed):
         return variance
 
     def _moments(self, p: float) -> NDArray[np.float64]:
+        if p == 2.0:
+            return self._variance
         name = self.additive.noise.partition("_")[2]
         if name == "gaussian":
             return self._variance ** (0.5 * p) * get_noise(name).absolute_moment(p)
@@ -265,11 +147,8 @@ class CorrelatedSumMechanism(Sealed):
         moments: NDArray[np.float64] = large**p * factor * math.gamma(p + 1.0)
         return moments
 
-    def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}(noise={self.additive.noise!r}, n_sums={self.shift.size}, "
-            f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
-        )
+    def _facts(self) -> str:
+        return f"noise={self.additive.noise!r}, n_sums={self.shift.size}"
 
 
 def correlated_sum(
@@ -305,7 +184,7 @@ def correlated_sum(
         taken to be.
     noise : str, default="inid_gaussian"
         A name that :func:`~skdpnoise.mechanisms.calibrate` accepts, or "auto" for the better of
-        "inid_gaussian" and "inid_laplace".
+        "inid_gaussian" and "inid_laplace", or "search" for the best of every "inid" family.
     low : float or array-like of shape (n_sums,), default=0.0
         Public lower ends.
     weights : array-like of shape (n_sums,) or None, default=None
@@ -378,17 +257,10 @@ def correlated_sum(
         of_count = count_weight * mechanism.additive.standard_deviation[-1] ** 2
         return mechanism.expected_error(weights=each) / n_releases + float(of_count)
 
-    if noise != "auto":
+    if noise not in CHOICES:
         return make(noise)
-    made, refusals = [], []
-    for name in _AUTO:
-        try:
-            made.append(make(name))
-        except ValueError as refusal:
-            refusals.append(str(refusal))
-    if not made:
-        raise ValueError("No noise can give the guarantee. " + " ".join(refusals))
-    return min(made, key=error)
+    names = [name for name in noise_options(adaptive=True) if name.startswith("inid_")]
+    return min(compared(_AUTO if noise == "auto" else names, make, error)[0], key=error)
 
 
 def _worth_shifting(

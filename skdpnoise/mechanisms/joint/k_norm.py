@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.quanta import norm_of_rounding, within_doubles
-from skdpnoise.mechanisms.values import (
-    checked_rows,
-    checked_span,
-    noisy_release,
-    per_release,
-    pure_epsilon,
-    total_weight,
-)
+from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.quanta import norm_of_rounding
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
@@ -33,10 +26,17 @@ _FEWEST_BITS, _MOST_BITS = 16, 44
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class KNormMechanism:
+class KNormMechanism(VectorMechanism):
     r"""Release a vector with noise whose density falls with its Euclidean or largest-entry norm.
 
     .. math:: f(x) \propto e^{-|x|_q / b}, \qquad q \in \{2, \infty\}
+
+    The error of one coordinate is
+
+    .. math:: E|X_j|^p = b^p \, E\chi_{K+1}^p \, E|G|^p \;(q = 2), \qquad
+              b^p \, \frac{\Gamma(K + 1 + p)}{(p + 1) \, \Gamma(K + 1)} \;(q = \infty)
+
+    so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
 
     **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm. Rounding
     both values to integer quanta adds at most one quantum per coordinate, K^{1/q} quanta in the
@@ -81,6 +81,8 @@ class KNormMechanism:
     (10,)
     >>> print(mechanism.privacy_loss())
     1-DP
+    >>> round(mechanism.expected_error(), 3)
+    110.0
     """
 
     norm: float
@@ -100,17 +102,10 @@ class KNormMechanism:
         check_real(owner, "scale", self.scale)
         check_count(owner, "n_coordinates", self.n_coordinates)
         check_count(owner, "n_releases", self.n_releases)
-        most = _most_bits(self.n_coordinates)
-        if check_count(owner, "bits", self.bits, low=0) > most:
-            raise ValueError(
-                f"The 'bits' parameter of {owner} must be at most {most} for n_coordinates="
-                f"{self.n_coordinates}. Got {self.bits!r} instead."
-            )
-        if not within_doubles(self.scale, self.bits):
-            raise ValueError(
-                f"The 'scale' parameter of {owner} must be within double precision, its quantum "
-                f"included. Got {self.scale!r} instead. Choose other units."
-            )
+        bits = check_count(owner, "bits", self.bits, low=0)
+        why = f" for n_coordinates={self.n_coordinates}"
+        check_bits(owner, bits, _most_bits(self.n_coordinates), why)
+        check_units(owner, "scale", self.scale, self.scale, bits)
 
     @property
     def quantum(self) -> NDArray[np.float64]:
@@ -133,114 +128,22 @@ class KNormMechanism:
         each = rounded_up(self.radius / self.scale + rounding)
         return PureLoss(rounded_up(each * self.n_releases))
 
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in quanta.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. All releases have the same noise: it is
-            only checked.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If more draws are asked for than are charged for.
-
-        Examples
-        --------
-        >>> from skdpnoise.sampling import random_words
-        >>> k_norm(2, 1.0, 4, PureLoss(0.5), n_releases=3).sample(random_words(0)).shape
-        (3, 4)
-        """
-        _, count = checked_span(type(self).__name__, n_draws, first, self.n_releases)
+    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
         return draw(words, count, self.n_coordinates, self.bits)
 
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of m ≤ ``n_releases`` releases.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. All releases have the
-            same noise: it is only checked.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-            Whole multiples of ``quantum``.
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or is not charged for.
-
-        Examples
-        --------
-        >>> k_norm(2, 1.0, 2, PureLoss(1.0)).release([5, 7], random_state=0).shape
-        (2,)
-        """
-        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases, first)
-        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
-
-        .. math:: E|X_j|^p = b^p \, E\chi_{K+1}^p \, E|G|^p \;(q = 2), \qquad
-                  b^p \, \frac{\Gamma(K + 1 + p)}{(p + 1) \, \Gamma(K + 1)} \;(q = \infty)
-
-        so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent; 2 gives the total variance, 1 the total absolute error.
-        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-            None is all ones.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(k_norm(2, 1.0, 10, PureLoss(1.0)).expected_error(), 3)
-        110.0
-        """
-        p = check_real("KNormMechanism.expected_error", "p", p)
+    def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates + 1
         if self.norm == 2.0:
             log_moment = _log_chi_moment(p, size) + _log_chi_moment(p, 1)
         else:
             log_moment = math.lgamma(size + p) - math.lgamma(size) - math.log1p(p)
-        moment: float = self.scale**p * math.exp(log_moment)
-        return moment * total_weight(weights, self.n_releases, self.n_coordinates)
+        return np.full(self.n_coordinates, self.scale**p * math.exp(log_moment))
 
-    def __repr__(self) -> str:
+    def _facts(self) -> str:
         return (
-            f"{type(self).__name__}(norm={self.norm:g}, radius={self.radius:.6g}, "
-            f"n_coordinates={self.n_coordinates}, scale={self.scale:.6g}, "
-            f"n_releases={self.n_releases}, loss={self.privacy_loss()})"
+            f"norm={self.norm:g}, radius={self.radius:.6g}, n_coordinates={self.n_coordinates}, "
+            f"scale={self.scale:.6g}"
         )
 
 
@@ -305,7 +208,7 @@ def k_norm(
     radius = check_real("k_norm", "radius", radius)
     n_coordinates = check_count("k_norm", "n_coordinates", n_coordinates)
     n_releases = check_count("k_norm", "n_releases", n_releases)
-    epsilon = per_release(pure_epsilon("k_norm", guarantee), n_releases)
+    epsilon = epsilon_of_each("k_norm", guarantee, n_releases)
     if norm == 1.0:
         profile = SensitivityProfile(np.full(n_coordinates, radius), l1=radius)
         return calibrate(
@@ -322,11 +225,7 @@ def k_norm(
             "epsilon, or for fewer releases."
         )
     scale = radius / available
-    if not within_doubles(scale, bits):
-        raise ValueError(
-            f"The noise scale that radius={radius:g} asks for, {scale:g}, is beyond double "
-            "precision. Choose other units."
-        )
+    check_units("k_norm", "radius", radius, scale, bits)
     mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
     while mechanism.privacy_loss().pure_epsilon > epsilon * n_releases:
         scale *= 1.0 + 1e-12

@@ -7,24 +7,17 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.quanta import norm_of_rounding, within_doubles
-from skdpnoise.mechanisms.values import (
-    checked_rows,
-    checked_span,
-    noisy_release,
-    per_release,
-    pure_epsilon,
-    total_weight,
-)
+from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.quanta import norm_of_rounding
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.balls import rounded_simplex_levels
+from skdpnoise.sampling.balls import Radii, rounded_simplex_levels
 from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
@@ -37,7 +30,7 @@ _MOST_COORDINATES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class L1StaircaseMechanism:
+class L1StaircaseMechanism(VectorMechanism):
     r"""Release a vector with noise whose density is flat on shells of the l1 ball.
 
     .. math:: f(x) \propto e^{-k \varepsilon} \;\text{ if } |x|_1 \in [k, k + \gamma) \, w, \qquad
@@ -56,6 +49,12 @@ class L1StaircaseMechanism:
     **Drawing.** A non-increasing density of the norm is a mixture of uniform balls: that of radius
     (j + γ) w has weight :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary
     places; a uniform point of a ball is made of spacings, exactly.
+
+    The error of one coordinate is
+
+    .. math:: E|X_i|^p = w^p \frac{\Gamma(p + 1) \, \Gamma(K + 1)}{\Gamma(K + 1 + p)}
+              \frac{\sum_j e^{-j\varepsilon} (j + \gamma)^{K + p}}
+                   {\sum_j e^{-j\varepsilon} (j + \gamma)^{K}}
 
     Parameters
     ----------
@@ -115,17 +114,9 @@ class L1StaircaseMechanism:
                 f"{self.gamma!r} instead."
             )
         _check_table(owner, self.n_coordinates, self.step)
-        most = _bits(_MOST_COORDINATES)
-        if check_count(owner, "bits", self.bits, low=0) > most:
-            raise ValueError(
-                f"The 'bits' parameter of {owner} must be at most {most}. Got {self.bits!r} "
-                "instead."
-            )
-        if not within_doubles(self.width, self.bits):
-            raise ValueError(
-                f"The 'width' parameter of {owner} must be within double precision, its quantum "
-                f"included. Got {self.width!r} instead. Choose other units."
-            )
+        bits = check_count(owner, "bits", self.bits, low=0)
+        check_bits(owner, bits, _bits(_MOST_COORDINATES))
+        check_units(owner, "width", self.width, self.width, bits)
 
     @property
     def quantum(self) -> NDArray[np.float64]:
@@ -148,118 +139,20 @@ class L1StaircaseMechanism:
         widths = math.ceil(rounded_up(self.radius / self.width + rounding))
         return PureLoss(self.step * widths).compose(self.n_releases)
 
-    def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
-    ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in quanta.
+    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        least = int(self.gamma * 2**_GAMMA_BITS)
+        radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
+        return rounded_simplex_levels(words, count, self.n_coordinates, self.bits, radii)
 
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-        n_draws : int or None, default=None
-            Number of releases; None is all of them, from ``first`` on.
-        first : int or None, default=None
-            Index of the first release, counted from 0. All releases have the same noise: it is
-            only checked.
-
-        Returns
-        -------
-        ndarray of int64, shape (n_draws, n_coordinates)
-
-        Raises
-        ------
-        ValueError
-            If more draws are asked for than are charged for.
-
-        Examples
-        --------
-        >>> from skdpnoise.sampling import random_words
-        >>> l1_staircase(2, 1.0, PureLoss(3.0), n_releases=3).sample(random_words(0)).shape
-        (3, 2)
-        """
-        _, count = checked_span(type(self).__name__, n_draws, first, self.n_releases)
-        first = int(self.gamma * 2**_GAMMA_BITS)
-        return rounded_simplex_levels(
-            words,
-            count,
-            self.n_coordinates,
-            self.bits,
-            _cumulative(self.n_coordinates, self.step, first),
-            first,
-            fraction_bits=_GAMMA_BITS,
-        )
-
-    def release(
-        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
-        """Return the value with noise added: what may be made public.
-
-        Parameters
-        ----------
-        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
-            The query's value, or those of m ≤ ``n_releases`` releases.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
-        first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. All releases have the
-            same noise: it is only checked.
-
-        Returns
-        -------
-        ndarray of the shape of ``value``
-            Whole multiples of ``quantum``.
-
-        Raises
-        ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or is not charged for.
-
-        Examples
-        --------
-        >>> l1_staircase(2, 1.0, PureLoss(3.0)).release([5, 7], random_state=0).shape
-        (2,)
-        """
-        rows = checked_rows(type(self).__name__, value, self.n_coordinates, self.n_releases, first)
-        return noisy_release(self, rows, random_state, first).reshape(np.shape(value))
-
-    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
-        r"""Return the expected error of all releases together.
-
-        .. math:: E|X_i|^p = w^p \frac{\Gamma(p + 1) \, \Gamma(K + 1)}{\Gamma(K + 1 + p)}
-                  \frac{\sum_j e^{-j\varepsilon} (j + \gamma)^{K + p}}
-                       {\sum_j e^{-j\varepsilon} (j + \gamma)^{K}}
-
-        Parameters
-        ----------
-        p : float, default=2.0
-            Error exponent; 2 gives the total variance, 1 the total absolute error.
-        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
-            None is all ones.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> round(l1_staircase(1, 1.0, PureLoss(1.0)).expected_error(p=1), 4)
-        0.9595
-        """
-        p = check_real("L1StaircaseMechanism.expected_error", "p", p)
+    def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates
         spacing = math.lgamma(p + 1.0) + math.lgamma(size + 1.0) - math.lgamma(size + 1.0 + p)
         radius = _radius_moment(size, self.step, self.gamma, p)
-        moment: float = math.exp(spacing) * radius * self.width**p
-        return moment * total_weight(weights, self.n_releases, size)
+        return np.full(size, math.exp(spacing) * radius * self.width**p)
 
-    def __repr__(self) -> str:
+    def _facts(self) -> str:
         return (
-            f"{type(self).__name__}(n_coordinates={self.n_coordinates}, radius={self.radius:.6g}, "
-            f"gamma={self.gamma:.6g}, n_releases={self.n_releases}, loss={self.privacy_loss()})"
+            f"n_coordinates={self.n_coordinates}, radius={self.radius:.6g}, gamma={self.gamma:.6g}"
         )
 
 
@@ -321,7 +214,7 @@ def l1_staircase(
     n_coordinates = check_count(owner, "n_coordinates", n_coordinates)
     radius = check_real(owner, "radius", radius)
     n_releases = check_count(owner, "n_releases", n_releases)
-    step = per_release(pure_epsilon(owner, guarantee), n_releases)
+    step = epsilon_of_each(owner, guarantee, n_releases)
     _check_table(owner, n_coordinates, step)
     if gamma is None:
         gamma = _best_gamma(n_coordinates, step)
@@ -330,11 +223,7 @@ def l1_staircase(
     gamma = math.ldexp(max(1, round(math.ldexp(gamma, _GAMMA_BITS))), -_GAMMA_BITS)
     bits = _bits(n_coordinates)
     width = radius / (1.0 - norm_of_rounding(1.0, n_coordinates, bits)) * (1.0 + 1e-12)
-    if not within_doubles(width, bits):
-        raise ValueError(
-            f"The 'radius' parameter of {owner}, {radius:g}, is beyond double precision. Choose "
-            "other units."
-        )
+    check_units(owner, "radius", radius, width, bits)
     return L1StaircaseMechanism(n_coordinates, radius, width, step, gamma, bits, n_releases)
 
 

@@ -27,10 +27,13 @@ from skdpnoise.sampling.matrices import (
     wishart_places,
 )
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moment_change
+from skdpnoise.sensitivity.second_moments import ChangeNorm
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Proposal = tuple[Vector, float]
+Change = Callable[[RowBounds, Adjacency, Vector, float], float]
+Draw = Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
 
 _HALF = math.sqrt(0.5)
 _MOST_BITS = 52
@@ -41,23 +44,24 @@ class Family:
     """Noise on the entries of a symmetric matrix, at unit scale."""
 
     pure: bool
-    change: Callable[[RowBounds, Adjacency, Vector, float], float]
+    change: Change
     deviations: Callable[[int, float], tuple[float, float]]
-    draw: Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
+    draw: Draw
     most_bits: Callable[[int], int]
     most_columns: float = math.inf
 
 
-def _l2(bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float) -> float:
-    return second_moment_change(
-        bounds, adjacency, norm="l2", scale=scale, off_diagonal=off_diagonal
-    )
+def _change(norm: ChangeNorm) -> Change:
+    """Return what one record can do in a norm, in units of the noise."""
 
+    def change(
+        bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
+    ) -> float:
+        return second_moment_change(
+            bounds, adjacency, norm=norm, scale=scale, off_diagonal=off_diagonal
+        )
 
-def _l1(bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float) -> float:
-    return second_moment_change(
-        bounds, adjacency, norm="l1", scale=scale, off_diagonal=off_diagonal
-    )
+    return change
 
 
 def _half_nuclear(
@@ -66,61 +70,52 @@ def _half_nuclear(
     return 0.5 * second_moment_change(bounds, adjacency, norm="nuclear", scale=scale)
 
 
-def _draw_gaussian(
-    words: RandomWords, size: int, off_diagonal: float, bits: int
-) -> tuple[Integers, Integers]:
-    diagonal = rounded_gaussian(words, size, bits)
-    n_others = size * (size - 1) // 2
-    if off_diagonal == 1.0:
-        return diagonal, rounded_gaussian(words, n_others, bits)
-    coefficient = 1.0 if off_diagonal == _HALF else 0.5 / off_diagonal**2
-    exponent = Exponent((0.0,), ((0.0, 0.0, coefficient, 0.0),))
-    return diagonal, rounded_piecewise(words, n_others, bits, exponent)
+def _independent(
+    rounded: Callable[[RandomWords, int, int], Integers], exponent: Callable[[float], Exponent]
+) -> Draw:
+    """Return what draws independent entries; off the diagonal by the exponent at a scale r."""
+
+    def draw(
+        words: RandomWords, size: int, off_diagonal: float, bits: int
+    ) -> tuple[Integers, Integers]:
+        diagonal, n_others = rounded(words, size, bits), size * (size - 1) // 2
+        if off_diagonal == 1.0:
+            return diagonal, rounded(words, n_others, bits)
+        return diagonal, rounded_piecewise(words, n_others, bits, exponent(off_diagonal))
+
+    return draw
 
 
-def _draw_laplace(
-    words: RandomWords, size: int, off_diagonal: float, bits: int
-) -> tuple[Integers, Integers]:
-    diagonal = rounded_laplace(words, size, bits)
-    n_others = size * (size - 1) // 2
-    if off_diagonal == 1.0:
-        return diagonal, rounded_laplace(words, n_others, bits)
-    exponent = Exponent((0.0,), ((0.0, 1.0 / off_diagonal, 0.0, 0.0),))
-    return diagonal, rounded_piecewise(words, n_others, bits, exponent)
+def _normal(r: float) -> Exponent:
+    return Exponent((0.0,), ((0.0, 0.0, 1.0 if r == _HALF else 0.5 / r**2, 0.0),))
 
 
-def _draw_frobenius(
-    words: RandomWords, size: int, off_diagonal: float, bits: int
-) -> tuple[Integers, Integers]:
-    return rounded_frobenius(words, size, bits)
-
-
-def _draw_wishart(
-    words: RandomWords, size: int, off_diagonal: float, bits: int
-) -> tuple[Integers, Integers]:
-    return rounded_wishart(words, size, bits)
-
-
-GAUSSIAN = Family(False, _l2, lambda p, r: (1.0, r), _draw_gaussian, lambda p: _MOST_BITS)
+GAUSSIAN = Family(
+    False,
+    _change("l2"),
+    lambda p, r: (1.0, r),
+    _independent(rounded_gaussian, _normal),
+    lambda p: _MOST_BITS,
+)
 LAPLACE = Family(
     True,
-    _l1,
+    _change("l1"),
     lambda p, r: (math.sqrt(2.0), math.sqrt(2.0) * r),
-    _draw_laplace,
+    _independent(rounded_laplace, lambda r: Exponent((0.0,), ((0.0, 1.0 / r, 0.0, 0.0),))),
     lambda p: _MOST_BITS,
 )
 K_NORM = Family(
     True,
-    _l2,
+    _change("l2"),
     lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
-    _draw_frobenius,
+    lambda words, size, r, bits: rounded_frobenius(words, size, bits),
     lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
 )
 WISHART = Family(
     True,
     _half_nuclear,
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
-    _draw_wishart,
+    lambda words, size, r, bits: rounded_wishart(words, size, bits),
     wishart_places,
     MOST_ROWS,
 )
@@ -136,29 +131,7 @@ FAMILIES = {
 
 
 def proposals(noise: str, bounds: RowBounds, adjacency: Adjacency) -> Iterator[Proposal]:
-    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal.
-
-    Parameters
-    ----------
-    noise : str
-        A name of ``FAMILIES``.
-    bounds : RowBounds
-        What every row obeys.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-
-    Yields
-    ------
-    shape : ndarray of shape (n_columns,)
-        s.
-    off_diagonal : float
-        r.
-
-    Examples
-    --------
-    >>> next(proposals("iid_laplace", RowBounds(2, norm=1.0), "replace_one"))
-    (array([1., 1.]), 1.0)
-    """
+    """Yield scales of the columns, up to a common factor, and the ratio off the diagonal."""
     ones = np.ones(bounds.n_columns)
     if noise.startswith("iid_"):
         yield ones, 1.0

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import math
 
-from skdpnoise.mechanisms.additive import noted
+from skdpnoise.mechanisms.additive import compared, noted
 from skdpnoise.mechanisms.matrices._families import FAMILIES, proposals
 from skdpnoise.mechanisms.matrices.mechanism import MARGIN, SymmetricMatrixMechanism
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import (
     Adjacency,
     GaussianLoss,
     LossBudget,
     PrivacyGuarantee,
     PureLoss,
-    check_adjacency,
     gdp_mu,
 )
+from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
 
-SECOND_MOMENT_NOISES = (*FAMILIES, "auto")
+SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
 _AUTO = tuple(name for name in FAMILIES if not name.startswith("iid_"))
 
@@ -59,8 +61,8 @@ def calibrate_second_moments(
     Parameters
     ----------
     noise : str
-        One of ``SECOND_MOMENT_NOISES``. "auto" takes the smallest expected error among those that
-        can give the guarantee.
+        One of ``SECOND_MOMENT_NOISES``. "auto" and "search" are the same here: the smallest
+        expected error among those that can give the guarantee.
     row_bounds : RowBounds
         What every row obeys; the solver that sums them must be given the same.
     guarantee : PrivacyGuarantee or LossBudget
@@ -95,24 +97,17 @@ def calibrate_second_moments(
     SymmetricMatrixMechanism(noise='wishart', n_columns=50, adjacency='replace_one', loss=1-DP)
     """
     adjacency = _checked_adjacency(noise, row_bounds, guarantee, adjacency)
-    if noise != "auto":
+    if noise not in CHOICES:
         return _calibrate(noise, row_bounds, guarantee, adjacency)
-    best: SymmetricMatrixMechanism | None = None
-    considered: list[tuple[str, float | str]] = []
-    for name in _AUTO:
-        try:
-            made = _calibrate(name, row_bounds, guarantee, adjacency)
-        except ValueError as refusal:
-            considered.append((name, str(refusal)))
-            continue
-        error = made.expected_error()
-        considered.append((name, error))
-        # Of equal ones the first: the simplest.
-        if best is None or error < best.expected_error() * (1.0 - 1e-9):
-            best = made
-    if best is None:
-        raise ValueError("No noise can give the guarantee. " + str(considered[0][1]))
-    chosen: SymmetricMatrixMechanism = noted(best, tuple(considered))
+    made, considered = compared(
+        _AUTO,
+        lambda name: _calibrate(name, row_bounds, guarantee, adjacency),
+        SymmetricMatrixMechanism.expected_error,
+    )
+    # Of errors that are equal but for rounding the first one's noise is the simplest.
+    least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
+    best = next(one for one in made if one.expected_error() <= least)
+    chosen: SymmetricMatrixMechanism = noted(best, considered)
     return chosen
 
 
@@ -177,29 +172,16 @@ def _resource(noise: str, guarantee: PrivacyGuarantee | LossBudget) -> float:
 
 
 def _checked_adjacency(
-    noise: object, row_bounds: object, guarantee: object, adjacency: object
+    noise: str,
+    row_bounds: RowBounds,
+    guarantee: PrivacyGuarantee | LossBudget,
+    adjacency: Adjacency | None,
 ) -> Adjacency:
     """Return the neighbouring relation, or say what is wrong with the arguments."""
     owner = "calibrate_second_moments"
-    if not isinstance(noise, str):
-        raise TypeError(
-            f"The 'noise' parameter of {owner} must be a str. Got {noise!r} of type "
-            f"{type(noise).__name__} instead."
-        )
-    if noise not in SECOND_MOMENT_NOISES:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must be a str among {list(SECOND_MOMENT_NOISES)}. "
-            f"Got {noise!r} instead."
-        )
-    if not isinstance(row_bounds, RowBounds):
-        raise TypeError(
-            f"The 'row_bounds' parameter of {owner} must be RowBounds. Got {row_bounds!r} instead."
-        )
-    if not isinstance(guarantee, PrivacyGuarantee | PureLoss | GaussianLoss):
-        raise TypeError(
-            f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee, PureLoss or "
-            f"GaussianLoss. Got {guarantee!r} instead."
-        )
+    check_option(owner, "noise", noise, SECOND_MOMENT_NOISES)
+    check_type(owner, "row_bounds", row_bounds, RowBounds)
+    check_type(owner, "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
         raise ValueError(
             f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
@@ -210,13 +192,4 @@ def _checked_adjacency(
             f"The 'row_bounds' parameter of {owner} must be between {_SMALLEST:g} and "
             f"{_LARGEST:g}. Got {row_bounds!r} instead. Choose other units."
         )
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    if adjacency is None:
-        return "replace_one" if stated is None else stated
-    relation = check_adjacency(owner, adjacency)
-    if stated not in (None, relation):
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be that of the guarantee, {stated!r}, or "
-            f"None. Got {adjacency!r} instead."
-        )
-    return relation
+    return checked_relation(owner, adjacency, guarantee, "replace_one")

@@ -19,7 +19,7 @@ from skdpnoise.privacy import (
     check_count,
     check_real,
 )
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
@@ -137,11 +137,7 @@ class SymmetricMatrixMechanism(Sealed):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        if self.noise not in FAMILIES:
-            raise ValueError(
-                f"The 'noise' parameter of {owner} must be a str among {list(FAMILIES)}. Got "
-                f"{self.noise!r} instead."
-            )
+        check_option(owner, "noise", self.noise, FAMILIES)
         check_type(owner, "row_bounds", self.row_bounds, RowBounds)
         check_adjacency(owner, self.adjacency)
         scale = np.array(self.row_scale, dtype=np.float64)

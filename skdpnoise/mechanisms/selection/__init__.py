@@ -5,7 +5,6 @@ from skdpnoise.mechanisms.selection.choices import (
     PermuteAndFlip,
     ReportNoisyMax,
     Selection,
-    check_name,
     range_epsilon,
     whole_quanta,
 )
@@ -17,7 +16,6 @@ __all__ = [
     "ReportNoisyMax",
     "Selection",
     "base_budget",
-    "check_name",
     "choose_repetitions",
     "range_epsilon",
     "repeated_loss",

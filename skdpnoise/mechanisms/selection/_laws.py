@@ -18,22 +18,7 @@ _BLOCK = 1 << 22
 
 
 def proportional_law(gaps: Vector) -> Vector:
-    """Return exp(-gap) over its sum.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n,)
-        Non-negative, the smallest zero.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> proportional_law(np.array([0.0, 0.0]))
-    array([0.5, 0.5])
-    """
+    """Return exp(-gap) over its sum."""
     accepted = np.exp(-gaps)
     law: Vector = accepted / accepted.sum()
     return law
@@ -46,20 +31,6 @@ def permute_and_flip_law(gaps: Vector) -> Vector:
 
     A random order is the order of independent uniform times; r is chosen at its time t if its coin
     falls heads and every other candidate comes later or falls tails.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n,)
-        Non-negative, the smallest zero.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> permute_and_flip_law(np.array([0.0, np.log(2.0)]))
-    array([0.75, 0.25])
     """
     accepted = np.exp(-gaps)
     # The integrand falls as exp(-t sum p): panels that double in width from 1/n on.
@@ -79,23 +50,8 @@ def laplace_law(gaps: Vector) -> Vector:
 
     .. math:: \Pr[r] = \int f(z + gap_r) \prod_{j \ne r} F(z + gap_j) \, dz
 
-    by Gauss's rule between the kinks. The rounding of the noise to integers is left out: it is less
-    than one part in 2**9 of the scale, and in 2**24 of the sensitivity. It takes of the order of
-    n**2 steps.
-
-    Parameters
-    ----------
-    gaps : ndarray of shape (n,)
-        Non-negative, the smallest zero.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> laplace_law(np.array([0.0, 0.0])).round(12)
-    array([0.5, 0.5])
+    by Gauss's rule between the kinks, in some n**2 steps. The rounding of the noise to integers is
+    left out: it is less than one part in 2**9 of the scale, and in 2**24 of the sensitivity.
     """
     # Beyond 60 + log n scales nothing is left; panels are at most one scale wide.
     kinks = -np.unique(np.minimum(gaps, 60.0))

@@ -7,11 +7,11 @@ bits are integers, and no floating-point number takes part.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.sampling import RandomWords, rounded_laplace
-from skdpnoise.sampling.bits import COMPILED, INNER, Kernel, Progress, fill, take_below
+from skdpnoise.sampling.bits import Kernel, Progress, fill, take_below
+from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, is_smaller, new_numbers
 
 __all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
@@ -21,10 +21,10 @@ __all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096
 
 # Rows of the table of numbers: x and two that take turns in a run.
-_X, _RUN_A, _RUN_B = np.arange(3)
+_X, _RUN_A, _RUN_B = range(3)
 
 
-@njit(**INNER)
+@inner
 def _descends(
     words: NDArray[np.uint64], position: int, width: int, numbers: NDArray[np.int64], below_x: bool
 ) -> tuple[int, int]:
@@ -51,7 +51,7 @@ def _descends(
         n += 1
 
 
-@njit(**INNER)
+@inner
 def _accepts(
     words: NDArray[np.uint64],
     position: int,
@@ -83,7 +83,7 @@ def _accepts(
     return heads, position
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_exponential(
     words: NDArray[np.uint64],
     position: int,
@@ -112,7 +112,7 @@ def _fill_exponential(
     return done, position, False
 
 
-@njit(**COMPILED)
+@Compilable
 def _fill_permute_and_flip(
     words: NDArray[np.uint64],
     position: int,
@@ -156,23 +156,7 @@ def _fill_permute_and_flip(
 def draw_exponential(
     words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw indices with probability proportional to exp(utility / 2**bits).
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    utilities : ndarray of int64 of shape (n,)
-        Within ±2**61.
-    bits : int
-        0 <= `bits` <= 52.
-    size : int
-        Number of draws.
-
-    Returns
-    -------
-    ndarray of int64 of shape (size,)
-    """
+    """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
     return _fill(_fill_exponential, words, utilities, bits, size)
 
 
@@ -181,8 +165,7 @@ def draw_permute_and_flip(
 ) -> NDArray[np.int64]:
     """Draw indices by visiting candidates in random order until one is accepted.
 
-    A candidate is accepted with probability exp((utility - largest) / 2**bits). Parameters and
-    result are those of :func:`draw_exponential`.
+    A candidate is accepted with probability exp((utility - largest) / 2**bits).
     """
     order, left = np.arange(utilities.size), np.array([utilities.size])
     return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
@@ -191,10 +174,7 @@ def draw_permute_and_flip(
 def draw_laplace(
     words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw the index of the largest of utility + round(2**bits * Z), Z Laplace; ties to the first.
-
-    Parameters and result are those of :func:`draw_exponential`.
-    """
+    """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     winners: NDArray[np.int64] = np.argmax(
         rounded_laplace(words, (size, utilities.size), bits) + utilities, axis=1
     ).astype(np.int64)

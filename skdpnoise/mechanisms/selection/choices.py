@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,7 @@ from scipy.special import log_ndtr, ndtri_exp
 from skdpnoise.mechanisms.exact import (
     are_finite,
     are_real,
-    exact_floor,
+    exact_integers,
     exact_numbers,
     has_large_integers,
 )
@@ -33,6 +34,7 @@ from skdpnoise.mechanisms.selection._sampling import (
     draw_permute_and_flip,
 )
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
+from skdpnoise.privacy.checks import check_option
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 
@@ -41,7 +43,6 @@ __all__ = [
     "PermuteAndFlip",
     "ReportNoisyMax",
     "Selection",
-    "check_name",
     "range_epsilon",
     "whole_quanta",
 ]
@@ -51,7 +52,19 @@ _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 quanta
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
-_RNM_NOISES = ("exponential", "laplace", "gumbel")
+
+# What draws candidates by their utilities in quanta, and the law of that by gaps to the best.
+Kind = tuple[
+    Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]],
+    Callable[[NDArray[np.float64]], NDArray[np.float64]],
+]
+_EXPONENTIAL: Kind = (draw_exponential, proportional_law)
+_PERMUTE_AND_FLIP: Kind = (draw_permute_and_flip, permute_and_flip_law)
+_NOISY_MAX: dict[str, Kind] = {
+    "exponential": _PERMUTE_AND_FLIP,
+    "laplace": (draw_laplace, laplace_law),
+    "gumbel": _EXPONENTIAL,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,18 +285,24 @@ class Selection(ABC):
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
         if has_large_integers(checked):
-            return exact_floor(checked, self.quantum, 2**_RANGE_BITS)
+            steps = [self.quantum] * checked.size
+            return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.quantum)
 
+    @property
     @abstractmethod
+    def _kind(self) -> Kind:
+        """What draws, and its law."""
+
     def _draws(
         self, words: RandomWords, utilities: NDArray[np.int64], size: int
     ) -> NDArray[np.int64]:
         """Return the chosen candidates of independent selections; utilities are in quanta."""
+        return self._kind[0](words, utilities, self.bits, size)
 
-    @abstractmethod
     def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
+        return self._kind[1](gaps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,13 +379,9 @@ class ExponentialMechanism(Selection):
         """
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
-    def _draws(
-        self, words: RandomWords, utilities: NDArray[np.int64], size: int
-    ) -> NDArray[np.int64]:
-        return draw_exponential(words, utilities, self.bits, size)
-
-    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        return proportional_law(gaps)
+    @property
+    def _kind(self) -> Kind:
+        return _EXPONENTIAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,13 +422,9 @@ class PermuteAndFlip(Selection):
     1-DP
     """
 
-    def _draws(
-        self, words: RandomWords, utilities: NDArray[np.int64], size: int
-    ) -> NDArray[np.int64]:
-        return draw_permute_and_flip(words, utilities, self.bits, size)
-
-    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        return permute_and_flip_law(gaps)
+    @property
+    def _kind(self) -> Kind:
+        return _PERMUTE_AND_FLIP
 
 
 @dataclass(frozen=True, slots=True)
@@ -460,29 +471,15 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         Selection.__post_init__(self)
-        check_name("ReportNoisyMax", "noise", self.noise, _RNM_NOISES)
+        check_option("ReportNoisyMax", "noise", self.noise, _NOISY_MAX)
 
     @property
     def _excess(self) -> float:
         return 1.0 if self.noise == "laplace" else 0.0
 
-    def _draws(
-        self, words: RandomWords, utilities: NDArray[np.int64], size: int
-    ) -> NDArray[np.int64]:
-        draw = {
-            "exponential": draw_permute_and_flip,
-            "laplace": draw_laplace,
-            "gumbel": draw_exponential,
-        }[self.noise]
-        return draw(words, utilities, self.bits, size)
-
-    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        law = {
-            "exponential": permute_and_flip_law,
-            "laplace": laplace_law,
-            "gumbel": proportional_law,
-        }[self.noise]
-        return law(gaps)
+    @property
+    def _kind(self) -> Kind:
+        return _NOISY_MAX[self.noise]
 
 
 def _range_mu(epsilon: float) -> float:
@@ -534,11 +531,3 @@ def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
     if not are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
     return array
-
-
-def check_name(owner: str, name: str, value: object, options: tuple[str, ...]) -> None:
-    allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
-    if not isinstance(value, str):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    if value not in options:
-        raise ValueError(f"{allowed}. Got {value!r} instead.")

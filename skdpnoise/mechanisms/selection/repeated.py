@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
-from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
@@ -25,6 +25,7 @@ from skdpnoise.privacy.repetition.laws import (
     PoissonRepetitions,
     RepetitionLaw,
     TruncatedNegativeBinomial,
+    check_law,
 )
 
 __all__ = [
@@ -80,7 +81,7 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
     >>> round((loss + GaussianLoss(0.1)).epsilon(1e-6), 1)
     1.1
     """
-    _check_law("repeated_loss", law)
+    check_law("repeated_loss", law)
     if isinstance(base, PureLoss):
         epsilon = base.pure_epsilon
         return PureLoss((epsilon + law.pure_excess(epsilon)) * (1.0 + _MARGIN))
@@ -136,17 +137,9 @@ def base_budget(
     0.338947-DP
     """
     owner = "base_budget"
-    _check_law(owner, law)
-    if kind not in ("gaussian", "pure"):
-        raise ValueError(
-            f"The 'kind' parameter of {owner} must be a str among ['gaussian', 'pure']. Got "
-            f"{kind!r} instead."
-        )
-    if not isinstance(guarantee, PrivacyGuarantee | PureLoss | GaussianLoss):
-        raise TypeError(
-            f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee, a PureLoss or a "
-            f"GaussianLoss. Got an object of type {type(guarantee).__name__} instead."
-        )
+    check_law(owner, law)
+    check_option(owner, "kind", kind, ("gaussian", "pure"))
+    check_type(owner, "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     if kind == "pure":
         return _pure_base(guarantee, law)
     if isinstance(guarantee, PureLoss) or getattr(guarantee, "delta", None) == 0.0:
@@ -243,14 +236,6 @@ def choose_repetitions(
 
 def _size(loss: GaussianLoss | PureLoss) -> float:
     return loss.mu if isinstance(loss, GaussianLoss) else loss.pure_epsilon
-
-
-def _check_law(owner: str, law: object) -> None:
-    if type(law) not in (TruncatedNegativeBinomial, PoissonRepetitions):
-        raise TypeError(
-            f"The 'law' parameter of {owner} must be a TruncatedNegativeBinomial or a "
-            f"PoissonRepetitions. Got an object of type {type(law).__name__} instead."
-        )
 
 
 def _pure_base(

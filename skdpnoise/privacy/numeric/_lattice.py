@@ -43,24 +43,8 @@ def discretise(values: Vector, step: float) -> Lattice:
 
     .. math:: p_k = s_k - e^{-h} s_{k+1}, \qquad s_k = \frac{H_{k-1} - H_k}{1 - e^{-h}}, \quad k > 0
 
-    H is convex as a function of e^ε, so its chords lie above it. What is left at the last dot is
-    an infinite loss.
-
-    Parameters
-    ----------
-    values : ndarray of shape (m,)
-        H at 0, h, ..., (m - 1) h, rounded up.
-    step : float
-        h.
-
-    Returns
-    -------
-    Lattice
-
-    References
-    ----------
-    Doroshenko, Ghazi, Kamath, Kumar and Manurangsi, "Connect the dots: tighter discrete
-    approximations of privacy loss distributions", PoPETs 2022, Algorithm 1.
+    (Doroshenko et al., "Connect the dots", PoPETs 2022, Algorithm 1.) H, rounded up, is convex as a
+    function of e^ε, so its chords lie above it. What is left at the last dot is an infinite loss.
     """
     slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
     positive = slopes.copy()
@@ -213,19 +197,8 @@ def window(
 ) -> Window:
     """Return the tilted distribution of the composition on N points, by a Fourier transform.
 
-    Losses left of the window are wrapped into it and only add. The error of rounding is bounded by
-    that of the products of characteristic functions, and added.
-
-    Parameters
-    ----------
-    nodes, terms, state
-        The composition and its tilt.
-    length : int
-        N.
-    right : float
-        Right end of the window, in steps from the mean.
-    step : float
-        h.
+    It ends `right` steps from the mean. Losses left of it are wrapped into it and only add. The
+    error of rounding is bounded by that of the products of characteristic functions, and added.
     """
     frequencies = length // 2 + 1
     transforms = np.empty((nodes.lengths.size, frequencies), dtype=np.complex128)
@@ -250,19 +223,12 @@ def window(
 
 
 def tail(found: Window, target: float) -> float:
-    r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses of the composition.
+    r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses, for ε of `target` steps.
 
     .. math:: E\,(1 - e^{\varepsilon - L})_+ = e^{K(\theta)} \, E_\theta \,
               e^{-\theta L} (1 - e^{\varepsilon - L})_+
 
     Losses right of the window have the weight of its end at most.
-
-    Parameters
-    ----------
-    found : Window
-        The tilted distribution.
-    target : float
-        ε in steps.
     """
     theta = found.state.theta
     beyond = found.losses > target

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.numeric._lattice import (
@@ -39,7 +41,7 @@ _TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class NumericLoss:
+class NumericLoss(Loss):
     r"""The loss of independent releases whose curves are known one by one.
 
     .. math:: \delta(e) = E \left(1 - e^{e - L}\right)_+, \qquad L = \sum_i n_i \text{ losses } L_i
@@ -74,6 +76,8 @@ class NumericLoss:
     0.016
     >>> print(loss)
     (2.22413, 1e-06)-DP
+    >>> PureLoss(0.5).numeric().compose(3)
+    NumericLoss(3 x RandomisedResponse)
     """
 
     terms: tuple[tuple[LossCurve, float, int], ...]
@@ -121,49 +125,12 @@ class NumericLoss:
         inner = ", ".join(f"{count} x {name}" for name, count in counts.items())
         return f"{type(self).__name__}({inner})"
 
-    def delta(self, epsilon: float) -> float:
-        """Return an upper bound of the smallest δ at ``epsilon``, tight to a fraction of a percent.
-
-        Parameters
-        ----------
-        epsilon : float
-            A value ≥ 0.
-
-        Returns
-        -------
-        float
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import PureLoss
-        >>> round(PureLoss(1.0).numeric().delta(0.0), 4)
-        0.4621
-        """
-        epsilon = check_real("NumericLoss.delta", "epsilon", epsilon, low_closed=True)
+    def _delta_at(self, epsilon: float) -> float:
         if not self.terms or epsilon >= self.pure_epsilon:
             return 0.0
         return _delta(self.terms, epsilon)
 
-    def epsilon(self, delta: float) -> float:
-        """Return an ε that goes with ``delta``, rounded up.
-
-        Parameters
-        ----------
-        delta : float
-            A value in [0, 1).
-
-        Returns
-        -------
-        float
-            Infinity if no ε does.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import PureLoss
-        >>> round(PureLoss(0.05).numeric().compose(400).epsilon(1e-6), 2)  # basic: 20
-        4.86
-        """
-        delta = check_real("NumericLoss.epsilon", "delta", delta, high=1.0, low_closed=True)
+    def _epsilon_at(self, delta: float) -> float:
         pure = self.pure_epsilon
         if delta == 0.0 or pure == 0.0:
             return pure
@@ -186,26 +153,8 @@ class NumericLoss:
             root = min(root * (1.0 + 1e-8) + 1e-12, pure)
         return root
 
-    def compose(self, count: int) -> NumericLoss:
-        """Return the loss of ``count`` releases.
-
-        Parameters
-        ----------
-        count : int
-            At least 1.
-
-        Returns
-        -------
-        NumericLoss
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import PureLoss
-        >>> PureLoss(0.5).numeric().compose(3)
-        NumericLoss(3 x RandomisedResponse)
-        """
-        count = check_count("NumericLoss.compose", "count", count)
-        return NumericLoss(tuple((curve, shift, count * n) for curve, shift, n in self.terms))
+    def _times(self, count: int) -> Self:
+        return type(self)(tuple((curve, shift, count * n) for curve, shift, n in self.terms))
 
     def numeric(self) -> NumericLoss:
         """Return the loss itself.

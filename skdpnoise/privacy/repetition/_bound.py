@@ -37,7 +37,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
@@ -55,24 +54,12 @@ _BULK = 1e-3  # below this δ prices gain nothing
 _STARTS = 24
 
 
-@njit(cache=True, nogil=True)
 def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     """Return the vertices of the least concave function above points with ascending x."""
-    kept = np.empty(x.size, np.int64)
-    n = 0
-    for i in range(x.size):
-        if n > 0 and x[kept[n - 1]] == x[i]:
-            if y[kept[n - 1]] >= y[i]:
-                continue
-            n -= 1
-        while n > 1:
-            one, two = kept[n - 2], kept[n - 1]
-            if (y[i] - y[two]) * (x[two] - x[one]) < (y[two] - y[one]) * (x[i] - x[two]):
-                break
-            n -= 1
-        kept[n] = i
-        n += 1
-    return kept[:n]
+    from skdpnoise.privacy.repetition._hull import upper_hull
+
+    kept: NDArray[np.int64] = upper_hull(x, y)
+    return kept
 
 
 def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
@@ -83,33 +70,19 @@ def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepetitionBound:
-    """Upper bounds of the curve of the best of K runs.
+    """Upper bounds of the curve of the best of K runs."""
 
-    Attributes
-    ----------
-    profile : callable
-        H of one run at losses ≥ 0, for both orders of the neighbours.
-    a, b : ndarray
-        Bounds of g(u) and of g(U(u)) at both ends of every cell.
-    position, capacity : ndarray
-        u there, and the share of the cell's length.
-    order : ndarray
-        That sorts b.
-    masses, ratios : ndarray
-        The law of l: its quantiles at these masses. For prices only, so that it need not be exact.
-    all_runs : callable or None
-        The curve of K and the outputs of all K runs, of which the best is a function.
-    """
-
-    profile: Profile
+    profile: Profile  # H of one run at losses ≥ 0, for both orders of the neighbours
+    # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
     a: Vector
     b: Vector
     position: Vector
     capacity: Vector
-    order: NDArray[np.intp]
+    order: NDArray[np.intp]  # sorts b
+    # The law of l, its quantiles at these masses: for prices only, so that it need not be exact.
     masses: Vector
     ratios: Vector
-    all_runs: Profile | None
+    all_runs: Profile | None  # of K and all K runs, of which the best is a function
 
     @classmethod
     @np.errstate(under="ignore")

@@ -12,11 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric import NumericLoss
 from skdpnoise.privacy.repetition._bound import Profile, RepetitionBound, lower_envelope
-from skdpnoise.privacy.repetition.laws import (
-    PoissonRepetitions,
-    RepetitionLaw,
-    TruncatedNegativeBinomial,
-)
+from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
 __all__ = ["Composed", "Repetition", "bound_of"]
 
@@ -102,11 +98,7 @@ class Repetition:
     base: LossCurve = NORMAL
 
     def __post_init__(self) -> None:
-        if type(self.law) not in (TruncatedNegativeBinomial, PoissonRepetitions):
-            raise TypeError(
-                "The 'law' parameter of Repetition must be a TruncatedNegativeBinomial or a "
-                f"PoissonRepetitions. Got an object of type {type(self.law).__name__} instead."
-            )
+        check_law("Repetition", self.law)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε ≥ 0; broadcasts.

@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import exprel, gammaln
 
-from skdpnoise.privacy.checks import check_real
+from skdpnoise.privacy.checks import check_real, check_type
 
-__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial"]
+__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial", "check_law"]
 
 Vector = NDArray[np.float64]
 
@@ -38,8 +38,174 @@ class Words(Protocol):
         ...
 
 
+class CountLaw:
+    """A law of a count, drawn exactly; a kind of law says its weights by its private methods."""
+
+    __slots__ = ()
+
+    _first: ClassVar[int]  # the smallest count
+
+    @np.errstate(under="ignore")
+    def pmf(self, k: ArrayLike) -> Vector:
+        """Return Pr[K = k].
+
+        Parameters
+        ----------
+        k : array-like of int
+
+        Returns
+        -------
+        ndarray
+        """
+        k = np.asarray(k, dtype=np.float64)
+        logs = self._log_pmf(np.maximum(k, self._first))
+        return np.where((k >= self._first) & (k == np.floor(k)), np.exp(logs), 0.0)
+
+    def coverage(self, share: float) -> float:
+        """Return the probability that some run falls among a `share` of what runs may do.
+
+        Parameters
+        ----------
+        share : float
+            In [0, 1], such as the best tenth of the candidates when each run draws its own.
+
+        Returns
+        -------
+        float
+            1 - f(1 - share).
+
+        Examples
+        --------
+        >>> round(TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81).coverage(0.1), 6)
+        0.9
+        """
+        owner = type(self).__name__
+        return self._coverage(
+            check_real(owner, "share", share, high=1.0, low_closed=True, high_closed=True)
+        )
+
+    def log_derivative(self, u: ArrayLike) -> Vector:
+        r"""Return the log of the derivative of the generating function at 1 - u.
+
+        .. math:: \log f'(1 - u) = \log E[K] - (\eta + 1) \log(1 + u (1 - \gamma) / \gamma), \qquad
+                  \log m - m u \text{ (Poisson)}
+
+        Parameters
+        ----------
+        u : array-like
+            In [0, 1].
+
+        Returns
+        -------
+        ndarray
+        """
+        raise NotImplementedError
+
+    def log_slope(self, u: ArrayLike) -> Vector:
+        """Return the derivative of :meth:`log_derivative` by u.
+
+        Parameters
+        ----------
+        u : array-like
+            In [0, 1].
+
+        Returns
+        -------
+        ndarray
+        """
+        raise NotImplementedError
+
+    def pure_excess(self, epsilon: float) -> float:
+        r"""Return what the repetition adds to a pure ε: less than (η + 1) ε, or m ε/2 (Poisson).
+
+        .. math:: (\eta + 1) \log \frac{\gamma + e^{\varepsilon}}{1 + \gamma e^{\varepsilon}},
+                  \qquad m \tanh(\varepsilon/2) \text{ (Poisson)}
+
+        Parameters
+        ----------
+        epsilon : float
+            ε ≥ 0.
+
+        Returns
+        -------
+        float
+        """
+        raise NotImplementedError
+
+    def sample(self, words: Words) -> int:
+        """Draw K exactly, in integers, with no cap on it.
+
+        A uniform number is drawn 64 bits at a time and compared with the distribution function,
+        known to as many bits, until an interval of the function holds it. This takes about K
+        steps, each much shorter than the run that it stands for.
+
+        Parameters
+        ----------
+        words : RandomWords
+            Source of randomness.
+
+        Returns
+        -------
+        int
+            At least 1; at least 0 for Poisson's law.
+
+        Examples
+        --------
+        >>> from skdpnoise.sampling import SeededWords
+        >>> TruncatedNegativeBinomial(eta=0.0, gamma=0.01).sample(SeededWords(1)) >= 1
+        True
+        """
+        value, bits = 0, 0
+        while True:
+            for word in words.take(2):
+                value, bits = value << _WORD | int(word), bits + _WORD
+            found = self._search(value, bits)
+            if found is not None:
+                return found
+
+    def _search(self, value: int, bits: int) -> int | None:
+        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough.
+
+        Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
+        Lower and upper bounds are integers, in units of 2**-places.
+        """
+        places = bits + _SPARE_BITS
+        digits = math.ceil(places * math.log10(2.0)) + 2
+        total = Fraction(self._inverse_first(digits)) * 2**places
+        error = total / 10**digits
+        low = math.floor(value * (total - error) / 2**bits)
+        high = math.ceil((value + 1) * (total + error) / 2**bits)
+        weight_low = weight_high = sum_low = sum_high = 1 << places
+        k = self._first
+        while True:
+            if high <= sum_low:
+                return k
+            if sum_high > low:
+                return None
+            top, bottom = self._ratio(k)
+            weight_low = weight_low * top // bottom
+            weight_high = -(-weight_high * top // bottom)
+            sum_low, sum_high, k = sum_low + weight_low, sum_high + weight_high, k + 1
+
+    def _log_pmf(self, counts: Vector) -> Vector:
+        """Return log Pr[K = k] of counts that are possible."""
+        raise NotImplementedError
+
+    def _coverage(self, share: float) -> float:
+        """Return 1 - f(1 - share)."""
+        raise NotImplementedError
+
+    def _ratio(self, k: int) -> tuple[int, int]:
+        """Return Pr[K = k + 1]/Pr[K = k], exactly, as a fraction."""
+        raise NotImplementedError
+
+    def _inverse_first(self, digits: int) -> Decimal:
+        """Return 1/Pr[K = first] to so many digits: it errs by less than 10**-digits of itself."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class TruncatedNegativeBinomial:
+class TruncatedNegativeBinomial(CountLaw):
     r"""A number of repetitions K ≥ 1 with a heavy or a light tail.
 
     .. math:: \Pr[K = k] = \frac{(1-\gamma)^k}{\gamma^{-\eta} - 1}
@@ -73,6 +239,7 @@ class TruncatedNegativeBinomial:
 
     eta: float
     gamma: float
+    _first: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -160,45 +327,12 @@ class TruncatedNegativeBinomial:
         odds = (1.0 - self.gamma) / self.gamma
         return odds / (-log_gamma * float(exprel(self.eta * log_gamma)))
 
-    @np.errstate(under="ignore")
-    def pmf(self, k: ArrayLike) -> Vector:
-        """Return Pr[K = k].
-
-        Parameters
-        ----------
-        k : array-like of int
-
-        Returns
-        -------
-        ndarray
-        """
-        k = np.asarray(k, dtype=np.float64)
-        counts = np.maximum(k, 1.0)
-        logs = float(self.log_derivative(1.0)) + (counts - 1.0) * math.log1p(-self.gamma)
+    def _log_pmf(self, counts: Vector) -> Vector:
+        logs: Vector = float(self.log_derivative(1.0)) + (counts - 1.0) * math.log1p(-self.gamma)
         logs = logs + gammaln(counts + self.eta) - gammaln(1.0 + self.eta) - gammaln(counts + 1.0)
-        return np.where((k >= 1.0) & (k == np.floor(k)), np.exp(logs), 0.0)
+        return logs
 
-    def coverage(self, share: float) -> float:
-        """Return the probability that some run falls among a `share` of what runs may do.
-
-        Parameters
-        ----------
-        share : float
-            In [0, 1], such as the best tenth of the candidates when each run draws its own.
-
-        Returns
-        -------
-        float
-            1 - f(1 - share).
-
-        Examples
-        --------
-        >>> round(TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81).coverage(0.1), 6)
-        0.9
-        """
-        share = check_real(
-            type(self).__name__, "share", share, high=1.0, low_closed=True, high_closed=True
-        )
+    def _coverage(self, share: float) -> float:
         total = -math.log(self.gamma)
         left = -math.log(
             self.gamma + (1.0 - self.gamma) * share
@@ -211,82 +345,20 @@ class TruncatedNegativeBinomial:
         return 1.0 - scale * float(ratio) * left / total
 
     def log_derivative(self, u: ArrayLike) -> Vector:
-        r"""Return the log of the derivative of the generating function at 1 - u.
-
-        .. math:: \log f'(1 - u) = \log E[K] - (\eta + 1) \log(1 + u (1 - \gamma) / \gamma)
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
-        """
         odds = (1.0 - self.gamma) / self.gamma
         u = np.asarray(u, dtype=np.float64)
         logs: Vector = math.log(self.mean) - (self.eta + 1.0) * np.log1p(odds * u)
         return logs
 
     def log_slope(self, u: ArrayLike) -> Vector:
-        """Return the derivative of :meth:`log_derivative` by u.
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
-        """
         u = np.asarray(u, dtype=np.float64)
         slope: Vector = -(self.eta + 1.0) / (self.gamma / (1.0 - self.gamma) + u)
         return slope
 
     def pure_excess(self, epsilon: float) -> float:
-        r"""Return what the repetition adds to a pure ε: less than (η + 1) ε.
-
-        .. math:: (\eta + 1) \log \frac{\gamma + e^{\varepsilon}}{1 + \gamma e^{\varepsilon}}
-
-        Parameters
-        ----------
-        epsilon : float
-            ε ≥ 0.
-
-        Returns
-        -------
-        float
-        """
         fallen = math.exp(-epsilon)
         logs = math.log1p(self.gamma * fallen) - math.log(fallen + self.gamma)
         return (self.eta + 1.0) * min(logs, epsilon)
-
-    def sample(self, words: Words) -> int:
-        """Draw K exactly, in integers, with no cap on it.
-
-        A uniform number is drawn 64 bits at a time and compared with the distribution function,
-        known to as many bits, until an interval of the function holds it. This takes about K
-        steps, each much shorter than the run that it stands for.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-
-        Returns
-        -------
-        int
-            At least 1.
-
-        Examples
-        --------
-        >>> from skdpnoise.sampling import SeededWords
-        >>> TruncatedNegativeBinomial(eta=0.0, gamma=0.01).sample(SeededWords(1)) >= 1
-        True
-        """
-        return _draw_count(words, self, 1)
 
     def _ratio(self, k: int) -> tuple[int, int]:
         """Return Pr[K = k + 1]/Pr[K = k], (1 - γ) (k + η)/(k + 1), exactly, as a fraction."""
@@ -308,7 +380,7 @@ class TruncatedNegativeBinomial:
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonRepetitions:
+class PoissonRepetitions(CountLaw):
     r"""A Poisson number of repetitions; it may be 0, and then nothing is chosen.
 
     .. math:: \Pr[K = k] = e^{-m} m^k / k!
@@ -330,6 +402,7 @@ class PoissonRepetitions:
     """
 
     mean: float
+    _first: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         mean = check_real(type(self).__name__, "mean", self.mean, high=1e5, high_closed=True)
@@ -359,97 +432,22 @@ class PoissonRepetitions:
         coverage = check_real(cls.__name__, "coverage", coverage, high=1.0)
         return cls(-math.log1p(-coverage) / share)
 
-    @np.errstate(under="ignore")
-    def pmf(self, k: ArrayLike) -> Vector:
-        """Return Pr[K = k].
+    def _log_pmf(self, counts: Vector) -> Vector:
+        logs: Vector = counts * math.log(self.mean) - self.mean - gammaln(counts + 1.0)
+        return logs
 
-        Parameters
-        ----------
-        k : array-like of int
-
-        Returns
-        -------
-        ndarray
-        """
-        k = np.asarray(k, dtype=np.float64)
-        counts = np.maximum(k, 0.0)
-        logs = counts * math.log(self.mean) - self.mean - gammaln(counts + 1.0)
-        return np.where((k >= 0.0) & (k == np.floor(k)), np.exp(logs), 0.0)
-
-    def coverage(self, share: float) -> float:
-        """Return the probability that some run falls among a `share` of what runs may do.
-
-        Parameters
-        ----------
-        share : float
-            In [0, 1].
-
-        Returns
-        -------
-        float
-        """
-        share = check_real(
-            type(self).__name__, "share", share, high=1.0, low_closed=True, high_closed=True
-        )
+    def _coverage(self, share: float) -> float:
         return -math.expm1(-self.mean * share)
 
     def log_derivative(self, u: ArrayLike) -> Vector:
-        """Return the log of the derivative of the generating function at 1 - u: log m - m u.
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
-        """
         logs: Vector = math.log(self.mean) - self.mean * np.asarray(u, dtype=np.float64)
         return logs
 
     def log_slope(self, u: ArrayLike) -> Vector:
-        """Return the derivative of :meth:`log_derivative` by u: -m.
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
-        """
         return np.full_like(np.asarray(u, dtype=np.float64), -self.mean)
 
     def pure_excess(self, epsilon: float) -> float:
-        """Return what the repetition adds to a pure ε: m tanh(ε/2).
-
-        Parameters
-        ----------
-        epsilon : float
-            ε ≥ 0.
-
-        Returns
-        -------
-        float
-        """
         return self.mean * math.tanh(0.5 * epsilon)
-
-    def sample(self, words: Words) -> int:
-        """Draw K exactly; see :meth:`TruncatedNegativeBinomial.sample`.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of randomness.
-
-        Returns
-        -------
-        int
-            At least 0.
-        """
-        return _draw_count(words, self, 0)
 
     def _ratio(self, k: int) -> tuple[int, int]:
         """Return Pr[K = k + 1]/Pr[K = k], m/(k + 1), exactly, as a fraction."""
@@ -464,49 +462,6 @@ class PoissonRepetitions:
 RepetitionLaw = TruncatedNegativeBinomial | PoissonRepetitions
 
 
-class _Law(Protocol):
-    """A law of a count."""
-
-    def _ratio(self, k: int) -> tuple[int, int]:
-        """Return Pr[K = k + 1]/Pr[K = k], exactly, as a fraction."""
-        ...
-
-    def _inverse_first(self, digits: int) -> Decimal:
-        """Return 1/Pr[K = first] to so many digits: it errs by less than 10**-digits of itself."""
-        ...
-
-
-def _draw_count(words: Words, law: _Law, first: int) -> int:
-    """Return the smallest k with V < Pr[K <= k] for a uniform V of as many bits as that takes."""
-    value, bits = 0, 0
-    while True:
-        for word in words.take(2):
-            value, bits = value << _WORD | int(word), bits + _WORD
-        found = _search(law, first, value, bits)
-        if found is not None:
-            return found
-
-
-def _search(law: _Law, first: int, value: int, bits: int) -> int | None:
-    """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough.
-
-    Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
-    Lower and upper bounds are integers, in units of 2**-places.
-    """
-    places = bits + _SPARE_BITS
-    digits = math.ceil(places * math.log10(2.0)) + 2
-    total = Fraction(law._inverse_first(digits)) * 2**places
-    error = total / 10**digits
-    low = math.floor(value * (total - error) / 2**bits)
-    high = math.ceil((value + 1) * (total + error) / 2**bits)
-    weight_low = weight_high = sum_low = sum_high = 1 << places
-    k = first
-    while True:
-        if high <= sum_low:
-            return k
-        if sum_high > low:
-            return None
-        top, bottom = law._ratio(k)
-        weight_low = weight_low * top // bottom
-        weight_high = -(-weight_high * top // bottom)
-        sum_low, sum_high, k = sum_low + weight_low, sum_high + weight_high, k + 1
+def check_law(owner: str, law: object) -> None:
+    """Refuse what is not exactly one of these laws."""
+    check_type(owner, "law", law, TruncatedNegativeBinomial, PoissonRepetitions)

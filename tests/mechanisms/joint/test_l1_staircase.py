@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.joint.l1_staircase import (
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling._extended import LazyNumbers
-from skdpnoise.sampling.balls import _spacings, rounded_simplex_levels
+from skdpnoise.sampling.balls import Radii, _spacings, rounded_simplex_levels
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
@@ -125,7 +125,7 @@ def test_within_a_shell_the_density_is_flat():
 def test_the_way_that_draws_more_places_gives_the_same_distribution():
     # At first as few places as there can be: every row is undecided.
     bits, n = 3, 20_000
-    slow = rounded_simplex_levels(SeededWords(1), n, 3, bits, (), 3, fraction_bits=1, places=4)
+    slow = rounded_simplex_levels(SeededWords(1), n, 3, bits, Radii((), 3, 1), places=4)
     # The ball of radius 3/2: each magnitude is 3/2 of a Beta(1, 3) variable.
     half_steps = (np.arange(8 * 1.5) + 0.5) / 8
     below = beta(1, 3).cdf(half_steps / 1.5)
@@ -163,7 +163,7 @@ class Ones:
 
 def test_a_tie_with_the_table_is_decided_by_further_places():
     cumulative = (1 << 254, (1 << 256) - 2, (1 << 256) - 1)
-    drawn = rounded_simplex_levels(Ones(), 3, 1, 2, cumulative, 1, fraction_bits=0, places=20)
+    drawn = rounded_simplex_levels(Ones(), 3, 1, 2, Radii(cumulative, 1, 0), places=20)
     assert drawn.shape == (3, 1)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES
 from skdpnoise.mechanisms.matrices._families import FAMILIES
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import RowBounds
 
 ADJACENCIES = ["add_remove", "replace_one"]
-NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise != "auto"]
+NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]
 GAUSSIAN = [noise for noise in NOISES if not FAMILIES[noise].pure]
 PURE = [noise for noise in NOISES if FAMILIES[noise].pure]
 BOUNDS = {

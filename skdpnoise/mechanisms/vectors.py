@@ -1,0 +1,302 @@
+"""What noise on vectors does alike: check the value, count releases, draw, and add in quanta."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.exact import (
+    are_finite,
+    are_real,
+    exact_integers,
+    exact_numbers,
+    exact_quanta,
+)
+from skdpnoise.privacy import PrivacyLoss, check_count, check_real
+from skdpnoise.privacy.sealed import Sealed
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
+
+
+class VectorMechanism(Sealed):
+    r"""Noise on a vector, added exactly and charged for by one object.
+
+    .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
+
+    with integer noise Z. A mechanism says which, by ``_draw``, and what that costs, by
+    :meth:`privacy_loss`.
+
+    Examples
+    --------
+    >>> from skdpnoise.mechanisms import k_norm
+    >>> from skdpnoise.privacy import PureLoss
+    >>> isinstance(k_norm(2, 1.0, 3, PureLoss(1.0)), VectorMechanism)
+    True
+    """
+
+    __slots__ = ()
+
+    @property
+    def n_releases(self) -> int:
+        """Number of releases that are charged for."""
+        raise NotImplementedError
+
+    @property
+    def quantum(self) -> NDArray[np.float64]:
+        """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
+        raise NotImplementedError
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return what ``n_releases`` releases cost together.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
+        raise NotImplementedError
+
+    def sample(
+        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return the noise of consecutive releases, in quanta.
+
+        Parameters
+        ----------
+        words : RandomWords
+            Source of randomness.
+        n_draws : int or None, default=None
+            Number of releases; None is all of them, from ``first`` on.
+        first : int or None, default=None
+            Index of the first release, counted from 0. It must be given if scales differ between
+            releases and not all are drawn.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_draws, n_coordinates)
+
+        Raises
+        ------
+        ValueError
+            If draws are asked for that are not charged for, or it is not said which ones.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.privacy import GaussianLoss
+        >>> from skdpnoise.sampling import random_words
+        >>> from skdpnoise.sensitivity import SensitivityProfile
+        >>> profile = SensitivityProfile([1.0, 4.0])
+        >>> mechanism = calibrate("inid_gaussian", profile, GaussianLoss(0.5), n_releases=3)
+        >>> mechanism.sample(random_words(0), n_draws=2).shape
+        (2, 2)
+        """
+        return self._draw(words, *self._span("sample", "n_draws", n_draws, first))
+
+    def release(
+        self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the value with noise added: what may be made public.
+
+        Parameters
+        ----------
+        value : array-like of shape (n_coordinates,) or (m, n_coordinates)
+            The query's value, or those of m consecutive releases. Integers stay exact, of whatever
+            size.
+        random_state : None, int, numpy generator or RandomWords, default=None
+            None draws from the operating system's cryptographic source. Anything else is
+            reproducible, and gives no privacy against those who know it.
+        first : int or None, default=None
+            Index of the first release that this call makes, counted from 0. It must be given if
+            scales differ between releases and this call does not make all of them.
+
+        Returns
+        -------
+        ndarray of the shape of ``value``
+
+        Raises
+        ------
+        TypeError
+            If the value is not an array of real numbers.
+        ValueError
+            If it is not finite, or has the wrong shape, or releases are asked for that are not
+            charged for, or it is not said which ones.
+
+        Notes
+        -----
+        Nothing is remembered: calling this again is another release, to be charged for again unless
+        ``n_releases`` covers it. Making release t twice is charged for by nobody.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.privacy import GaussianLoss
+        >>> from skdpnoise.sensitivity import SensitivityProfile
+        >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
+        >>> released = mechanism.release([10.0], random_state=0)
+        >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
+        True
+
+        Releases with scales of their own, one after the other:
+
+        >>> mechanism = calibrate(
+        ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
+        ...     weights=[[1.0], [9.0]],
+        ... )
+        >>> answers = [mechanism.release([10.0], first=t) for t in range(2)]
+        """
+        rows = self._checked(value)
+        self._span("release", "value", len(rows), first)
+        return self._released(rows, random_state, first).reshape(np.shape(value))
+
+    def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
+        r"""Return the expected error of all releases together.
+
+        .. math:: \sum_{t, j} w_{tj} \, E|\hat f_{tj} - f_{tj}|^p
+
+        Parameters
+        ----------
+        p : float, default=2.0
+            Error exponent; 2 gives the total variance, 1 the total absolute error.
+        weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
+            w; None is all ones.
+
+        Returns
+        -------
+        float
+            In the units of the query to the power p. The rounding of the value, below one part in
+            2**20 of the noise, is not counted.
+
+        Examples
+        --------
+        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.privacy import PureLoss
+        >>> from skdpnoise.sensitivity import SensitivityProfile
+        >>> mechanism = calibrate("iid_laplace", SensitivityProfile([1.0, 1.0]), PureLoss(0.5))
+        >>> round(mechanism.expected_error(p=1), 5)  # two coordinates of scale 2/0.5
+        8.0
+        """
+        moments = self._moments(check_real(f"{type(self).__name__}.expected_error", "p", p))
+        errors = np.broadcast_to(moments, (self.n_releases, moments.shape[-1]))
+        if weights is not None:
+            errors = errors * np.asarray(weights, dtype=np.float64)
+        return float(errors.sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self._facts()}, n_releases={self.n_releases}, "
+            f"loss={self.privacy_loss()})"
+        )
+
+    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        """Return the noise of so many releases from an index on, in quanta."""
+        raise NotImplementedError
+
+    def _moments(self, p: float) -> NDArray[np.float64]:
+        """Return E|error|^p of every coordinate, or of every release and coordinate."""
+        raise NotImplementedError
+
+    def _facts(self) -> str:
+        """Return the fields that tell this mechanism from others of its kind."""
+        raise NotImplementedError
+
+    def _released(
+        self, rows: NDArray[Any], random_state: Any, first: int | None
+    ) -> NDArray[np.float64]:
+        """Return checked values of consecutive releases with noise added."""
+        draws = self.sample(random_words(random_state), len(rows), first=first)
+        start, quantum = first or 0, self.quantum
+        step = quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
+        return add_quanta(rows, draws, step, self)
+
+    def _checked(self, value: ArrayLike) -> NDArray[Any]:
+        """Return the exact value of each release, one per row."""
+        owner, n_entries = f"{type(self).__name__}.release", self.quantum.shape[-1]
+        array = exact_numbers(value)
+        masked = np.ma.isMaskedArray(value)
+        if masked or not are_real(array):
+            kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
+            raise TypeError(
+                f"The 'value' parameter of {owner} must be an array of real numbers, integers or "
+                f"of double precision or less. Got {kind} instead."
+            )
+        if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
+            raise ValueError(
+                f"The 'value' parameter of {owner} must be of shape ({n_entries},) or "
+                f"(n, {n_entries}) with n up to n_releases={self.n_releases}. Got shape "
+                f"{array.shape} instead."
+            )
+        if not are_finite(array):
+            raise ValueError(
+                f"The 'value' parameter of {owner} must be finite in every entry: remove or "
+                "replace NaN and infinity before the query is computed."
+            )
+        return array.reshape(-1, n_entries)
+
+    def _span(
+        self, method: str, name: str, count: int | None, first: int | None
+    ) -> tuple[int, int]:
+        """Return the index of a call's first release and their number, all charged for."""
+        owner, n_releases = f"{type(self).__name__}.{method}", self.n_releases
+        start = 0 if first is None else check_count(owner, "first", first, low=0)
+        if count is None:
+            count = max(1, n_releases - start)
+        count = check_count(owner, name, count)
+        if count > n_releases:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} asks for {count} releases, but the mechanism "
+                f"is charged for {n_releases}: make it with n_releases={count}."
+            )
+        if start + count > n_releases:
+            raise ValueError(
+                f"The 'first' parameter of {owner} must be at most {n_releases - count}, so that "
+                f"{count} release{'' if count == 1 else 's'} from there on are among the "
+                f"{n_releases=} that are charged for. Got {first} instead."
+            )
+        if first is None and count < n_releases and self.quantum.ndim == 2:
+            raise ValueError(
+                f"The 'first' parameter of {owner} must be given where the scales differ between "
+                f"releases and a call makes some of them: this one makes {count} of "
+                f"{n_releases=}. Got None instead. Nothing is remembered between calls, and the "
+                "noise of the wrong releases may be too small: number the releases 0, 1, ... and "
+                "pass the index of the first one that this call makes, such as first=0."
+            )
+        return start, count
+
+
+def add_quanta(
+    value: NDArray[Any],
+    draws: NDArray[np.int64],
+    quantum: NDArray[np.float64],
+    mechanism: Any = None,
+) -> NDArray[np.float64]:
+    """Return values, rounded to quanta, plus draws; unchanged where the quantum is zero.
+
+    The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
+    times the quantum: post-processing. An observer is told which mechanism drew.
+    """
+    rows: NDArray[np.float64] = value.astype(np.float64)
+    step = np.broadcast_to(quantum, rows.shape)
+    noisy = step > 0.0
+    quanta = exact_quanta(value[noisy], step[noisy])
+    rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
+    return rows
+
+
+def exact_release(
+    mechanism: VectorMechanism,
+    rows: NDArray[Any],
+    parts: Callable[[list[Fraction]], list[Fraction]],
+    random_state: Any,
+    first: int | None = None,
+) -> NDArray[np.float64]:
+    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta."""
+    draws = mechanism.sample(random_words(random_state), len(rows), first=first)
+    exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
+    steps = mechanism.quantum.tolist()
+    quanta = np.array([exact_integers(row, steps) for row in exact])
+    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum
+    return released

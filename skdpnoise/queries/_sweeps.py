@@ -1,0 +1,183 @@
+"""Sweeps over the columns of a table, in tiles of rows that stay in the cache.
+
+What a record adds is a function of its values alone, and all sums are of integers. So no result
+depends on the tiles, the threads, or the layout of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.queries import _tiles
+
+__all__ = ["Gaps", "Records", "all_finite", "count_sums", "tallies"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Places = NDArray[np.intp]
+
+Visit = Callable[[Any, Floats, int, Integers, Places], None]
+"""``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.
+
+Row i of the tile and of the counts belongs to column ``which[i]`` of those that are swept; `loops`
+is ``_tiles``, or the same compiled.
+"""
+
+_ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
+_MOST_COLUMNS, _MOST_ROWS = 64, 1 << 14
+_PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
+# Up to so many values numpy takes a hundredth of a second, and numba a second to compile loops.
+_INTERPRETED = 1 << 20
+# Below this many, handing work to a thread costs more than it saves.
+_VALUES_PER_THREAD = 1 << 18
+_MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
+
+
+class Source(Protocol):
+    """What a sweep reads."""
+
+    def __len__(self) -> int:
+        """Return how many values each column has."""
+        ...
+
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
+        """Write values `begin` to `begin` + n of some columns to the rows of a tile."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Records:
+    """The values of the records, in the order of the table."""
+
+    table: NDArray[np.floating]
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
+        """Copy values in double precision."""
+        rows, first = slice(begin, begin + n), int(columns[0])
+        if columns[-1] - first == columns.size - 1:  # increasing, so these lie side by side
+            np.copyto(tile[:, :n], self.table[rows, first : first + columns.size].T)
+            return
+        for row, column in zip(tile, columns.tolist(), strict=True):
+            row[:n] = self.table[rows, column]
+
+
+class Gaps:
+    """Differences of the two records of each pair, in double precision."""
+
+    def __init__(self, table: NDArray[np.floating], order: Integers) -> None:
+        """Pair the first half of the records in an order with the second; `order` is overwritten.
+
+        The last of an odd number is left out. Pairs are sorted, so that one record of each is read
+        in the order of memory.
+        """
+        if order.size > _MOST_PAIRED:
+            raise ValueError("Columns without public bounds may have at most 2**31 records.")
+        half = order.size // 2
+        self.pairs = order[:half]
+        self.pairs <<= _tiles.HALF_WORD
+        self.pairs |= order[half : 2 * half]
+        self.pairs.sort()
+        # One compiled loop, whether or not the data can be written to.
+        self.table = table.view()
+        self.table.flags.writeable = False
+
+    def __len__(self) -> int:
+        return self.pairs.size
+
+    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
+        """Write differences."""
+        loops.subtract(self.table, self.pairs[begin : begin + n], columns, tile)
+
+
+def tallies(
+    source: Source, columns: Places, width: int, visit: Visit
+) -> Iterator[tuple[Places, Integers]]:
+    """Yield places in `columns`, and `width` integers for each of them: the sums of all visits.
+
+    The columns increase, and a few are swept at a time.
+    """
+    loops, n_threads = _loops(len(source) * columns.size)
+    for start in range(0, columns.size, _MOST_COLUMNS):
+        which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
+        sweep = _Sweep(source, columns[which], which, width, visit, loops)
+        yield which, sweep.run(min(n_threads, len(source) * which.size // _VALUES_PER_THREAD))
+
+
+def _loops(n_values: int) -> tuple[Any, int]:
+    """Return functions of tiles for so many values, and the most threads.
+
+    There are as many threads as numba may use (the variable ``NUMBA_NUM_THREADS``).
+    """
+    if n_values <= _INTERPRETED:
+        return _tiles, 1
+    from numba import config
+
+    from skdpnoise.queries import _tile_loops
+
+    return _tile_loops, config.NUMBA_NUM_THREADS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sweep:
+    """One sweep over a few columns."""
+
+    source: Source
+    columns: Places
+    which: Places
+    width: int
+    visit: Visit
+    loops: Any
+
+    def run(self, n_threads: int) -> Integers:
+        """Return the sums of all visits.
+
+        Threads are plain ones, which work after a fork and under joblib, as the loops release the
+        lock of the interpreter.
+        """
+        edges = [len(self.source) * i // max(n_threads, 1) for i in range(max(n_threads, 1) + 1)]
+        first, *others = pairwise(edges)
+        if not others:
+            return self._count(first)
+        with ThreadPoolExecutor(len(others)) as pool:
+            waiting = [pool.submit(self._count, rows) for rows in others]
+            return sum((part.result() for part in waiting), start=self._count(first))
+
+    def _count(self, rows: tuple[int, int]) -> Integers:
+        """Return the sums of the visits to a range of rows."""
+        counts = np.zeros((self.columns.size, self.width), dtype=np.int64)
+        n_rows = max(1, min(_ENTRIES // self.columns.size, _MOST_ROWS, rows[1] - rows[0]))
+        tile = np.empty((self.columns.size, n_rows + _PADDING))
+        for begin in range(*rows, n_rows):
+            n = min(n_rows, rows[1] - begin)
+            self.source.load(self.loops, self.columns, begin, n, tile)
+            self.visit(self.loops, tile, n, counts, self.which)
+        return counts
+
+
+def count_sums(source: Source, columns: Places, quantum: Floats, contribution: Visit) -> Integers:
+    """Return the sums over all values of what they contribute, each rounded to integer quanta.
+
+    The contribution overwrites the values, instead of adding to counts.
+    """
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+        contribution(loops, tile, n, counts, which)
+        loops.add_rounded(tile, n, quantum[which], counts)
+
+    return np.concatenate([c for _, c in tallies(source, columns, 1, visit)])[:, 0]
+
+
+def all_finite(table: NDArray[Any]) -> bool:
+    """Return whether every entry is finite, without a copy of the table."""
+    n_rows = max(1, _ENTRIES // max(1, table[:1].size))
+    return all(np.isfinite(table[i : i + n_rows]).all() for i in range(0, len(table), n_rows))

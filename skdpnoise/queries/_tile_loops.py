@@ -1,0 +1,179 @@
+"""The functions of ``_tiles`` as compiled loops; this file imports numba.
+
+A value meets the same operations in the same order, so the numbers are the same bit for bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from skdpnoise.queries._tiles import (
+    DIGIT,
+    HALF_WORD,
+    LARGEST_EXPONENT,
+    LARGEST_INDEX,
+    LIMB,
+    LONGEST,
+    STEPS,
+)
+
+__all__ = [
+    "add_powers",
+    "add_rounded",
+    "clip",
+    "count_bins",
+    "count_digits",
+    "count_exponents",
+    "count_lengths",
+    "fold",
+    "round_to_steps",
+    "subtract",
+]
+
+_COMPILED = {"cache": True, "nogil": True}
+
+
+@njit(**_COMPILED)
+def subtract(table, pairs, columns, tile):
+    """Write the differences of pairs of rows of a table."""
+    n, mask = pairs.shape[0], (1 << HALF_WORD) - 1
+    if table.strides[0] < table.strides[1]:
+        for j in range(columns.shape[0]):
+            column, out = columns[j], tile[j]
+            for i in range(n):
+                first, second = pairs[i] >> HALF_WORD, pairs[i] & mask
+                out[i] = np.float64(table[first, column]) - np.float64(table[second, column])
+        return
+    for i in range(n):
+        first, second = table[pairs[i] >> HALF_WORD], table[pairs[i] & mask]
+        for j in range(columns.shape[0]):
+            column = columns[j]
+            tile[j, i] = np.float64(first[column]) - np.float64(second[column])
+
+
+@njit(**_COMPILED)
+def count_exponents(tile, n, counts):
+    """Count floor(log2) of the magnitudes that are not 0."""
+    for j in range(counts.shape[0]):
+        values, count = tile[j], counts[j]
+        for i in range(n):
+            bits = int(np.float64(values[i]).view(np.int64))
+            if bits << 1 != 0:
+                exponent = ((bits >> 52) & 0x7FF) - 1023
+                exponent = min(max(exponent, -LARGEST_EXPONENT), LARGEST_EXPONENT)
+                count[exponent + LARGEST_EXPONENT] += 1
+
+
+@njit(**_COMPILED)
+def _signed_index(values, n, inverse):
+    """Overwrite values by indices of bins, and by minus the index (perhaps -0.0) below zero."""
+    for i in range(n):
+        index = np.floor(values[i] * inverse)
+        magnitude = min(-1.0 - index if index < 0.0 else abs(index), LARGEST_INDEX)  # not -0.0
+        values[i] = -magnitude if index < 0.0 else magnitude
+
+
+@njit(**_COMPILED)
+def count_lengths(tile, n, inverse, counts):
+    """Count signs and bit lengths of bin indices."""
+    for j in range(counts.shape[0]):
+        values, count = tile[j], counts[j]
+        _signed_index(values, n, inverse[j])
+        for i in range(n):
+            bits = int(np.float64(values[i]).view(np.int64))
+            length = min(max(((bits >> 52) & 0x7FF) - 1022, 0), LONGEST)
+            count[2 * length - (bits >> 63)] += 1
+
+
+@njit(**_COMPILED)
+def count_digits(tile, n, inverse, known, counts):
+    """Count the next digits of the bin indices that begin as is known."""
+    for j in range(counts.shape[0]):
+        values, count = tile[j], counts[j]
+        below_zero, start, shift, width = known[:, j]
+        _signed_index(values, n, inverse[j])
+        for i in range(n):
+            negative = -(np.float64(values[i]).view(np.int64) >> 63)
+            digit = (np.int64(abs(values[i])) - start) >> shift
+            if negative == below_zero and 0 <= digit < 1 << width:
+                count[digit] += 1
+
+
+@njit(**_COMPILED, error_model="numpy")
+def clip(tile, n, location, unit, reach):
+    """Overwrite values by their distances from the locations, in units, up to the reach."""
+    for j in range(location.shape[0]):
+        values, middle, scale = tile[j], location[j], unit[j]
+        for i in range(n):
+            values[i] = min(max((values[i] - middle) / scale, -reach), reach)
+
+
+@njit(**_COMPILED)
+def fold(tile, n, mean, reach):
+    """Overwrite values by their distances from the means, up to the reach."""
+    for j in range(mean.shape[0]):
+        values, middle = tile[j], mean[j]
+        for i in range(n):
+            values[i] = min(abs(values[i] - middle), reach)
+
+
+@njit(**_COMPILED, error_model="numpy")
+def add_rounded(tile, n, quantum, totals):
+    """Add the values in quanta, rounded to the nearest integers, to the totals."""
+    for j in range(quantum.shape[0]):
+        values, unit = tile[j], quantum[j]
+        for i in range(n):
+            values[i] = np.rint(values[i] / unit)
+        total = np.int64(0)
+        for i in range(n):
+            total += np.int64(values[i])
+        totals[j, 0] += total
+
+
+@njit(**_COMPILED, error_model="numpy")
+def round_to_steps(tile, n, center, half):
+    """Overwrite values by their distances from the centres, in whole 2**-34 of the half widths."""
+    for j in range(center.shape[0]):
+        values, middle, width = tile[j], center[j], half[j]
+        low, high = middle - width, middle + width
+        for i in range(n):
+            k = (min(max(values[i], low), high) - middle) / width * STEPS
+            values[i] = np.rint(min(max(k, -STEPS), STEPS))
+
+
+# All sums are integers below 2**53, so the flags change nothing but the speed.
+@njit(**_COMPILED, fastmath={"reassoc", "contract", "nsz"})
+def add_powers(tile, n, counts):
+    """Add Σ k, and the sums of products of the digits of k, each as its upper and lower bits."""
+    for j in range(counts.shape[0]):
+        values, total = tile[j], counts[j]
+        first = high_high = high_low = low_low = 0.0
+        for i in range(n):
+            k = values[i]
+            high = np.floor(k * (1.0 / DIGIT))
+            low = k - high * DIGIT
+            first += k
+            high_high += high * high
+            high_low += high * low
+            low_low += low * low
+        for part, value in enumerate((first, high_high, high_low, low_low)):
+            whole = np.int64(value)
+            total[2 * part] += whole >> LIMB
+            total[2 * part + 1] += whole & ((1 << LIMB) - 1)
+
+
+@njit(**_COMPILED)
+def count_bins(tile, n, inner, counts):
+    """Count values by how many of 2**k - 1 inner edges are not above them."""
+    places = np.empty(n, dtype=np.int64)
+    for j in range(inner.shape[0]):
+        values, edges, count = tile[j], inner[j], counts[j]
+        places[:] = 0
+        step = (edges.shape[0] + 1) >> 1
+        while step > 0:  # a binary search of all values at once, without branches
+            for i in range(n):
+                places[i] += step * np.int64(edges[places[i] + step - 1] <= values[i])
+            step >>= 1
+        for i in range(n):
+            count[places[i]] += 1

@@ -1,0 +1,66 @@
+"""Loops that the interpreter runs while there is little to do, and numba compiles once it pays.
+
+To import numba and to compile one sampler takes about a second. The interpreter takes half a
+microsecond for each random bit, and a fit asks for some ten thousand. Both ways do the same
+operations on integers and doubles, so the draws are the same bit for bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from threading import Lock
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+__all__ = ["Compilable", "inner"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Random bits that one process leaves to the interpreter, of each kernel: some tenths of a second.
+INTERPRETED_BITS = 1_000_000
+
+_new_inner: list[Callable[..., Any]] = []
+_registering = Lock()
+
+
+def inner(function: F) -> F:
+    """Mark a function that kernels call. Called from Python it is an ordinary function."""
+    _new_inner.append(function)
+    return function
+
+
+class Compilable(Generic[P, R]):
+    """A loop over draws: call it to have it interpreted, or take what `for_bits` returns."""
+
+    def __init__(self, function: Callable[P, R]) -> None:
+        self._function = function
+        self._interpreted_bits = 0.0
+        update_wrapper(self, function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        # Compiled code does not warn either.
+        with np.errstate(all="ignore"):
+            return self._function(*args, **kwargs)
+
+    def for_bits(self, n: float) -> Callable[P, R]:
+        """Return this loop in the form that reads about n more random bits sooner."""
+        if "compiled" in vars(self) or self._interpreted_bits + n > INTERPRETED_BITS:
+            return self.compiled
+        self._interpreted_bits += n
+        return self
+
+    @cached_property
+    def compiled(self) -> Callable[P, R]:
+        """The loop as machine code, made when it is first asked for, or read from numba's cache."""
+        from numba import njit
+        from numba.extending import register_jitable
+
+        with _registering:
+            while _new_inner:
+                register_jitable(nogil=True)(_new_inner.pop())
+        compiled: Callable[P, R] = njit(cache=True, nogil=True)(self._function)
+        return compiled

@@ -1,0 +1,97 @@
+"""Losses of one record, as the solvers know them.
+
+A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+__all__ = ["LOGISTIC", "LOSSES", "SQUARED", "Loss"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    r"""A loss :math:`\ell(s, t)` of the linear function s and the target t of one record.
+
+    The slope is that of a generalised linear model with its canonical link,
+
+    .. math:: \frac{\partial \ell}{\partial s} = \mu(s) - t,
+
+    where μ, the inverse of the link, gives the mean of the target.
+
+    Parameters
+    ----------
+    name : str
+        What people call it.
+    code : int
+        By which the kernels know it.
+    curvature : float
+        An upper bound on the derivative of μ. Steps are one over it: with a bound that is too small
+        the descent may diverge, which does not touch privacy.
+    mean : callable
+        μ, from an array of linear functions to the means of the target.
+    start : callable
+        From y to what the kernels need: the score of each record where the linear function is 0,
+        and the targets. Targets that a score holds already are an empty array.
+    looseness : float, default=1.0
+        How many times longer than one over the curvature a step may be where there is little noise:
+        more than 1 where the bound is loose for typical records.
+
+    Examples
+    --------
+    >>> SQUARED.slope(np.array([1.0, 2.0]), 2.0)
+    array([-1.,  0.])
+    >>> LOGISTIC.mean(np.array([0.0]))
+    array([0.5])
+    """
+
+    name: str
+    code: int
+    curvature: float
+    mean: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
+    looseness: float = 1.0
+
+    def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
+        """Return the derivative of the loss in the linear function.
+
+        Parameters
+        ----------
+        score : ndarray
+            Linear functions s.
+        target : array-like
+            Targets t, of labels 0 and 1.
+
+        Returns
+        -------
+        ndarray
+        """
+        return self.mean(score) - np.asarray(target)
+
+
+def _residuals(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+    """Return x.w - y at w = 0: the slope itself, so that a sweep need not read y."""
+    return -np.asarray(y, dtype=np.float64), np.empty(0, dtype=np.int8)
+
+
+def _margins(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+    """Return x.w at w = 0, and the labels as 0 and 1."""
+    positive = np.asarray(y) > 0
+    return np.zeros(positive.size), positive.view(np.int8)
+
+
+SQUARED = Loss("squared", 0, 1.0, np.positive, _residuals)
+r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
+
+# 1/4 is a loose bound on the curvature.
+LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
+r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
+
+LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC)}
+"""All losses by name."""

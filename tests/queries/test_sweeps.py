@@ -1,0 +1,204 @@
+"""Sweeps over columns: the same integers whatever the tiles, threads, layouts and loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numba
+import numpy as np
+import pytest
+
+from skdpnoise.inspection import Transcript
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries import (
+    _sweeps,
+    _tile_loops,
+    _tiles,
+    private_location_scale,
+    private_moments,
+    private_quantiles,
+)
+from skdpnoise.queries._sweeps import Gaps, Records, all_finite, tallies
+from skdpnoise.sampling import SeededWords, permutation, secret_order
+
+EXTREMES = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, 1e300, -1e300, 5e-324, -5e-324, 1e-310]
+EXTREMES += [2.0**k * s for k in (-101, -100, 61, 62, 63, 100, 101) for s in (1.0, -1.0, 1.5)]
+
+
+def tile():
+    """Columns of very different values, and three unused numbers at the end of each."""
+    rng = np.random.default_rng(0)
+    rows = [
+        np.resize(EXTREMES, 500),
+        rng.integers(-9, 9, 500).astype(float),
+        rng.normal(size=500),
+        rng.normal(1e9, 1e3, 500),
+        rng.standard_cauchy(500) * 1e15,
+    ]
+    return np.hstack([rows, np.full((5, 3), np.nan)])
+
+
+def settings():
+    """For each function of tiles, its arguments between the number of values and the counts."""
+    unit = np.array([0.5, 1.0, 0.25, 2.0**-9, 2.0**-40])
+    edges = np.sort(np.vstack([np.linspace(-3, 3, 63), np.full((4, 63), 1.0)]), axis=1)
+    edges[2:] = np.sinh(np.linspace(-30, 30, 63))
+    known = np.array(
+        [[0, 1, 0, 0, 1], [1, 2, 0, 2**20, 2**30], [0, 0, 0, 9, 20], [0, 1, 3, 11, 10]]
+    )
+    return {
+        "count_exponents": ((), 201),
+        "count_lengths": ((unit,), 126),
+        "count_digits": ((unit, known), 2048),
+        "count_bins": ((edges,), 64),
+        "add_rounded": ((1.0 / unit,), 1),
+    }
+
+
+@pytest.mark.parametrize("name", settings())
+def test_compiled_loops_count_what_numpy_does(name):
+    arguments, width = settings()[name]
+    values = tile()
+    if name == "add_rounded":  # quanta are such that sums fit
+        values = np.clip(values, -1e9, 1e9)
+    counts = []
+    for module in (_tiles, _tile_loops):
+        counts.append(np.zeros((5, width), dtype=np.int64))
+        getattr(module, name)(values.copy(), 500, *arguments, counts[-1])
+    assert (counts[0] == counts[1]).all()
+    assert np.count_nonzero(counts[0]) >= 4
+
+
+@pytest.mark.parametrize("name", ["clip", "round_to_steps"])
+def test_compiled_loops_overwrite_values_as_numpy_does(name):
+    center, unit = np.array([0.0, 1.0, 0.3, 1e9, -7.0]), np.array([0.5, 3.0, 0.7, 1e3, 1e13])
+    found = []
+    for module in (_tiles, _tile_loops):
+        values = tile()
+        with np.errstate(over="raise"):
+            getattr(module, name)(values, 500, center, unit, *([8.0] if name == "clip" else []))
+        found.append(values)
+        if name == "round_to_steps":
+            counts = np.zeros((5, 8), dtype=np.int64)
+            module.add_powers(values, 500, counts)
+            found[-1] = counts
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("module", [_tiles, _tile_loops])
+def test_folded_values_are_distances_up_to_the_reach(module):
+    values = tile()[1:3]
+    mean = np.array([0.5, -1.25])
+    expected = np.minimum(np.abs(values[:, :500] - mean[:, np.newaxis]), 2.0)
+    module.fold(values, 500, mean, 2.0)
+    assert (values[:, :500] == expected).all()
+    assert np.isnan(values[:, 500:]).all()
+
+
+@pytest.mark.parametrize("module", [_tiles, _tile_loops])
+def test_bin_indices_are_those_of_exact_arithmetic(module):
+    values = np.array([*range(-70, 70), 0.25, -0.25, 1e17, -1e17, 2.0**80, -(2.0**80)])
+    counts = np.zeros((1, 126), dtype=np.int64)
+    module.count_lengths(values[np.newaxis].copy(), values.size, np.array([0.5]), counts)
+    expected = Counter()
+    for value in values.tolist():
+        index = int(value // 2.0)
+        negative = index < 0
+        index = -1 - index if negative else index
+        expected[2 * min(index.bit_length(), 62) + negative] += 1
+    assert {i: n for i, n in enumerate(counts[0].tolist()) if n} == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 4001])
+def test_every_record_but_an_odd_one_is_in_one_pair_of_the_order(n):
+    order = permutation(SeededWords(n), n)
+    half = n // 2
+    gaps = Gaps(np.zeros((n, 1)), order.copy())
+    pairs = list(zip((gaps.pairs >> 32).tolist(), (gaps.pairs & (2**32 - 1)).tolist(), strict=True))
+    assert sorted(pairs) == sorted(
+        zip(order[:half].tolist(), order[half:][:half].tolist(), strict=True)
+    )
+    assert len(gaps) == half
+
+
+def test_an_observed_order_is_not_overwritten():
+    first = Transcript(0)
+    order = first.watch(secret_order, None, 8)
+    kept = order.copy()
+    Gaps(np.zeros((8, 1)), order)
+    assert (Transcript(0, earlier=first).watch(secret_order, None, 8) == kept).all()
+
+
+@pytest.fixture
+def swept_in_pieces(monkeypatch):
+    """Small tiles, several threads, few columns at once, compiled loops."""
+
+    def choose(n_threads, compiled):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
+        monkeypatch.setattr(_sweeps, "_VALUES_PER_THREAD", 1)
+        monkeypatch.setattr(_sweeps, "_ENTRIES", 200)
+        monkeypatch.setattr(_sweeps, "_MOST_COLUMNS", 3)
+        monkeypatch.setattr(_sweeps, "_INTERPRETED", 0 if compiled else 10**9)
+
+    return choose
+
+
+def queries():
+    guarantee = PrivacyGuarantee(20.0, 1e-6)
+    bounds = np.array([-np.inf, -9.0, -np.inf, -np.inf, -1e6, -np.inf]), np.full(6, 1e7)
+    return {
+        "location and scale": lambda X: private_location_scale(
+            X, guarantee, bounds=bounds, random_state=0
+        ),
+        "moments": lambda X: private_moments(X, guarantee, bounds=bounds, random_state=0),
+        "quantiles": lambda X: private_quantiles(
+            X, [0.2, 0.9], guarantee, bounds=bounds, random_state=0
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", queries())
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_threads_layout_tiles_and_loops_do_not_change_one_bit(name, dtype, swept_in_pieces):
+    rng = np.random.default_rng(0)
+    X = rng.normal([0, 1, -5e3, 2e5, 3, 1e-9], [1, 3, 1, 7, 1e4, 1e-9], (3001, 6)).astype(dtype)
+    query = queries()[name]
+    whole = query(X)
+    assert np.count_nonzero(whole.found) == 6
+    read_only = X.copy()
+    read_only.flags.writeable = False
+    layouts = [X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], read_only]
+    for compiled in (False, True):
+        for n_threads in (1, 3):
+            swept_in_pieces(n_threads, compiled)
+            for table in layouts:
+                found = query(table)
+                for field in whole.__slots__:
+                    assert np.array_equal(getattr(found, field), getattr(whole, field))
+
+
+def test_columns_apart_are_read_as_those_side_by_side():
+    X = np.random.default_rng(0).normal(size=(100, 9))
+    for columns in ([0, 1, 2], [4], [1, 3, 8], [0, 2, 3, 4]):
+
+        def visit(loops, tile, n, counts, which, columns=columns):
+            assert (tile[:, :n] == X[:n, columns].T).all()
+            counts[:, 0] += n
+
+        ((which, counts),) = tallies(Records(X), np.array(columns), 1, visit)
+        assert which.tolist() == list(range(len(columns)))
+        assert (counts == 100).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(1,), (70_001,), (3, 5), (2, 70_001), (40_000, 2)])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_one_entry_that_is_not_finite_is_noticed_wherever_it_is(bad, shape, order):
+    table = np.zeros(shape, order=order)
+    assert all_finite(table)
+    for index in (0, table.size // 2, table.size - 1):
+        table.flat[index] = bad
+        assert not all_finite(table)
+        table.flat[index] = 0.0
+    assert all_finite(np.zeros((3, 0)))
+    assert all_finite(np.zeros(3, dtype=int))
