@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
@@ -18,6 +18,7 @@ class QuietScoreMixin(BaseEstimator):
     """Stands before scikit-learn's mixin of classifiers or regressors, whose errors quote y."""
 
     predict: Callable[[Any], Any]
+    _metric: ClassVar[Callable[..., Any] | None] = None  # where it is not the usual one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -46,7 +47,7 @@ class QuietScoreMixin(BaseEstimator):
         predicted = self.predict(X)
         owner = f"{type(self).__name__}.score"
         y = check_container(owner, "y", y)
-        metric = accuracy_score if is_classifier(self) else r2_score
+        metric = self._metric or (accuracy_score if is_classifier(self) else r2_score)
         return without_values(
             lambda: float(metric(y, predicted, sample_weight=sample_weight)),
             f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "

@@ -111,6 +111,16 @@ class Target:
             return outputs
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
 
+    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return what linear functions in standard units leave of y, in scales."""
+        center, scale = self.units
+        residuals: np.ndarray = (y - center) / scale
+        return residuals - scores
+
+    def shift(self, excess: float) -> float:
+        """Return by how much an intercept moves that leaves such a mean residual."""
+        return excess
+
 
 def standardise(
     settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False

@@ -1,7 +1,7 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
 A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
-residual ``x.w - y`` for the squared loss and ``x.w`` for the logistic loss. One sweep reads the
+residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the
 column that has just changed and the column that comes next, so each coordinate costs two columns
 and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
 that is read again for every block of rows.
@@ -21,9 +21,9 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from skdpnoise.solvers.losses import LOGISTIC
+from skdpnoise.solvers.losses import LOGISTIC, POISSON
 
-__all__ = ["QUANTA_LIMIT", "plain_sweep", "private_sweep", "sigmoid"]
+__all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
 
 # Adding 1.5 * 2^52 to a float64 of magnitude at most 2^51 rounds it to the nearest integer (ties to
 # even, as rint) and leaves that integer, in two's complement, in the low bits of the result.
@@ -31,7 +31,7 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
-_LOGISTIC = LOGISTIC.code
+_LOGISTIC, _POISSON = LOGISTIC.code, POISSON.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
@@ -52,24 +52,23 @@ def _fused_multiply_add(typing_context, a, b, c):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sigmoid(t):
-    r"""Logistic function without a branch or a library call, so that loops over it vectorise.
+def decay(t):
+    r"""Exponential of -t without a branch or a library call, so that loops over it vectorise.
 
-    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}, \qquad
-              e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
+    .. math:: e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
               \quad r = t + m \ln 2
 
     A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
     of two is added to its exponent bits (Cody and Waite 1980).
 
-    Arguments beyond 40 in magnitude count as 40; the value is within 1e-12 of the exact one.
+    Arguments beyond 40 in magnitude count as 40.
 
     Examples
     --------
-    >>> sigmoid(0.0)
-    0.5
-    >>> round(sigmoid(2.0), 9)
-    0.880797078
+    >>> decay(0.0)
+    1.0
+    >>> round(decay(-2.0), 9)
+    7.389056099
     """
     t = t if t > -_SATURATED else -_SATURATED
     t = t if t < _SATURATED else _SATURATED
@@ -84,7 +83,23 @@ def sigmoid(t):
     power = _fused_multiply_add(power, r, _EXP_1)
     power = _fused_multiply_add(power, r, 1.0)
     bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
-    return 1.0 / (1.0 + np.int64(bits).view(np.float64))
+    return np.int64(bits).view(np.float64)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sigmoid(t):
+    r"""Logistic function, within 1e-12 of the exact one: see :func:`decay`.
+
+    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}
+
+    Examples
+    --------
+    >>> sigmoid(0.0)
+    0.5
+    >>> round(sigmoid(2.0), 9)
+    0.880797078
+    """
+    return 1.0 / (1.0 + decay(t))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -111,6 +126,8 @@ def _slope(code, score, target, i):
     """Derivative of the loss of record i in its linear function, from its score."""
     if code == _LOGISTIC:
         return sigmoid(score) - target[i]
+    if code == _POISSON:
+        return decay(-score) - target[i]
     return score  # squared: the residual
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-__all__ = ["LOGISTIC", "LOSSES", "SQUARED", "Loss"]
+__all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Loss:
     looseness : float, default=1.0
         How many times longer than one over the curvature a step may be where there is little noise:
         more than 1 where the bound is loose for typical records.
+    spread : float, default=1.0
+        Size of a typical slope. A descent takes its clip in units of this.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Loss:
     mean: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
     looseness: float = 1.0
+    spread: float = 1.0
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
         """Return the derivative of the loss in the linear function.
@@ -66,7 +69,7 @@ class Loss:
         score : ndarray
             Linear functions s.
         target : array-like
-            Targets t, of labels 0 and 1.
+            Targets t; of labels, 0 and 1.
 
         Returns
         -------
@@ -86,6 +89,17 @@ def _margins(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
     return np.zeros(positive.size), positive.view(np.int8)
 
 
+def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the exponentials, of arguments up to 40 in magnitude, as the kernels do."""
+    return np.exp(np.clip(scores, -40.0, 40.0))
+
+
+def _counts(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+    """Return x.w at w = 0, and the counts."""
+    counts = np.array(y, dtype=np.float64)
+    return np.zeros(counts.size), counts
+
+
 SQUARED = Loss("squared", 0, 1.0, np.positive, _residuals)
 r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 
@@ -93,5 +107,13 @@ r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
 r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
-LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC)}
+# No bound holds for all records: 1 is the mean of the slopes' derivatives where t has mean 1 and the
+# linear functions are near 0. Clipped slopes move coefficients by bounded steps in any case.
+POISSON = Loss("poisson", 2, 1.0, _rates, _counts)
+r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mean.
+
+Linear functions beyond ±40 count as ±40, so that no exponential overflows.
+"""
+
+LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}
 """All losses by name."""
