@@ -44,6 +44,9 @@ class Loss:
         more than 1 where the bound is loose for typical records.
     spread : float, default=1.0
         Size of a typical slope. A descent takes its clip in units of this.
+    tail : float, default=1.0
+        How many times longer than those of least squares the tails of slopes are: "auto" clips at
+        so much more where there is little noise.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Loss:
     start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
     looseness: float = 1.0
     spread: float = 1.0
+    tail: float = 1.0
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
         """Return the derivative of the loss in the linear function.
@@ -107,9 +111,9 @@ r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
 r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
-# No bound holds for all records: 1 is the mean of the slopes' derivatives where t has mean 1 and the
-# linear functions are near 0. Clipped slopes move coefficients by bounded steps in any case.
-POISSON = Loss("poisson", 2, 1.0, _rates, _counts)
+# No bound holds for all records: where t has mean 1, the mean of e^s is near 1, and somewhat more
+# with the square of a feature before it. Clipped slopes move coefficients by bounded steps anyway.
+POISSON = Loss("poisson", 2, 2.5, _rates, _counts, tail=16.0)
 r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mean.
 
 Linear functions beyond ±40 count as ±40, so that no exponential overflows.
