@@ -22,6 +22,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPMinMaxScaler,
     DPPipeline,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -35,7 +36,7 @@ class Entry:
     ----------
     make : callable
         The class.
-    target : {"numbers", "labels"} or None
+    target : {"numbers", "counts", "labels"} or None
         What y is; None where it is ignored.
     settings : dict
         Parameters beside the defaults.
@@ -65,7 +66,9 @@ class Entry:
         if self.target is None:
             return None
         values = np.asarray(X)[:, 0]
-        return (values > 0.0).astype(int) if self.target == "labels" else values + 1.0
+        if self.target == "labels":
+            return (values > 0.0).astype(int)
+        return np.abs(values) + 1.0 if self.target == "counts" else values + 1.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
+    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}),
     Entry(DPPCA, refuses_extremes=False),
     Entry(DPCovariance, refuses_extremes=False),
     Entry(DPStandardScaler),

@@ -15,13 +15,16 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
+from skdpnoise.solvers import POISSON
 
 __all__ = [
     "LIMIT",
+    "Rate",
     "Run",
     "Standardisation",
     "Target",
     "release_log_odds",
+    "release_rate",
     "standardise",
     "standardise_target",
 ]
@@ -122,6 +125,40 @@ class Target:
         return excess
 
 
+class Rate(Target):
+    """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
+
+    __slots__ = ()
+    scaling: Standardisation
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Logarithm of the centre, and 1; 0 where the target is a constant."""
+        return float(np.log(self.scaling.center[0])), float(self.scaling.used[0])
+
+    @property
+    def spread(self) -> float:
+        """The scale of the counts, in these units."""
+        return float(self.scaling.scale[0] / self.scaling.center[0])
+
+    def widened(self) -> Target:
+        """Return the target as it is: only the features limit its linear functions."""
+        return self
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the counts in these units."""
+        return [values / self.scaling.center for values in outputs]
+
+    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return what is left of counts, in scales."""
+        left: np.ndarray = y - self.scaling.center * POISSON.mean(scores)
+        return left / self.scaling.scale
+
+    def shift(self, excess: float) -> float:
+        """Return the logarithm of the mean over the mean less the excess, up to that of 2."""
+        return -float(np.log1p(-np.clip(excess * self.spread, -1.0, 0.5)))
+
+
 def standardise(
     settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
@@ -213,6 +250,21 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     counts = np.maximum(counts, least)
     others = counts.sum() - counts
     return np.log(counts / others)[-len(outputs) :]
+
+
+def release_rate(
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+) -> tuple[Rate, Run]:
+    """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
+
+    Without an intercept the unit is 1. A mean that the noise made negative, or hides, counts as
+    that of half a scale in all records.
+    """
+    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
+    found, run = standardise_target(always, run, y, bounds)
+    least = found.scale / (2.0 * run.n_samples)
+    center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
+    return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:
