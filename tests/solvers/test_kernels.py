@@ -10,7 +10,7 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from skdpnoise.solvers import LOGISTIC, LOSSES, SQUARED
+from skdpnoise.solvers import LOGISTIC, LOSSES, POISSON, SQUARED
 from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep, sigmoid
 
 
@@ -98,6 +98,10 @@ def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(loss):
     assert_array_equal(private, plain)
     standardised = np.clip((old - 0.1) * 1.3, -2, 2)
     assert_allclose(private, start + 0.37 * standardised, rtol=1e-13, atol=1e-13)
-    derivative = expit(private) - (y > 0) if loss is LOGISTIC else private
+    derivative = {
+        SQUARED: private,
+        LOGISTIC: expit(private) - (y > 0),
+        POISSON: np.exp(private) - y,
+    }[loss]
     expected = np.sum(derivative * np.clip((new + 0.1) * 0.7, -2, 2))
     assert_allclose(sums.sum(), expected, rtol=1e-9)
