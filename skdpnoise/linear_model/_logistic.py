@@ -257,10 +257,14 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         ndarray of shape (n_samples, n_classes)
             Rows sum to one; columns in the order of ``classes_``.
         """
-        odds = _compressed(self.decision_function(X))
+        scores = self.decision_function(X)
+        odds = _compressed(scores)
         if odds.ndim == 1:
             return np.stack([LOGISTIC.mean(-odds), LOGISTIC.mean(odds)], axis=1)
         chances = LOGISTIC.mean(odds)
+        # Near one, doubles may not tell chances apart: what is predicted is the likeliest still.
+        predicted = np.arange(len(scores)), scores.argmax(axis=1)
+        chances[predicted] = np.maximum(chances[predicted], (1.0 + 1e-12) * chances.max(axis=1))
         return chances / chances.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:

@@ -162,7 +162,8 @@ class DPMinMaxScaler(PrivateScaler):
         searched = np.flatnonzero(self._released(bounds))
         fitted: dict[str, Any] = {}
         if searched.size:
-            found = private_quantiles(X[:, searched], check_quantile_range(self), **release)
+            table = X if searched.size == low.size else X[:, searched]
+            found = private_quantiles(table, check_quantile_range(self), **release)
             lost = np.zeros(low.size, dtype=bool)
             lost[searched] = ~found.found
             self._warn(lost, "takes the range from 0 to 1 for")

@@ -63,6 +63,7 @@ class Law(NamedTuple):
     point: float  # 1.0 for laws on the integers, whose cells are sets of points; else 0.0
 
 
+# Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
 LawFields = tuple[Any, ...]
 """A `Law` as a plain tuple."""
 

@@ -85,8 +85,6 @@ def fill(
         If two numbers that are compared agree in all 256 bits that can be kept of them, or an
         integer part is above 512, which are signs of a broken source.
     """
-    if isinstance(kernel, Compilable):
-        kernel = kernel.for_bits(mean_bits * out.size)
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
     done = 0
@@ -98,9 +96,12 @@ def fill(
         # leftover words, followed by fresh ones. Starting from fresh words only would throw away
         # just those beginnings that need many words, and so favour draws that need few.
         leftover = buffer[position >> 6 :]
-        buffer = np.concatenate([leftover, words.take(min(n_words, _CHUNK))])
+        fresh = words.take(min(n_words, _CHUNK))
+        buffer = np.concatenate([leftover, fresh])
         position &= 63
-        done, position, exhausted = kernel(buffer, position, out, done, *parameters)
+        # Each time anew: a draw may need far more bits than draws do on average.
+        run = kernel.for_bits(64 * fresh.size) if isinstance(kernel, Compilable) else kernel
+        done, position, exhausted = run(buffer, position, out, done, *parameters)
         if exhausted:
             raise RuntimeError(
                 "The random words led to an event of probability below 2**-200 (two numbers that "

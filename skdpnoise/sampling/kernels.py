@@ -21,7 +21,7 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Random bits that one process leaves to the interpreter, of each kernel: some tenths of a second.
-INTERPRETED_BITS = 500_000
+INTERPRETED_BITS = 1_000_000
 
 _new_inner: list[Callable[..., Any]] = []
 _registering = Lock()

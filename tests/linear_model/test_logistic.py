@@ -105,6 +105,20 @@ def test_probabilities_sum_to_one_and_agree_with_decisions(n_classes):
         np.testing.assert_allclose(chances[moderate, 1], expit(scores[moderate]))
 
 
+@pytest.mark.parametrize("size", [1.0, 30.0, 1e3, 1e8, 1e100])
+def test_however_certain_a_model_is_it_predicts_what_it_says_is_likeliest(size):
+    X, y = _problem(n_classes=3)
+    model = _model().fit(X, y)
+    features, _, center, scale = model._standardised
+    rng = np.random.default_rng(0)
+    coefficients = size * (1.0 + 1e-9 * rng.normal(size=(3, 4))) + rng.normal(size=(3, 4))
+    model._standardised = (features, coefficients, center, scale)
+    chances = model.predict_proba(X)
+    np.testing.assert_array_equal(model.classes_[chances.argmax(axis=1)], model.predict(X))
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert 0.0 < chances.min() <= chances.max() < 1.0
+
+
 def test_certain_models_give_no_probability_of_zero_or_one():
     model = _model(n_passes=1).fit(*_problem())
     features, _, center, scale = model._standardised

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 PURE = {"delta": 0.0}
 
 
-def _median_score(Estimator, X, y, change=lambda X, seed: X, **settings):
+def _median_score(Estimator, X, y, change=lambda X, seed: X, n_runs=10, **settings):
     scores = []
-    for seed in range(10):
+    for seed in range(n_runs):
         parts = train_test_split(change(X, seed), y, test_size=0.2, random_state=seed)
         X_train, X_test, y_train, y_test = parts
         model = Estimator(random_state=seed, **settings).fit(X_train, y_train)
@@ -73,8 +73,13 @@ def test_the_choice_of_a_solver_costs_little_accuracy(real_data, epsilon):
     assert scores["auto"] >= max(scores.values()) - 0.005
 
 
-@pytest.mark.parametrize("epsilon, bar", [(1.0, 0.34), (5.0, 0.42)])
-def test_diabetes_with_public_bounds(epsilon, bar):
+# At epsilon=1 scores of 89 records scatter by 0.16: a median of 1,400 runs is off by 0.005.
+@pytest.mark.parametrize(
+    "epsilon, bar, n_runs",
+    [pytest.param(1.0, 0.34, 1400, marks=pytest.mark.slow), (5.0, 0.42, 30)],
+)
+def test_diabetes_with_public_bounds(epsilon, bar, n_runs):
     X, y = load_diabetes(return_X_y=True)
     bounds = {"feature_bounds": (X.min(axis=0), X.max(axis=0)), "target_bounds": (y.min(), y.max())}
-    assert _median_score(DPCoordinateDescentRegressor, X, y, epsilon=epsilon, **bounds) >= bar
+    fit = {"Estimator": DPCoordinateDescentRegressor, "X": X, "y": y, "epsilon": epsilon}
+    assert _median_score(n_runs=n_runs, **fit, **bounds) >= bar

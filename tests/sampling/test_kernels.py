@@ -22,6 +22,7 @@ from skdpnoise.sampling import (
 )
 from skdpnoise.sampling import kernels as module
 from skdpnoise.sampling._extended import exponentials, half_normals, uniforms
+from skdpnoise.sampling.bits import fill
 from skdpnoise.sampling.kernels import Compilable
 
 # Far apart and close together, so that the choices need few and many coins.
@@ -105,3 +106,21 @@ def test_a_loop_is_compiled_once_it_has_read_many_bits_and_at_once_if_it_will():
     assert another.for_bits(2.1 * half) is another.compiled
     assert another.for_bits(1.0) is another.compiled  # it is there now
     assert kernel(1) == kernel.compiled(1) == 2
+
+
+def _never_before_many_words(words, position, out, done):
+    """Use up what there is until a word of about one in a hundred thousand comes."""
+    while position + 64 <= 64 * words.size:
+        word = words[position >> 6]
+        position += 64
+        if word < 2**47:
+            out[done] = 1
+            return done + 1, position, False
+    return done, position, False
+
+
+def test_a_draw_that_takes_far_more_bits_than_foreseen_is_compiled_in_the_end():
+    kernel = Compilable(_never_before_many_words)
+    out = np.zeros(1, dtype=np.int64)
+    fill(kernel, SeededWords(0), out, 64.0 * 1000)
+    assert "compiled" in vars(kernel)
