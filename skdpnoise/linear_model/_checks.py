@@ -41,8 +41,10 @@ def check_training_data(
     return X, read_numbers(estimator, y, n_rows)
 
 
-def check_counts(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a target that is not negative, clipped to its public bounds, and these from 0 up."""
+def check_counts(
+    estimator: Any, y: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
+    """Return counts as the one output, clipped to their public bounds; these from 0 up; no more."""
     name = type(estimator).__name__
     bounds = as_bounds(estimator.target_bounds, 1, "target_bounds", estimator)
     if not bounds[1, 0] > 0.0:
@@ -53,7 +55,7 @@ def check_counts(estimator: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     if (y < 0.0).any() and not is_computed("y", estimator):
         raise ValueError(f"{name} needs counts or rates, and y has negative values.")
     bounds = np.maximum(bounds, 0.0)
-    return np.clip(y, *bounds), bounds
+    return [np.clip(y, *bounds)], bounds, {}
 
 
 def _check_plan(estimator: Any, n_columns: int) -> None:

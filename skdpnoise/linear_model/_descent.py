@@ -249,7 +249,7 @@ def _planned(
     noise_level *= rules.REFERENCE_PASSES ** (1.0 / order - 0.5)
     auto = rules.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
-    clip = settings.loss.spread * float(_given(settings.clip, auto.clip))
+    clip = settings.spread * float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
     weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:

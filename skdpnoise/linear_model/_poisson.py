@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -14,7 +14,9 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.linear_model._checks import check_counts
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
-from skdpnoise.linear_model._scaling import release_rate
+from skdpnoise.linear_model._records import Data
+from skdpnoise.linear_model._scaling import Rate, Run, release_rate
+from skdpnoise.linear_model._settings import Settings
 from skdpnoise.solvers import POISSON
 
 __all__ = ["DPPoissonRegressor"]
@@ -188,23 +190,18 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         self.error_weights, self.rows_per_group = error_weights, rows_per_group
         self.ledger, self.random_state, self.n_jobs = ledger, random_state, n_jobs
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
 
-    def _outputs(self, y):
-        counts, bounds = check_counts(self, y)
-        return [counts], bounds, {}
+    def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
+        return check_counts(self, y)
 
-    def _find_target(self, settings, run, data):
+    def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)
 
-    def _plan(self, settings, run, problem):
-        loss = replace(settings.loss, spread=problem.target.spread)
-        return super()._plan(replace(settings, loss=loss), run, problem)
-
-    def predict(self, X):
+    def predict(self, X: Any) -> np.ndarray:
         """Predict the mean of the target.
 
         Parameters

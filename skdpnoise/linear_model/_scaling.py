@@ -104,6 +104,11 @@ class Target:
         scaling = self.scaling
         return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
 
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope."""
+        return 1.0
+
     def widened(self) -> Target:
         """Return the target with its scaling widened."""
         return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
@@ -138,7 +143,7 @@ class Rate(Target):
 
     @property
     def spread(self) -> float:
-        """The scale of the counts, in these units."""
+        """The size of a typical slope: the scale of the counts, in these units."""
         return float(self.scaling.scale[0] / self.scaling.center[0])
 
     def widened(self) -> Target:

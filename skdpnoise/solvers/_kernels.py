@@ -10,16 +10,18 @@ Everything done to one row is compiled without fast-math flags: nothing is reass
 only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
 same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves all losses: the branch on the code does not depend on the row, so that
-the compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be
-``None``) is resolved when numba specialises a kernel.
+One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
+not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
+numbers have a kernel of their own, since with a third branch there would be one loop for all. That
+choice, and whether columns are standardised (``scaling`` may be ``None``), is made when numba
+specialises a kernel.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 from skdpnoise.solvers.losses import LOGISTIC, POISSON
 
@@ -121,14 +123,26 @@ def _columns(old, new, scaling):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
 def _slope(code, score, target, i):
     """Derivative of the loss of record i in its linear function, from its score."""
+
+
+@overload(_slope, jit_options={"nogil": True, "error_model": "numpy"})
+def _slope_by_targets(code, score, target, i):
+    """The losses of one type of targets: see the top of this file."""
+    if isinstance(target.dtype, types.Float):
+        return _slope_of_counts
+    return _slope_of_labels
+
+
+def _slope_of_labels(code, score, target, i):
     if code == _LOGISTIC:
         return sigmoid(score) - target[i]
-    if code == _POISSON:
-        return decay(-score) - target[i]
     return score  # squared: the residual
+
+
+def _slope_of_counts(code, score, target, i):
+    return decay(-score) - target[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,6 +1,7 @@
 """Losses of one record, as the solvers know them.
 
-A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code.
+A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code and the
+type of its targets.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ class Loss:
     looseness : float, default=1.0
         How many times longer than one over the curvature a step may be where there is little noise:
         more than 1 where the bound is loose for typical records.
-    spread : float, default=1.0
-        Size of a typical slope. A descent takes its clip in units of this.
     tail : float, default=1.0
         How many times longer than those of least squares the tails of slopes are: "auto" clips at
         so much more where there is little noise.
@@ -62,7 +61,6 @@ class Loss:
     mean: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
     looseness: float = 1.0
-    spread: float = 1.0
     tail: float = 1.0
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:

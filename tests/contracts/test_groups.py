@@ -23,6 +23,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
     total_guarantee,
@@ -41,7 +42,7 @@ from tests._replay import two_runs
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 ADJACENCIES = ["replace_one", "add_remove"]
-LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath]
+LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath, DPPoissonRegressor]
 MATRICES = [DPPCA, DPCovariance]
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 ESTIMATORS = LINEAR + MATRICES + SCALERS
@@ -102,6 +103,8 @@ CASES = {
     "descent, nothing public": (DPCoordinateDescentRegressor, DESCENT),
     "logistic": (DPLogisticCD, {"clip": 0.05, **BOUNDS}),
     "logistic, nothing public": (DPLogisticCD, {"clip": 0.05, "n_passes": 3}),
+    "counts": (DPPoissonRegressor, {"clip": 0.05, "target_bounds": (0.0, 4.0), **BOUNDS}),
+    "counts, nothing public": (DPPoissonRegressor, {"clip": 0.05, "n_passes": 3}),
     "gram": (DPCoordinateDescentRegressor, {**GRAM, "target_bounds": (-1.0, 1.0), **BOUNDS}),
     "path": (DPLassoPath, {"row_norm": 0.5, "target_bounds": (-1.0, 1.0), "alphas": 2, **BOUNDS}),
     "standard": (DPStandardScaler, BOUNDS),
@@ -131,6 +134,8 @@ def test_the_rows_of_a_group_move_a_fit_by_no_more_than_is_paid_for(case, adjace
             X[-OWNED:, 1], X_other[-OWNED:, 0] = 0.0, 0.0
         if estimator is DPLogisticCD:
             y, y_other = (np.where(values > 0, "yes", "no") for values in (y, y_other))
+        if estimator is DPPoissonRegressor:
+            y, y_other = (np.maximum(values, 0.0) for values in (y, y_other))
         if adjacency == "add_remove":
             X_other, y_other = X_other[:-OWNED], y_other[:-OWNED]
 
@@ -207,7 +212,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
 def test_with_a_group_for_each_row_a_fit_is_that_without_groups(estimator, adjacency, delta):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else np.abs(X[:, 0])
     model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, random_state=3)
     attributes = []
     for labels in (None, [f"person {i}" for i in range(500)]):
@@ -224,7 +229,7 @@ def test_with_a_group_for_each_row_a_fit_is_that_without_groups(estimator, adjac
 def test_the_report_states_the_guarantee_for_groups(estimator, adjacency, delta):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else np.abs(X[:, 0])
     model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, rows_per_group=2)
     report = model.fit(X, y, groups=np.arange(600) // 3).privacy_
     assert report.rows_per_group == 2
@@ -244,7 +249,7 @@ def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monke
     for loss in (PureLoss, GaussianLoss):
         monkeypatch.setattr(loss, "per_row", lambda self, rows: self)
     X = np.random.default_rng(0).normal(size=(600, 2))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
+    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else np.abs(X[:, 0])
     model = estimator(epsilon=2.0, rows_per_group=3)
     with pytest.raises(BudgetExceededError):
         model.fit(X, y, groups=np.arange(600) // 3)
@@ -297,7 +302,7 @@ def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(estimator):
         else:
             last = DPLogisticCD(rows_per_group=2).set_fit_request(groups=True)
             pipeline = make_pipeline(step, last)
-        y = FRAME["b"] if estimator in LINEAR and estimator is not DPLogisticCD else LABELS
+        y = FRAME["b"].abs() if estimator in LINEAR and estimator is not DPLogisticCD else LABELS
         pipeline.fit(FRAME, y, groups=PERSON)
         assert [step.privacy_.rows_per_group for _, step in pipeline.steps] == [2, 2]
         assert total_guarantee(pipeline).unit == "group"
@@ -323,7 +328,7 @@ def test_groups_reach_every_fit_of_a_search_and_its_splitter():
 
 @every_estimator
 def test_fit_transform_and_positional_groups_work(estimator):
-    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
+    y = LABELS if estimator is DPLogisticCD else FRAME["a"].abs()
     assert estimator().fit(FRAME, y, PERSON).privacy_.unit == "group"
     if hasattr(estimator, "fit_transform"):
         model = estimator(rows_per_group=3)
@@ -339,6 +344,6 @@ def test_a_number_of_rows_without_groups_is_refused(estimator):
 
 @every_estimator
 def test_too_few_kept_rows_are_refused(estimator):
-    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
+    y = LABELS if estimator is DPLogisticCD else FRAME["a"].abs()
     with pytest.raises(ValueError, match=r"needs 2 rows at least.*keeps 1 of these 'groups'"):
         estimator().fit(FRAME, y, groups=np.zeros(400))

@@ -20,6 +20,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
     PrivacyLedger,
@@ -32,7 +33,7 @@ from skdpnoise.sampling import words as word_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
-LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath]
+LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath, DPPoissonRegressor]
 MATRICES = [DPPCA, DPCovariance]
 SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
 ESTIMATORS = LINEAR + MATRICES + SCALERS
@@ -46,7 +47,7 @@ GROUPS = np.repeat(np.arange(100), 4)
 
 def target(estimator):
     """Labels or numbers, whatever the estimator learns."""
-    return (X[:, 0] > 0.0).astype(int) if estimator is DPLogisticCD else X[:, 0] + 1.0
+    return (X[:, 0] > 0.0).astype(int) if estimator is DPLogisticCD else np.abs(X[:, 0])
 
 
 class Notebook:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
 from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
@@ -20,7 +20,7 @@ from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
+ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
 FITS = [
     {},
     {"delta": 0.0},
