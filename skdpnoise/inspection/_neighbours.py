@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import get_tags
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 
 from skdpnoise.inspection._tables import (
     as_table,

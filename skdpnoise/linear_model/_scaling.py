@@ -258,13 +258,14 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def release_rate(
-    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray | None
 ) -> tuple[Rate, Run]:
     """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
 
     Without an intercept the unit is 1. A mean that the noise made negative, or hides, counts as
     that of half a scale in all records.
     """
+    assert bounds is not None
     always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
     found, run = standardise_target(always, run, y, bounds)
     least = found.scale / (2.0 * run.n_samples)

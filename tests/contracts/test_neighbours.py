@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
 from skdpnoise.inspection import coupled_order
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account, BudgetExceededError
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyW
 EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 NO_NOISE = np.zeros((1, 3), dtype=np.int64)
 ADJACENCIES = ["replace_one", "add_remove"]
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
+ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
 
 
 def records(rng, n, p):
@@ -124,7 +124,7 @@ def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
 # A whole fit: with the released numbers held fixed, what must the noise make up for?
 
 
-X_BOUNDS, Y_BOUNDS = {"feature_bounds": (-1.0, 1.0)}, {"target_bounds": (-1.0, 1.0)}
+X_BOUNDS, Y_BOUNDS = {"feature_bounds": (-1.0, 1.0)}, {"target_bounds": (-4.0, 4.0)}
 FITS = {
     "gaussian": {"noise": "inid_gaussian", "delta": 1e-3},
     "gaussian, bounds": {"noise": "inid_gaussian", "delta": 0.1, "n_passes": 1, **X_BOUNDS},
@@ -153,6 +153,8 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
             y[-1], y_other[-1] = (0, 1) if classifies else (-1e100, 1e100)
         else:
             X_other[-1], y_other[-1] = records(rng, 1, 2)[0], y[0]
+        if estimator is DPPoissonRegressor:
+            y, y_other = np.maximum(y, 0.0), np.maximum(y_other, 0.0)
         if adjacency == "add_remove":
             X_other, y_other = X_other[:-1], y_other[:-1]
 

@@ -58,7 +58,7 @@ def test_negative_targets_are_refused_before_anything_is_spent_and_not_shown():
 
 @pytest.mark.parametrize("bounds", [(-2.0, -1.0), (-1.0, 0.0)])
 def test_bounds_without_positive_numbers_are_refused(bounds):
-    with pytest.raises(ValueError, match="'target_bounds' parameter .* must end above 0"):
+    with pytest.raises(ValueError, match=r"'target_bounds' parameter .* must end above 0"):
         DPPoissonRegressor(target_bounds=bounds, ledger=Forbidden()).fit(*counts(100))
 
 
