@@ -27,7 +27,7 @@ class QuietScoreMixin(BaseEstimator):
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean accuracy of predicted labels, or R² of a predicted target.
+        """Return the mean accuracy of predicted labels, or R² of a predicted target (D² of counts).
 
         The score of private records is a statistic of them without noise, and is not private.
 
@@ -52,5 +52,5 @@ class QuietScoreMixin(BaseEstimator):
             lambda: float(metric(y, predicted, sample_weight=sample_weight)),
             f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "
             "number, for each row of X, of the kind that was fitted, and weights that are finite "
-            "numbers.",
+            "numbers. D² needs counts that are not all alike.",
         )

@@ -71,7 +71,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
         as 0. None buys mean and scale privately, as for the features. Where fewer than one record
-        in 14 is above the others, that finds no scale, and the model is a constant: give bounds.
+        in 14 is above the others, or the scale is below 1e-9, that finds no scale, and the model
+        is a constant, with a warning: give bounds.
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the

@@ -39,6 +39,7 @@ FARTHEST = 20.0
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
+_LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
@@ -263,11 +264,14 @@ def release_rate(
     """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
 
     Without an intercept the unit is 1. A mean that the noise made negative, or hides, counts as
-    that of half a scale in all records.
+    that of half a scale in all records. A scale that is next to nothing is none.
     """
     assert bounds is not None
     always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
     found, run = standardise_target(always, run, y, bounds)
+    if found.used[0] and found.scale[0] < _LEAST_RATE:
+        _warn_of_constant(settings, run, SearchedLocation(0.0, found.scale[0], 1.0, found=False))
+        found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
     least = found.scale / (2.0 * run.n_samples)
     center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
