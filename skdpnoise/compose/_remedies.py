@@ -22,6 +22,7 @@ _COUNTERPART = {
     "LogisticRegression": "DPLogisticCD",
     "LogisticRegressionCV": "DPGridSearchCV around DPLogisticCD",
     "SGDClassifier": "DPLogisticCD",
+    "PoissonRegressor": "DPPoissonRegressor",
     "LinearRegression": "DPCoordinateDescentRegressor",
     "Ridge": "DPCoordinateDescentRegressor",
     "Lasso": "DPCoordinateDescentRegressor",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 
 from skdpnoise.inspection._tables import (
     as_table,
@@ -288,6 +288,8 @@ def bounds_of(
             continue
         low = np.where(np.isfinite(public[0]), public[0], low)
         high = np.where(np.isfinite(public[1]), public[1], high)
+    if target and get_tags(estimator).target_tags.positive_only:
+        low = np.maximum(low, 0.0)
     return low, high
 
 

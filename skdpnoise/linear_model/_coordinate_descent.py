@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -147,6 +148,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
         """Choose passes and noise, by settings and released numbers."""
         used, n_outputs = problem.features.used, len(problem.data.outputs)
+        settings = replace(settings, spread=problem.target.spread)
         return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
 
     def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:

@@ -87,8 +87,9 @@ class Defaults:
 
 def choose_defaults(noise_level: float, loss: Loss) -> Defaults:
     """Return the defaults for a noise level and a loss."""
+    noise_level *= loss.tail
     n_passes = round(MOST_PASSES * min(1.0, (0.016 / noise_level) ** 0.6))
-    clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
+    clip = 0.8 * loss.tail * min(1.0, (0.008 / noise_level) ** 0.5)
     relaxation = loss.looseness if noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)
 

@@ -249,7 +249,7 @@ def _planned(
     noise_level *= rules.REFERENCE_PASSES ** (1.0 / order - 0.5)
     auto = rules.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
-    clip = float(_given(settings.clip, auto.clip))
+    clip = settings.spread * float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
     weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
@@ -368,9 +368,8 @@ class Residuals:
 
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return residuals in standard units; of the target as it came, not clipped."""
-        center, scale = problem.target.units
-        residuals: np.ndarray = (problem.data.y - center) / scale
-        return np.asarray(residuals - _scores(model, problem.data.X, problem.features)[0])
+        scores = _scores(model, problem.data.X, problem.features)[0]
+        return problem.target.residuals(problem.data.outputs[0], scores)
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
@@ -381,7 +380,7 @@ class Residuals:
         off = _OFF_CENTER if plan.mechanism is None else _OFF
         keep = off**2 / (off**2 + noise**2)
         moved = path.copy()
-        moved[..., -1] += keep * np.clip(mean, -reach, reach)
+        moved[..., -1] += problem.target.shift(keep * np.clip(mean, -reach, reach))
         return moved
 
 

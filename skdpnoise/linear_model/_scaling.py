@@ -15,13 +15,16 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
+from skdpnoise.solvers import POISSON
 
 __all__ = [
     "LIMIT",
+    "Rate",
     "Run",
     "Standardisation",
     "Target",
     "release_log_odds",
+    "release_rate",
     "standardise",
     "standardise_target",
 ]
@@ -36,6 +39,7 @@ FARTHEST = 20.0
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
+_LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
@@ -101,6 +105,11 @@ class Target:
         scaling = self.scaling
         return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
 
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope."""
+        return 1.0
+
     def widened(self) -> Target:
         """Return the target with its scaling widened."""
         return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
@@ -110,6 +119,49 @@ class Target:
         if self.scaling is None:
             return outputs
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
+
+    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return what linear functions in standard units leave of y, in scales."""
+        center, scale = self.units
+        return np.asarray((y - center) / scale - scores)
+
+    def shift(self, excess: float) -> float:
+        """Return by how much an intercept moves that leaves such a mean residual."""
+        return excess
+
+
+class Rate(Target):
+    """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
+
+    __slots__ = ()
+    scaling: Standardisation
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Logarithm of the centre, and 1; 0 where the target is a constant."""
+        return float(np.log(self.scaling.center[0])), float(self.scaling.used[0])
+
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope: the scale of the counts, in these units."""
+        return float(self.scaling.scale[0] / self.scaling.center[0])
+
+    def widened(self) -> Target:
+        """Return the target as it is: only the features limit its linear functions."""
+        return self
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the counts in these units."""
+        return [values / self.scaling.center for values in outputs]
+
+    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Return what is left of counts, in scales."""
+        left = y - self.scaling.center * POISSON.mean(scores)
+        return np.asarray(left / self.scaling.scale)
+
+    def shift(self, excess: float) -> float:
+        """Return the logarithm of the mean over the mean less the excess, up to that of 2."""
+        return -float(np.log1p(-np.clip(excess * self.spread, -1.0, 0.5)))
 
 
 def standardise(
@@ -203,6 +255,25 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     counts = np.maximum(counts, least)
     others = counts.sum() - counts
     return np.asarray(np.log(counts / others)[-len(outputs) :])
+
+
+def release_rate(
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray | None
+) -> tuple[Rate, Run]:
+    """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
+
+    Without an intercept the unit is 1. A mean that the noise made negative, or hides, counts as
+    that of half a scale in all records. A scale that is next to nothing is none.
+    """
+    assert bounds is not None
+    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
+    found, run = standardise_target(always, run, y, bounds)
+    if found.used[0] and found.scale[0] < _LEAST_RATE:
+        _warn_of_constant(settings, run, SearchedLocation(0.0, found.scale[0], 1.0, found=False))
+        found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
+    least = found.scale / (2.0 * run.n_samples)
+    center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
+    return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:

@@ -30,6 +30,7 @@ class Settings:
     error_weights: Any = "curvature"
     row_norm: float | str = "auto"
     n_jobs: int | None = None
+    spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:

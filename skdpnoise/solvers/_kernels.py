@@ -1,7 +1,7 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
 A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
-residual ``x.w - y`` for the squared loss and ``x.w`` for the logistic loss. One sweep reads the
+residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the
 column that has just changed and the column that comes next, so each coordinate costs two columns
 and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
 that is read again for every block of rows.
@@ -10,9 +10,11 @@ Everything done to one row is compiled without fast-math flags: nothing is reass
 only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
 same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves all losses: the branch on the code does not depend on the row, so that
-the compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be
-``None``) is resolved when numba specialises a kernel.
+One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
+not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
+numbers have a kernel of their own, since with a third branch there would be one loop for all. That
+choice, and whether columns are standardised (``scaling`` may be ``None``), is made when numba
+specialises a kernel.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from skdpnoise.solvers.losses import LOGISTIC
+from skdpnoise.solvers.losses import LOGISTIC, POISSON
 
-__all__ = ["QUANTA_LIMIT", "plain_sweep", "private_sweep", "sigmoid"]
+__all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
 
 Vector = NDArray[np.float64]
 Scaling = tuple[float, float, float, float, float, float] | None  # of two columns
@@ -37,7 +39,7 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
-_LOGISTIC = LOGISTIC.code
+_LOGISTIC, _POISSON = LOGISTIC.code, POISSON.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
@@ -58,24 +60,23 @@ def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sigmoid(t: float) -> float:
-    r"""Logistic function without a branch or a library call, so that loops over it vectorise.
+def decay(t: float) -> float:
+    r"""Exponential of -t without a branch or a library call, so that loops over it vectorise.
 
-    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}, \qquad
-              e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
+    .. math:: e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
               \quad r = t + m \ln 2
 
     A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
     of two is added to its exponent bits (Cody and Waite 1980).
 
-    Arguments beyond 40 in magnitude count as 40; the value is within 1e-12 of the exact one.
+    Arguments beyond 40 in magnitude count as 40.
 
     Examples
     --------
-    >>> sigmoid(0.0)
-    0.5
-    >>> round(sigmoid(2.0), 9)
-    0.880797078
+    >>> decay(0.0)
+    1.0
+    >>> round(decay(-2.0), 9)
+    7.389056099
     """
     t = t if t > -_SATURATED else -_SATURATED
     t = t if t < _SATURATED else _SATURATED
@@ -90,7 +91,23 @@ def sigmoid(t: float) -> float:
     power = _fused_multiply_add(power, r, _EXP_1)
     power = _fused_multiply_add(power, r, 1.0)
     bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
-    return 1.0 / (1.0 + np.int64(bits).view(np.float64))
+    return np.int64(bits).view(np.float64)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sigmoid(t: float) -> float:
+    r"""Logistic function, within 1e-12 of the exact one: see :func:`decay`.
+
+    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}
+
+    Examples
+    --------
+    >>> sigmoid(0.0)
+    0.5
+    >>> round(sigmoid(2.0), 9)
+    0.880797078
+    """
+    return 1.0 / (1.0 + decay(t))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -112,13 +129,27 @@ def _columns(old: float, new: float, scaling: Scaling) -> tuple[float, float]:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _slope(code: int, score: float, target: NDArray[Any], i: int) -> float:
+# numba compares the annotations of these functions: they must be the same.
+def _slope(code: Any, score: Any, target: Any, i: Any) -> Any:
     """Derivative of the loss of record i in its linear function, from its score."""
+
+
+@overload(_slope, jit_options={"nogil": True, "error_model": "numpy"})
+def _slope_by_targets(code: Any, score: Any, target: Any, i: Any) -> Any:
+    """The losses of one type of targets: see the top of this file."""
+    if isinstance(target.dtype, types.Float):
+        return _slope_of_counts
+    return _slope_of_labels
+
+
+def _slope_of_labels(code: Any, score: Any, target: Any, i: Any) -> Any:
     if code == _LOGISTIC:
-        slope: float = sigmoid(score) - target[i]
-        return slope
+        return sigmoid(score) - target[i]
     return score  # squared: the residual
+
+
+def _slope_of_counts(code: Any, score: Any, target: Any, i: Any) -> Any:
+    return decay(-score) - target[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -23,6 +23,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPMinMaxScaler,
     DPPipeline,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -49,6 +50,9 @@ class Target:
 
 TARGETS = {
     "numbers": Target(lambda x: x + 1.0, (-1e100, 1e100), {"target_bounds": (-1.0, 1.0)}),
+    "counts": Target(
+        lambda x: np.maximum(x + 1.0, 0.0), (0.0, 1e100), {"target_bounds": (0.0, 4.0)}
+    ),
     "labels": Target(lambda x: (x > 0.0).astype(int), (0, 1)),
     None: Target(lambda x: None, (0, 0)),
 }
@@ -62,7 +66,7 @@ class Entry:
     ----------
     make : callable
         The class.
-    target : {"numbers", "labels"} or None
+    target : {"numbers", "counts", "labels"} or None
         What y is; None where it is ignored.
     settings : dict
         Parameters beside the defaults.
@@ -131,6 +135,7 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
+    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, descends=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),
     Entry(DPCovariance, refuses_extremes=False, uncentred={"assume_centered": True}),
     Entry(DPStandardScaler),

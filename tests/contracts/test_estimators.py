@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, DPPoissonRegressor
 from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 # Products of matrices of another memory layout differ in the last digit.
 SAME = {
     "numbers": partial(np.testing.assert_allclose, rtol=1e-10),
+    "counts": partial(np.testing.assert_allclose, rtol=1e-10),
     "labels": np.testing.assert_array_equal,
 }
 ESTIMATORS = [entry.make() for entry in DESCENTS]
@@ -72,10 +73,22 @@ NON_DEFAULT = [
         n_passes=2,
     ),
     DPLogisticCD(epsilon=20.0, delta=0.0, fit_intercept=False, clip=1.0, budget_growth=1.5),
+    DPPoissonRegressor(
+        epsilon=5.0,
+        delta=0.0,
+        adjacency="add_remove",
+        alpha=0.01,
+        l1_ratio=1.0,
+        feature_bounds=(-5.0, 5.0),
+        target_bounds=(0.0, 1000.0),
+        error_weights="uniform",
+        n_jobs=2,
+    ),
+    DPPoissonRegressor(fit_intercept=False, n_passes=3, clip=2.0, noise="spr_gaussian"),
 ]
 
 
-@pytest.mark.quick(112)
+@pytest.mark.quick(128)
 @parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
 def test_scikit_learn_common_checks(estimator, check):
     check(estimator)
@@ -86,9 +99,12 @@ def problem():
     rng = np.random.default_rng(0)
     X = rng.normal([10.0, -3.0, 0.0], [2.0, 0.5, 1.0], size=(3000, 3))
     score = (X[:, 0] - 10.0) / 2.0 - (X[:, 1] + 3.0) / 0.5
-    # The best possible scores are 8/9 and 1.
-    numbers, labels = 5.0 + 2.0 * score + rng.normal(size=3000), np.where(score > 0, "yes", "no")
-    return X, {"numbers": numbers, "labels": labels}
+    # The best possible scores are 8/9, 1 and nearly 1.
+    return X, {
+        "numbers": 5.0 + 2.0 * score + rng.normal(size=3000),
+        "labels": np.where(score > 0, "yes", "no"),
+        "counts": rng.poisson(40.0 * np.exp(score / 2.0)),
+    }
 
 
 def _target(entry, problem):

@@ -24,6 +24,7 @@ from skdpnoise import (
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
     total_guarantee,
@@ -96,6 +97,7 @@ DESCENT = {"solver": "gradient", "clip": 0.05}
 GRAM = {"solver": "gram", "row_norm": 0.5, "fit_intercept": False}
 REGRESSOR, PATH = Entry(DPCoordinateDescentRegressor, "numbers"), Entry(DPLassoPath, "numbers")
 CLASSIFIER = Entry(DPLogisticCD, "labels")
+COUNTS = Entry(DPPoissonRegressor, "counts")
 STANDARD, ROBUST = Entry(DPStandardScaler), Entry(DPRobustScaler)
 
 
@@ -115,6 +117,8 @@ CASES = {
     "descent, nothing public": Case(REGRESSOR, DESCENT),
     "logistic": Case(CLASSIFIER, {"clip": 0.05, **BOUNDS}),
     "logistic, nothing public": Case(CLASSIFIER, {"clip": 0.05, "n_passes": 3}),
+    "counts": Case(COUNTS, {"clip": 0.05, "target_bounds": (0.0, 4.0), **BOUNDS}),
+    "counts, nothing public": Case(COUNTS, {"clip": 0.05, "n_passes": 3}),
     "gram": Case(REGRESSOR, {**GRAM, "target_bounds": (-1.0, 1.0), **BOUNDS}, axes=True),
     "path": Case(PATH, {"row_norm": 0.5, "target_bounds": (-1.0, 1.0), "alphas": 2, **BOUNDS}),
     "standard": Case(STANDARD, BOUNDS),

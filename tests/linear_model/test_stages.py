@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD
+from skdpnoise import (
+    DPCoordinateDescentRegressor,
+    DPLassoPath,
+    DPLogisticCD,
+    DPPoissonRegressor,
+)
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
@@ -15,7 +20,7 @@ from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from skdpnoise.solvers import LOGISTIC, SQUARED
 
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
+ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
 
 
 class Noted(SeededWords):

@@ -1,4 +1,4 @@
-"""Properties of one sweep: rounding, the sigmoid, and vectorised code that stays strict."""
+"""Properties of one sweep: rounding, the exponential, and vectorised code that stays strict."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from skdpnoise.solvers import LOGISTIC, LOSSES, SQUARED
-from skdpnoise.solvers._kernels import QUANTA_LIMIT, plain_sweep, private_sweep, sigmoid
+from skdpnoise.solvers import LOGISTIC, LOSSES, POISSON, SQUARED
+from skdpnoise.solvers._kernels import QUANTA_LIMIT, decay, plain_sweep, private_sweep, sigmoid
 
 
 @njit
@@ -19,6 +19,14 @@ def sigmoids(t):
     out = np.empty_like(t)
     for i in range(t.shape[0]):
         out[i] = sigmoid(t[i])
+    return out
+
+
+@njit
+def decays(t):
+    out = np.empty_like(t)
+    for i in range(t.shape[0]):
+        out[i] = decay(t[i])
     return out
 
 
@@ -44,9 +52,18 @@ def test_the_relative_error_of_the_sigmoid_is_small_until_it_saturates():
     assert_allclose(sigmoids(t), expit(t), rtol=5e-12)
 
 
-def test_a_lone_sigmoid_and_one_in_a_vector_lane_are_the_same_bits():
+def test_the_exponential_has_a_small_relative_error_and_ends_at_forty():
+    t = np.concatenate([np.linspace(-40, 40, 10_001), [-0.0, 1e-300]])
+    assert_allclose(decays(t), np.exp(-t), rtol=3e-12)
+    for beyond in (41.0, 1e300, np.inf):
+        assert decay(beyond) == decay(40.0)
+        assert decay(-beyond) == decay(-40.0)
+
+
+@pytest.mark.parametrize("compiled", [sigmoids, decays])
+def test_a_lone_value_and_one_in_a_vector_lane_are_the_same_bits(compiled):
     t = np.random.default_rng(0).normal(0, 5, 1003)
-    assert_array_equal(sigmoids(t), [sigmoids(t[i : i + 1])[0] for i in range(len(t))])
+    assert_array_equal(compiled(t), [compiled(t[i : i + 1])[0] for i in range(len(t))])
 
 
 @pytest.mark.parametrize("quantum", [1.0, 0.125, 2.0**-30])
@@ -98,6 +115,10 @@ def test_moved_scores_are_the_same_bits_in_private_and_plain_sweeps(loss):
     assert_array_equal(private, plain)
     standardised = np.clip((old - 0.1) * 1.3, -2, 2)
     assert_allclose(private, start + 0.37 * standardised, rtol=1e-13, atol=1e-13)
-    derivative = expit(private) - (y > 0) if loss is LOGISTIC else private
+    derivative = {
+        SQUARED: private,
+        LOGISTIC: expit(private) - (y > 0),
+        POISSON: np.exp(private) - y,
+    }[loss]
     expected = np.sum(derivative * np.clip((new + 0.1) * 0.7, -2, 2))
     assert_allclose(sums.sum(), expected, rtol=1e-9)
