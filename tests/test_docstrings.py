@@ -1,5 +1,6 @@
 """Every public name explains itself; files stay short and know nothing of one machine."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -166,3 +167,70 @@ def test_no_file_names_a_path_of_one_machine():
         if MACHINE_PATH.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def stated(section: str) -> dict[str, tuple[str, str | None]]:
+    """Type and default of every parameter in an expanded Parameters section."""
+    heads = re.findall(r"^(\w+(?:, \w+)*) : (.*(?:\n .*)?)", section, flags=re.MULTILINE)
+    found = {}
+    for names, rest in heads:
+        kind, _, default = rest.partition("\n")[0].partition(", default=")
+        found |= dict.fromkeys(names.split(", "), (kind, default or None))
+    return found
+
+
+def wrong_defaults(obj) -> list[str]:
+    """Parameters whose default is documented otherwise than the signature has it."""
+    text = inspect.cleandoc(vars(obj).get("__doc__") if inspect.isclass(obj) else obj.__doc__)
+    described = stated(sections(text).get("Parameters", ""))
+    found = []
+    for name, parameter in inspect.signature(obj).parameters.items():
+        if name in described:
+            default = described[name][1]
+            # A field made by a factory has no value to state.
+            unstated = inspect.Parameter.empty, None
+            absent = default is None and (
+                parameter.default in unstated or repr(parameter.default) == "<factory>"
+            )
+            if not absent and not _same(default, parameter.default):
+                found.append(f"{name}: {default} is documented, the default is {parameter.default}")
+    return found
+
+
+def _same(documented: str | None, default: object) -> bool:
+    try:
+        return ast.literal_eval(documented or "") == default
+    except (SyntaxError, ValueError):
+        return documented in (repr(default), _name(default))
+
+
+def _name(default: object) -> str:
+    return f"{getattr(default, '__module__', '')}.{getattr(default, '__qualname__', '')}".strip("_")
+
+
+@pytest.mark.quick(99)
+@pytest.mark.parametrize(("room", "name"), list(public_names()))
+def test_documented_defaults_are_those_of_the_signature(room, name):
+    obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)
+    if not (inspect.isclass(obj) and issubclass(obj, BaseException)):
+        assert wrong_defaults(obj) == []
+
+
+def _misleading(scale=2.0, *, shape=None, size=3):
+    """Scale a shape.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        The scale.
+    shape : tuple or None, default=None
+        The shape.
+    size : int
+        Its size.
+    """
+
+
+def test_the_check_of_defaults_sees_wrong_and_missing_ones():
+    wrong, missing = wrong_defaults(_misleading)
+    assert wrong.startswith("scale: 1.0")
+    assert missing.startswith("size: None")

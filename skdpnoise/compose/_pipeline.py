@@ -39,11 +39,13 @@ from skdpnoise.compose.surroundings import (
 )
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPPipeline"]
 
 
+@shared_texts
 @register_private
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
@@ -83,9 +85,7 @@ class DPPipeline(FittedSteps):
     ledger : object with ``charge`` or None, default=None
         Where the cost of every fit is recorded, once for the whole, before anything is drawn.
         Fitted steps get it too: whoever fits one of them again pays for that.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+    %(estimators: random_state)s
     verbose : bool, default=False
         Whether to print the time of each step.
 
@@ -215,8 +215,7 @@ class DPPipeline(FittedSteps):
             If a parameter or the data are not as described.
         TypeError
             If no step is private, or anything but X, y and groups is passed.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+        %(fits: BudgetExceededError)s
         """
         # check
         warn_of_company(self)

@@ -104,7 +104,7 @@ class PrivacyReport:
         rests on that.
     n_records : float or None, default=None
         Noisy number of records, where it was bought; None where it is public, or was not needed.
-    observed : bool, optional
+    observed : bool
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 
     Raises

@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
@@ -68,6 +69,7 @@ class Moments:
         return squares
 
 
+@shared_texts
 def private_moments(
     values: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -113,26 +115,18 @@ def private_moments(
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all releases together may cost.
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
-    bounds : tuple (low, high) or None, default=None
-        Public bounds, each broadcast to (n_columns,); infinite where there are none.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
+    %(queries: bounds)s
     second : bool, default=True
         Whether variances are wanted; without them, means are better.
-    n_samples : float or None, default=None
-        Number of records. None takes the number of rows, which is public under "replace_one"; under
-        "add_remove" it is bought with 2 % of the budget.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
+    %(queries: n_samples, random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
-    ledger : PrivacyLedger or None, default=None
-        Charged for all releases together, before anything is drawn, after all checks: None charges
-        nobody, and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
@@ -20,6 +21,7 @@ FREE_L1 = 0.5
 """Largest b/a for which sums of squares add nothing to the l1 bound of the sums beside them."""
 
 
+@shared_texts
 def clipped_moments(
     first: ArrayLike, second: ArrayLike, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
@@ -46,8 +48,7 @@ def clipped_moments(
     ----------
     first, second : array-like of shape (n_columns,)
         a and b: positive, finite, public.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
 
     Returns
     -------

@@ -83,7 +83,7 @@ def coordinate_descent(
         Number of passes T; each updates every coordinate once.
     step : array-like of shape (K,)
         Step sizes η; K is n_features, plus one (the last) with an intercept.
-    l1, l2 : float or array-like of shape (K,)
+    l1, l2 : float or array-like of shape (K,), default=0.0
         Penalties a and b.
     clip : float or array-like of shape (K,), default=None
         Bounds C on one record's gradient. With ``quantum=None`` too, nothing is clipped or rounded.
