@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import skdpnoise
+from skdpnoise.noises import get_noise, noise_names
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
@@ -234,3 +235,69 @@ def test_the_check_of_defaults_sees_wrong_and_missing_ones():
     wrong, missing = wrong_defaults(_misleading)
     assert wrong.startswith("scale: 1.0")
     assert missing.startswith("size: None")
+
+
+def shown() -> set[tuple[str, str]]:
+    """Module and dotted name of what help() shows of public classes, inherited or not.
+
+    Noise families count, since :func:`skdpnoise.noises.get_noise` hands them out.
+    """
+    objs = [getattr(importlib.import_module(f"skdpnoise.{r}"), n) for r, n in public_names()]
+    families = [getattr(f, "func", f) for f in map(get_noise, noise_names())]
+    families = [f if inspect.isclass(f) else type(f) for f in families]
+    own = {(obj.__module__, obj.__qualname__) for obj in [*objs, *families]}
+    classes = {c for obj in [*objs, *families] if inspect.isclass(obj) for c in obj.__mro__}
+    methods = {(c.__module__, f"{c.__qualname__}.{n}") for c in classes for n in vars(c)}
+    return own | {one for one in methods if not one[1].rpartition(".")[2].startswith("_")}
+
+
+def private_docstrings(tree: ast.AST, module: str, public: set, path: str = ""):
+    """Yield dotted name and docstring of everything that nobody is shown."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not isinstance(node, ast.expr):
+                yield from private_docstrings(node, module, public, path)
+            continue
+        name = f"{path}{node.name}"
+        text = ast.get_docstring(node)
+        if text is not None and (module, name) not in public:
+            yield f"{module}:{name}", text
+        yield from private_docstrings(node, module, public, f"{name}.")
+
+
+SENTENCE_ENDS = re.compile(r"(?<!e\.g)(?<!i\.e)(?<! [A-Z])[.!?](?=\s+[A-Z`])")
+
+
+def too_long(docstring: str) -> bool:
+    """Whether there is more than a sentence, equations, references and an example."""
+    head = sections(docstring)
+    first, *others = [" ".join(part.split()) for part in head.pop("").strip().split("\n\n")]
+    allowed = (".. math::", "Reference: ")
+    return bool(
+        set(head) - {"Examples"}
+        or SENTENCE_ENDS.search(first)
+        or [part for part in others if not part.startswith(allowed)]
+    )
+
+
+def test_private_docstrings_are_one_sentence_and_the_equation():
+    public = shown()
+    found = []
+    for path in sorted((ROOT / "skdpnoise").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = private_docstrings(tree, module, public)
+        found += [name for name, text in texts if too_long(text)]
+    assert found == []
+
+
+def test_the_check_of_private_docstrings_sees_what_is_too_long():
+    assert not too_long("Return k.\n\n.. math:: k = 1\n\nReference: Dwork (2006).")
+    assert not too_long("Return k.\n\nExamples\n--------\n>>> 1\n1")
+    assert not too_long("Return k, by the rule of K. Pearson.")
+    assert too_long("Return k. It is one.")
+    assert too_long("Return k.\n\nIt is one.")
+    assert too_long("Return k.\n\nParameters\n----------\nk : int")
+    tree = ast.parse("class A:\n  def b(self):\n    def c():\n      'C.'\n  def d(self):\n    'D.'")
+    names = [name for name, _ in private_docstrings(tree, "m", {("m", "A.d")})]
+    assert names == ["m:A.b.c"]

@@ -304,16 +304,6 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
     """Return the loss that a fit was allowed in advance, of the kind in which it was charged.
 
-    Parameters
-    ----------
-    report : PrivacyReport
-        Of the fit.
-
-    Returns
-    -------
-    PrivacyLoss
-        At least ``report.total``; a numeric loss is that of a fixed mechanism, and stays.
-
     Examples
     --------
     >>> allowed_loss(PrivacyReport("A", PrivacyGuarantee(1.0), (), PureLoss(0.0), True))

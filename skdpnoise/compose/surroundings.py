@@ -88,10 +88,8 @@ def warn_if_cloned_to_be_scored(estimator: Any) -> None:
 
 
 def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
-    """Return the searches and the compositions that are running around a fit, outwards.
-
-    None are returned if another private estimator is among them: it answers for all that it runs.
-    """
+    """Return the searches and the compositions that are running around a fit, outwards."""
+    # None are returned if another private estimator is among them: it answers for all that it runs.
     searches: list[_Level] = []
     compositions: list[_Level] = []
     for depth, frame in _stack():

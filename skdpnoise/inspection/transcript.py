@@ -270,10 +270,7 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _asked_by_a_search() -> bool:
-    """Return whether the innermost estimator that runs is a search, in a method of its own.
-
-    Not one of its candidates, then, nor a method that a subclass adds.
-    """
+    """Return whether the innermost estimator that runs is a search, in a method of its own."""
     frame = inspect.currentframe()
     while frame is not None:
         code = frame.f_code

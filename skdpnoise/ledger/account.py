@@ -341,16 +341,6 @@ class Account:
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
     """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
 
-    Parameters
-    ----------
-    estimator : object or None
-        Whatever charges.
-
-    Returns
-    -------
-    dict or None
-        None if it has no parameters.
-
     Examples
     --------
     >>> from sklearn.linear_model import SGDRegressor

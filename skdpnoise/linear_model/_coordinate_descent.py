@@ -33,11 +33,10 @@ __all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
 
 @shared_texts
 class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
-    """The one fit of all linear models, their parameters and their linear function.
+    """The one fit of all linear models, their parameters and their linear function."""
 
-    What is here is a regression by private gradients. Another model overrides the steps that it
-    does otherwise.
-    """
+    # What is here is a regression by private gradients. Another model overrides the steps that it
+    # does otherwise.
 
     feature_bounds: Any
     target_bounds: Any
@@ -157,10 +156,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _model(
         self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
     ) -> dict[str, Any]:
-        """Return the fitted attributes, in the user's units.
-
-        `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
-        """
+        """Return the fitted attributes, in the user's units."""
+        # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
         slopes, intercepts = in_user_units(path, features, units)
         model = {

@@ -241,9 +241,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:
-    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties with another.
-
-    A model full of noise may be certain of anything; 15 is already one in three million.
-    """
+    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties."""
+    # A model full of noise may be certain of anything; 15 is already one in three million.
     beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
     return np.sign(scores) * (np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0))

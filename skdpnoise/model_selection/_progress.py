@@ -30,15 +30,7 @@ def check_callbacks(search: Any) -> None:
 
 @contextmanager
 def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]]:
-    """Tell callbacks that a search begins and ends; yield a function to call after each task.
-
-    Parameters
-    ----------
-    search : estimator
-        Whose callbacks are told, where scikit-learn has them.
-    n_tasks : int or None
-        How many tasks there are; None where that is secret, and none is told.
-    """
+    """Tell callbacks that a search begins and ends; yield a function to call after each task."""
     if not hasattr(search, "_init_callback_context"):
         yield lambda name: None
         return

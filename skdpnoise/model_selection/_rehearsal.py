@@ -30,25 +30,7 @@ __all__ = ["rehearse"]
 def rehearse(
     owner: str, problem: Problem, strategy: Strategy, known: Target | None, n_jobs: int | None
 ) -> None:
-    """Let all candidates check parameters, data and plans, in the processes that will fit them.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the search.
-    problem : Problem
-    strategy : Strategy
-    known : Target or None
-        Public units of the target.
-    n_jobs : int or None
-
-    Raises
-    ------
-    ValueError
-        If a fit would fail; its message has no values of the data in it.
-    TypeError
-        If the data cannot be sent to the processes.
-    """
+    """Let all candidates check parameters, data and plans, in the processes that will fit them."""
     parts = problem.parts
     rows = np.sort(np.concatenate([parts.train, parts.validation, parts.reference]))
     X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)

@@ -237,10 +237,8 @@ class RepeatedRuns:
     def _best_of(
         self, problem: Problem, models: Iterable[Any], losses: Any, target: Target
     ) -> tuple[int, float]:
-        """Return the run with the best score; one that failed, without a model, is the worst.
-
-        So nothing is seen of a run that failed unless all have.
-        """
+        """Return the run with the best score; one that failed, without a model, is the worst."""
+        # So nothing is seen of a run that failed unless all have.
         keys = []
         for k, model in enumerate(models):
             score = problem.noisy_score(losses[k], self.fit_budget, target)
@@ -314,12 +312,10 @@ class _Ranged:
 def _utilities(
     losses: NDArray[np.int64], problem: Problem
 ) -> tuple[NDArray[np.float64], float, bool]:
-    """Return the utilities of candidates, how far one record moves each, and whether all alike.
-
-    Of losses that vary by degrees, candidates are compared by the difference to the mean over all
-    candidates, record by record, held within a sixteenth of the range: good candidates differ by
-    less, and the noise falls with it. Sums of integers below 2^53 are exact.
-    """
+    """Return the utilities of candidates, how far one record moves each, and whether all alike."""
+    # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
+    # candidates, record by record, held within a sixteenth of the range: good candidates differ by
+    # less, and the noise falls with it. Sums of integers below 2^53 are exact.
     if problem.scoring.name == "accuracy":
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.adjacency == "add_remove"

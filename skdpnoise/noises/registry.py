@@ -188,16 +188,6 @@ def get_noise(name: str, *shape: Any) -> Noise:
 def shape_rule(name: str) -> ForRatio | None:
     """Return how the shape of a family follows a budget.
 
-    Parameters
-    ----------
-    name : str
-        One of `noise_names`.
-
-    Returns
-    -------
-    for_ratio : callable or None
-        See `Noise`; None for a family whose scale follows the budget.
-
     Examples
     --------
     >>> shape_rule("discrete_laplace")(0.5, 1.0, 2.0), shape_rule("laplace")

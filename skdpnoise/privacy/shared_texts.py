@@ -255,37 +255,7 @@ _TEXTS = _read(__doc__ or "")  # python -OO strips it, and the docstrings with t
 
 
 def shared_texts(documented: _Documented) -> _Documented:
-    """Put the shared texts in place of the marks, in a function or a class and its methods.
-
-    Parameters
-    ----------
-    documented : function or class
-        Changed in place: its ``__doc__``, nothing else.
-
-    Returns
-    -------
-    documented : function or class
-        The same object.
-
-    Raises
-    ------
-    KeyError
-        If a mark names no text.
-
-    Examples
-    --------
-    >>> @shared_texts
-    ... def double(values, n_jobs=None):
-    ...     '''Double the values.
-    ...
-    ...     %(estimators: n_jobs)s
-    ...         Two is plenty.
-    ...     '''
-    >>> print(double.__doc__.partition("n_jobs")[2].strip())
-    : int or None, default=None
-            Threads for large data; None is one, -1 all. The result does not depend on it.
-            Two is plenty.
-    """
+    """Put the shared texts in place of the marks, in a function or a class and its methods."""
     inner = vars(documented).values() if isinstance(documented, type) else ()
     methods = (one.__func__ for one in inner if isinstance(one, classmethod | staticmethod))
     for one in (documented, *inner, *methods):

@@ -210,15 +210,6 @@ def private_location_scale(
 def finest_histogram(n_columns: int) -> tuple[float, int]:
     """Return the smallest part of a loss that one histogram may get, and the bins that it has.
 
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns without public bounds.
-
-    Returns
-    -------
-    tuple (float, int)
-
     Examples
     --------
     >>> finest_histogram(3)

@@ -28,7 +28,7 @@ _registering = Lock()
 
 
 def inner(function: F) -> F:
-    """Mark a function that kernels call. Called from Python it is an ordinary function."""
+    """Mark a function that kernels call; called from Python it is an ordinary function."""
     _new_inner.append(function)
     return function
 

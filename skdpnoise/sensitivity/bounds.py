@@ -233,11 +233,9 @@ def _one_count_per_column(
 
 
 def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """Return the smallest doubles that are not below the differences.
-
-    The error of a rounded difference is a double, and found without error (Knuth, "The art of
-    computer programming", volume 2, section 4.2.2, Theorem B).
-    """
+    """Return the smallest doubles that are not below the differences."""
+    # The error of a rounded difference is a double, and found without error (Knuth, "The art of
+    # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
     taken = high - near
     error = (high - (near + taken)) + (taken - low)

@@ -248,11 +248,9 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
 
 
 def _most_uneven(limits: Vector) -> float:
-    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ 1, rounded up.
-
-    Errors of n u in what is left, u the unit roundoff, move Σ u_j² by at most 2 n u of itself:
-    where the sum binds, it is at least the smallest limit that is filled.
-    """
+    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ 1, rounded up."""
+    # Errors of n u in what is left, u the unit roundoff, move Σ u_j² by at most 2 n u of itself:
+    # where the sum binds, it is at least the smallest limit that is filled.
     ranked = np.sort(limits)[::-1]
     before = np.cumsum(ranked) - ranked
     filled = np.clip(1.0 - before, 0.0, ranked)

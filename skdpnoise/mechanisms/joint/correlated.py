@@ -272,10 +272,8 @@ def _worth_shifting(
     count_weight: float,
     order: float,
 ) -> NDArray[np.bool_]:
-    """Return which sums to shift: the best of those that cost the count least.
-
-    The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
-    """
+    """Return which sums to shift: the best of those that cost the count least."""
+    # The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
     power = order / (order + 2.0)
     ranked = np.argsort(weights * centre**2, kind="stable")
     cost = (weights * centre**2)[ranked]

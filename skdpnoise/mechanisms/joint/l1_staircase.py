@@ -285,11 +285,9 @@ def _best_gamma(n_coordinates: int, step: float) -> float:
 
 @lru_cache(maxsize=16)
 def _cumulative(n_coordinates: int, step: float, first: int) -> tuple[int, ...]:
-    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last.
-
-    In integers throughout: powers are exact, and exponentials have so many places that the smallest
-    weight that counts is known to 64 places more than are returned.
-    """
+    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last."""
+    # In integers throughout: powers are exact, and exponentials have so many places that the
+    # smallest weight that counts is known to 64 places more than are returned.
     n_levels = _n_levels(n_coordinates, step)
     places = CAPACITY + 96 + math.ceil(n_levels * step / math.log(2.0))
     with localcontext() as context:

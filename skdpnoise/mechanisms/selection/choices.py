@@ -70,14 +70,9 @@ _NOISY_MAX: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A choice among candidates; what :class:`ExponentialMechanism` says of integers holds for all.
+    """A choice among candidates; :class:`ExponentialMechanism` tells of integers what holds for all."""
 
-    Parameters
-    ----------
-    sensitivity, epsilon, monotonic
-        See there.
-    """
-
+    # sensitivity, epsilon, monotonic: see there
     sensitivity: float
     epsilon: float
     monotonic: bool = False
@@ -489,11 +484,9 @@ def range_epsilon(mu: float) -> float:
 
 
 def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.int64]:
-    """Return floor(u/q), exactly, clipped to ±2**61.
-
-    The remainder of a division is exact, and so is the quotient of what is left if it is below
-    2**51, once rounded; hence two digits of base 2**31.
-    """
+    """Return floor(u/q), exactly, clipped to ±2**61."""
+    # The remainder of a division is exact, and so is the quotient of what is left if it is below
+    # 2**51, once rounded; hence two digits of base 2**31.
     limit = math.ldexp(quantum, _RANGE_BITS)
     coarse = math.ldexp(quantum, _COARSE_BITS)
     clipped = np.clip(utilities, -limit, limit)

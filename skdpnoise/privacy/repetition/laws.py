@@ -164,11 +164,9 @@ class CountLaw:
                 return found
 
     def _search(self, value: int, bits: int) -> int | None:
-        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough.
-
-        Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
-        Lower and upper bounds are integers, in units of 2**-places.
-        """
+        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough."""
+        # Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
+        # Lower and upper bounds are integers, in units of 2**-places.
         places = bits + _SPARE_BITS
         digits = math.ceil(places * math.log10(2.0)) + 2
         total = Fraction(self._inverse_first(digits)) * 2**places
