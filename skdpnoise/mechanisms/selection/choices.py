@@ -70,9 +70,8 @@ _NOISY_MAX: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A choice among candidates; :class:`ExponentialMechanism` tells of integers what holds for all."""
+    """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
 
-    # sensitivity, epsilon, monotonic: see there
     sensitivity: float
     epsilon: float
     monotonic: bool = False
