@@ -144,9 +144,9 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
-    that pay for what they read, or learn nothing. Refused: 'scale' (StandardScaler): learns from
-    the data unpaid, use DPStandardScaler. ...
+    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
+    private steps, or steps that learn nothing from the data. Refused: 'scale' (StandardScaler):
+    learns from the data without privacy: use DPStandardScaler. ...
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -259,7 +259,7 @@ class DPPipeline(FittedSteps):
                 report = whole_report(self, budget, fitted, parts, rows)
                 if report.releases and not releases:
                     raise UnsettledError(
-                        "The steps released what was not charged. No guarantee holds."
+                        "The steps released something without a charge. No guarantee holds."
                     )
             except BaseException as error:
                 if releases and self.ledger is not None:

@@ -54,8 +54,8 @@ def advise(estimator: Any) -> None:
     if epsilon > _WEAK_EPSILON:
         warn_once(
             f"The 'epsilon' parameter of {name} is {epsilon:g}, above {_WEAK_EPSILON:g}: one "
-            f"record may make a result e^{epsilon:g} times as probable, which protects hardly "
-            "anybody. Pass epsilon=1 or less for a strong promise, 10 at the very most."
+            f"record may make a result e^{epsilon:g} times as probable, which is hardly any "
+            "protection. Pass epsilon=1 or less for a strong guarantee, and at most 10."
         )
 
 

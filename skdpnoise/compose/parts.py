@@ -41,7 +41,7 @@ class UnpaidStepError(ValueError):
     ...     taken_apart(steps, owner="Example", parameter="estimator")
     ... except UnpaidStepError as error:
     ...     print(*error.refused)
-    'standardscaler' (StandardScaler): learns from the data unpaid, use DPStandardScaler
+    'standardscaler' (StandardScaler): learns from the data without privacy: use DPStandardScaler
     """
 
     refused: tuple[str, ...] = ()
@@ -220,9 +220,9 @@ class _Walk:
             for label, name, remedy in self.refused
         ]
         error = UnpaidStepError(
-            f"The {parameter!r} parameter of {self.owner} must hold steps that pay for what they "
-            f"read, or learn nothing. Refused: {'; '.join(refused)}. If you know that a step "
-            "learns nothing private, vouch for it by its name in 'public'."
+            f"The {parameter!r} parameter of {self.owner} must hold private steps, or steps that "
+            f"learn nothing from the data. Refused: {'; '.join(refused)}. If you know that a step "
+            "learns nothing private, list its name in 'public'."
         )
         error.refused = tuple(refused)
         raise error

@@ -132,9 +132,9 @@ def _warn_of_scores(estimator: Any, search: _Level) -> None:
     if ledger is None:
         spends = "spends its guarantee on every fit of this search or validation"
     text = (
-        f"{name} {spends}, but the scores are computed from private data without noise, and so is "
-        "what is chosen by them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay "
-        "for both."
+        f"{name} {spends}, but the scores are computed from private data without noise. They are "
+        "not private, and neither is a choice made by them. DPGridSearchCV and "
+        "DPRandomizedSearchCV keep both private."
     )
     _warn(text, search.subject if ledger is None else ledger, "scores", search.depth)
 
@@ -146,9 +146,10 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
     except UnpaidStepError as error:
         listed = "; ".join(error.refused)
         text = (
-            f"{name} is fitted within {around}, which holds what is not known to pay for what it "
-            f"reads. {listed}. The guarantee of {name} does not cover that. DPPipeline refuses "
-            "such steps before anything is fitted, and takes your word for one in 'public'."
+            f"{name} is fitted within {around}, which holds steps that may learn from the "
+            f"data without privacy. {listed}. The guarantee of {name} does not cover them. "
+            "DPPipeline refuses such steps before anything is fitted; list a step in 'public' if you "
+            "know that it learns nothing."
         )
         _warn(text, outermost.subject, listed, outermost.depth)
     except ValueError:

@@ -141,8 +141,8 @@ class Known:
         if behind > _SKEW:
             warnings.warn(
                 f"The clock is {behind} behind the last charge of the ledger. This charge "
-                "gets the time of that one; what is promised does not depend on the clock. Set "
-                "the clock of this machine.",
+                "gets the time of that one. The guarantee does not depend on the clock. Set the "
+                "clock of this machine.",
                 LedgerWarning,
                 stacklevel=6,
             )

@@ -262,8 +262,8 @@ class Account:
                 epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
                 error.add_note(
                     f"{self._owner or 'The fit'} failed after the ledger of {name!r} was charged "
-                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since noise may "
-                    "have been drawn from the data."
+                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since a "
+                    "noisy result may exist already."
                 )
             raise
 

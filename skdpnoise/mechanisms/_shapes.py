@@ -218,8 +218,8 @@ def _build(
     spare = float(ratio[ratio > 0.0].min())
     if not lattice and spare < _SMALLEST_RATIO:
         raise ValueError(
-            f"The guarantee asked of calibrate is too small for {noise!r}: a coordinate could lose "
-            f"{spare:.3g}, and 64 bits bear no less than {_SMALLEST_RATIO:g}. Ask for a larger "
+            f"The guarantee asked of calibrate is too small for {noise!r}: a coordinate may lose "
+            f"{spare:.3g}, but 64 bits need at least {_SMALLEST_RATIO:g}. Ask for a larger "
             "epsilon, for fewer releases, or for Laplace noise."
         )
     if lattice:

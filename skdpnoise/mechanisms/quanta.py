@@ -25,7 +25,7 @@ def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
 
 
 def within_doubles(scale: float, bits: int) -> bool:
-    """Return whether a scale of 2**bits quanta, and its quantum, are far from limits of doubles."""
+    """Return whether a scale of 2**bits quanta, and its quantum, are within doubles."""
     return scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST
 
 

@@ -1,4 +1,4 @@
-"""What noise on vectors does alike: check the value, count releases, draw, and add in quanta."""
+"""What all noise on vectors does: check the value, count releases, sample, add quanta."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta."""
+    """Return what ``parts`` makes of every row, exactly, plus noise of equal quanta."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.quantum.tolist()

@@ -92,8 +92,8 @@ def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, .
         if isinstance(one, Delegation):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must not contain a search. Got "
-                f"{_named(name, one)}: put all parameters into one grid of the outer search, which "
-                "pays for the choice among any number of candidates."
+                f"{_named(name, one)}: put all parameters into one grid of the outer search, whose "
+                "guarantee covers any number of candidates."
             )
     # A step may be in some of the candidates only.
     here = [name for name in public if _led_to(name, estimator)]
@@ -111,7 +111,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
         if getattr(one, "_skl_callbacks", None):
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must have no callbacks of its own, nor its "
-                "steps or candidates: they see exact scores of models that nobody pays for. Got "
+                "steps or candidates: they see exact scores, which are not private. Got "
                 f"callbacks of {_named(name, one)}: set them on {owner}."
             )
         given = one.get_params(deep=False)

@@ -21,8 +21,8 @@ def check_callbacks(search: Any) -> None:
         asked = sorted(_SECRET & {name for hook in hooks for name in signature(hook).parameters})
         if asked:
             raise ValueError(
-                f"Callbacks of {owner} get neither records nor models: scores of private records "
-                f"without noise, and models that do not win, are not paid for. Got a "
+                f"Callbacks of {owner} get neither records nor models: exact scores and "
+                "models that do not win are not covered by the guarantee. Got a "
                 f"{type(callback).__name__}, which asks for {', '.join(asked)}. Use one that does "
                 "not, such as ProgressBar."
             )

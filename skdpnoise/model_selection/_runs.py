@@ -49,9 +49,9 @@ __all__ = [
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
-    "The search has no result: what it chose, or all that it tried, could not be fitted. What "
-    "failed is not told, since it may depend on private records. Fit the candidates to made-up "
-    "records of the same columns to see it."
+    "The search has no result: the chosen candidate, or all candidates, could not be fitted. "
+    "The error is not shown, since it may depend on private records. Fit the candidates to "
+    "made-up records of the same columns to see it."
 )
 UNSETTLED = (
     "A run of the search did not charge what its private steps report to have spent, so that no "

@@ -216,8 +216,8 @@ class RepeatedRuns:
         n_runs = self.law.sample(words)
         if n_runs == 0:
             raise SearchStopped(
-                "The law of repetitions drew no run, which is paid for: nothing is fitted. A law "
-                "with a larger mean makes that rarer; TruncatedNegativeBinomial never does it."
+                "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
+                "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
         chosen = [int(k) for k in integers_below(words, len(problem.candidates), n_runs)]
         estimators = [problem.candidates[k].estimator for k in chosen]

@@ -155,7 +155,7 @@ class _Sweep:
 
 
 def count_sums(source: Source, columns: Places, quantum: Floats, contribution: Visit) -> Integers:
-    """Return the sums over all values of what they contribute, each rounded to integer quanta."""
+    """Return the sums of what all values contribute, each rounded to integer quanta."""
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
         contribution(loops, tile, n, counts, which)

@@ -255,7 +255,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
         raise ValueError(
-            "The noise of this Exponent is too wide for draws of 64 bits"
+            "The noise of this Exponent is too wide for samples of 64 bits"
             + ("" if bits is None else f" with bits={bits!r}: ask for fewer bits")
             + "."
         )

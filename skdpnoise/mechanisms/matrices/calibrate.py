@@ -186,7 +186,7 @@ def _checked_adjacency(
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
         raise ValueError(
             f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
-            "instead: nothing can be released for nothing."
+            "instead: every release costs something."
         )
     if not (row_bounds.limits.min() >= _SMALLEST and row_bounds.radius <= _LARGEST):
         raise ValueError(

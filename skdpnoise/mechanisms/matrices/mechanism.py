@@ -291,8 +291,8 @@ class SymmetricMatrixMechanism(Sealed):
         values = np.asarray(counts)
         if values.dtype.kind != "i":
             raise TypeError(
-                f"The 'counts' parameter of {owner} must be an array of integers, in quanta. Got "
-                f"an array of dtype {values.dtype} instead."
+                f"The 'counts' parameter of {owner} must be an array of integers. Got an "
+                f"array of dtype {values.dtype} instead."
             )
         if values.shape != (self.n_columns, self.n_columns):
             raise ValueError(
