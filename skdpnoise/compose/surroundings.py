@@ -148,8 +148,8 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
         text = (
             f"{name} is fitted within {around}, which holds steps that may learn from the "
             f"data without privacy. {listed}. The guarantee of {name} does not cover them. "
-            "DPPipeline refuses such steps before anything is fitted; list a step in 'public' if you "
-            "know that it learns nothing."
+            "DPPipeline refuses such steps before anything is fitted. If you know that a step "
+            "learns nothing private, list its name in 'public'."
         )
         _warn(text, outermost.subject, listed, outermost.depth)
     except ValueError:
