@@ -51,7 +51,7 @@ class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
     scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
-    data is paid for. Steps that neither pay nor are known to learn nothing are refused before
+    data is charged. Steps that neither pay nor are known to learn nothing are refused before
     anything is fitted or charged; ε is divided among the private ones; there is one report.
 
     ``fit`` makes copies and leaves `steps` as they are, whatever they hold. The fitted copies are
@@ -79,12 +79,12 @@ class DPPipeline(FittedSteps):
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
     public : collection of str, default=()
-        Names of steps for which you vouch that they learn nothing private; the report lists them.
+        Names of steps of which you know that they learn nothing private; the report lists them.
     rows_per_group : int, default=1
         With `groups` in fit: the most rows of a group that each step uses. **Public**.
     ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, once for the whole, before anything is drawn.
-        Fitted steps get it too: whoever fits one of them again pays for that.
+        Where the cost of every fit is recorded, once for the whole, before anything is sampled.
+        Fitted steps get it too: fitting one of them again is charged.
     %(estimators: random_state)s
     verbose : bool, default=False
         Whether to print the time of each step.
@@ -102,7 +102,7 @@ class DPPipeline(FittedSteps):
 
     See Also
     --------
-    total_guarantee : What steps promise together that were fitted by themselves.
+    total_guarantee : What steps guarantee together that were fitted by themselves.
     DPGridSearchCV : A private search; it takes a DPPipeline as its estimator.
 
     Notes
@@ -210,7 +210,7 @@ class DPPipeline(FittedSteps):
         Raises
         ------
         UnpaidStepError
-            If a step is not known to pay for what it reads, nor to learn nothing.
+            If a step may learn from the data without privacy.
         ValueError
             If a parameter or the data are not as described.
         TypeError

@@ -1,8 +1,8 @@
 """A guard that the parts of a composition spend what was charged for the whole, and no more.
 
-Every part charges before it draws; so that the run is within the loss for which it is accounted, or
-does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian). A copy could
-be spent a second time, and what another process charges would be lost: there is none.
+Every part charges before it samples noise; so that the run is within the loss for which it is
+accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian).
+A copy could be spent a second time, and what another process charges would be lost: there is none.
 """
 
 from __future__ import annotations

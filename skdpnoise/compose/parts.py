@@ -1,4 +1,4 @@
-"""Taking a composition apart: which steps pay, which learn nothing, and which are refused."""
+"""Which steps of a composition are private, which learn nothing, and which are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_FITTED = ("passthrough", "drop")
 
 
 class UnpaidStepError(ValueError):
-    """Raised where a step beside a private model is not known to pay for what it reads.
+    """Raised where a step beside a private model may learn from the data without privacy.
 
     The message names every such step with its class, the reason and the remedy. Nothing was fitted,
     and nothing charged.
@@ -104,7 +104,7 @@ def taken_apart(
     owner, parameter : str
         Who asks, and for which of its parameters: for messages.
     public : collection of str, default=()
-        Names of steps for which a person vouches that they learn nothing private: the label of a
+        Names of steps of which the user says that they learn nothing private: the label of a
         part or its last component, if only one part has it. A private part stays private.
     fitted : bool, default=False
         Whether to look at the fitted steps, rather than at those that a fit would use.
@@ -119,7 +119,7 @@ def taken_apart(
     Raises
     ------
     UnpaidStepError
-        If a step is neither private nor public, and nobody vouches for it.
+        If a step is neither private nor public, and not listed in `public`.
     ValueError
         If a name in `public` leads to no step, or to several.
 

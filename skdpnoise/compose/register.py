@@ -40,7 +40,7 @@ _public: dict[type, Rule] = {}
 
 
 def register_private(cls: type[T]) -> type[T]:
-    """Make a class known as private: whatever its ``fit`` learns from the data is paid for.
+    """Make a class known as private: whatever its ``fit`` learns from the data is charged.
 
     Used as a decorator. It is a promise of the class's author: ``fit`` releases nothing that is not
     charged to ``ledger`` beforehand, and ``privacy_`` is a

@@ -1,4 +1,4 @@
-"""Where the rows of a table lie, and how far from there: bought before second moments are.
+"""Where the rows of a table lie, and how far from there: found before second moments are released.
 
 1. A radius r about the origin, or about the middle of public bounds.
 2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
@@ -7,7 +7,7 @@
 3. A finer mean, of rows shrunk to that smaller radius.
 4. The radius about it, unless it is public.
 
-**Guarantee.** Each step is paid for with a fixed share of the budget, and what is spent is bounded
+**Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
 whatever is released. Radii are those of
 :func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded to
 integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r

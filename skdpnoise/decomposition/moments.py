@@ -6,7 +6,7 @@ r"""A private mean and covariance: what principal components and covariance esti
 with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
 directions survive shrinking, variances do not.
 
-**Guarantee.** Under "add_remove" the number n of records is bought first. Then the centre c and the
+**Guarantee.** Under "add_remove" the number n of records comes first. Then the centre c and the
 radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments with all
 that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public
 facts and released numbers, and sum to at most one; each step depends on the data only through its

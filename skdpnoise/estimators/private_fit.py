@@ -1,4 +1,4 @@
-"""What all estimators share: the one way into a private fit, and how it is paid for.
+"""What all estimators share: the one way into a private fit, and how it is charged.
 
 Messages never show a value of the data.
 """
@@ -56,7 +56,7 @@ class PrivateRun(Generic[Budget]):
 
     account: Account  # where every release is charged for before it is drawn
     words: RandomWords  # source of all randomness
-    n_samples: float  # number of records, public or bought
+    n_samples: float  # number of records, public or estimated privately
     budget: Budget  # what the stages may cost
 
 

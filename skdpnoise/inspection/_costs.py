@@ -1,4 +1,4 @@
-"""What one record moved, release by release, beside what was declared and paid for."""
+"""What one record moved, release by release, beside what was declared and charged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of one fit: every mechanism is charged for before it draws."""
+"""The account of one fit: every mechanism is charged for before it samples noise."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class Account:
         self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
-        """Charge for all the releases of a mechanism, before it draws.
+        """Charge for all the releases of a mechanism, before it samples noise.
 
         If :meth:`pay` was not called, the ledger is charged for each mechanism by itself, by the
         loss that follows from its noise.

@@ -1,4 +1,4 @@
-"""Within an audit no ledger is charged, whoever holds it and in whichever process."""
+"""Within an audit no ledger is charged, whatever holds it, in any process."""
 
 from __future__ import annotations
 

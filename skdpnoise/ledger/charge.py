@@ -160,7 +160,7 @@ def _number(value: object) -> float:
 
 @dataclass(frozen=True)
 class LedgerTotal:
-    r"""What all charges of a ledger promise together.
+    r"""What all charges of a ledger guarantee together.
 
     Prints as text, and as a card in notebooks.
 

@@ -103,7 +103,7 @@ class PrivacyReport:
         Names of steps for which the user vouches that they learn nothing private. The guarantee
         rests on that.
     n_records : float or None, default=None
-        Noisy number of records, where it was bought; None where it is public, or was not needed.
+        Noisy number of records, where it was estimated; None where it is public, or was not needed.
     observed : bool
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 

@@ -1,6 +1,6 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
+*Shrinkage.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
 from noise alone, and the model becomes
 
 .. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
@@ -19,7 +19,7 @@ is expected to be no noise, that of a normal quantity.
 
 *Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
 more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
-than three quarters of the standard deviation of its noise, the slopes are drawn in until the labels
+than three quarters of the standard deviation of its noise, the slopes are shrunk until the labels
 of few records can differ from the largest class: where that leads by a wide margin, not at all.
 """
 
@@ -90,7 +90,7 @@ class DescentPlan:
     n_passes: int
     clip: float  # bound C on one record's gradient in every coordinate, in standardised units
     step: float
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     # What is released after the passes, its noise, and the most that a record adds to it.
     last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 

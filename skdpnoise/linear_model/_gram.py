@@ -47,7 +47,7 @@ class GramPlan:
     mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     n_passes = 1  # to callbacks
 
     @property

@@ -115,7 +115,7 @@ class Target:
 def standardise(
     settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
-    """Buy locations and scales of the features, or of the target; public bounds save most of it."""
+    """Release locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     found = private_location_scale(
         table,
@@ -146,7 +146,7 @@ def _terms(run: Run, prefix: str) -> dict[str, Any]:
 def standardise_target(
     settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
 ) -> tuple[Standardisation, Run]:
-    """Buy location and scale of the target; return them, and the run with what is left."""
+    """Release location and scale of the target; return them, and the run with what is left."""
     # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
     # its spread, from what was meant for features and model: whether that is so is decided by
     # released numbers.

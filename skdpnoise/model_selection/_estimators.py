@@ -49,7 +49,7 @@ class DPGridSearchCV(PrivateSearchCV):
 
     See Also
     --------
-    DPRandomizedSearchCV : Candidates drawn from distributions.
+    DPRandomizedSearchCV : Candidates sampled from distributions.
 
     Examples
     --------
@@ -115,10 +115,10 @@ class DPGridSearchCV(PrivateSearchCV):
 @register_private
 @shared_texts
 class DPRandomizedSearchCV(PrivateSearchCV):
-    """Search over candidates drawn from distributions, under one guarantee.
+    """Search over candidates sampled from distributions, under one guarantee.
 
     As :class:`DPGridSearchCV`, with candidates from `param_distributions` as scikit-learn's
-    `RandomizedSearchCV` draws them. They are drawn without a look at the data and are public.
+    `RandomizedSearchCV` samples them. They are sampled without looking at the data and are public.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Dividing the records by chance, and the units of a target, bought from a part of its own."""
+"""Dividing the records by chance, and the units of a target, estimated from a part of its own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def public_units(bounds: NDArray[np.float64]) -> Target | None:
 def release_units(
     problem: Problem, y: NDArray[np.float64], known: Target | None, budget: LossBudget
 ) -> tuple[Target, bool]:
-    """Buy location and scale of the target, unless they are public, and its variance, for R²."""
+    """Release location and scale of the target, unless public, and its variance, for R²."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     adjacency, words = problem.adjacency, problem.words

@@ -5,8 +5,8 @@ and plans its noise, up to its first charge. In a composition each private step 
 comes after it gets what the step would return had it seen noise. An error of a private step has no
 value in it, by contract; the message of any other is not shown.
 
-So is what follows the fits: the units of the target are bought from made-up numbers, and the choice
-is made by made-up losses, with the budgets and the sizes of the search.
+So is what follows the fits: the units of the target are estimated from made-up numbers, and the
+choice is made by made-up losses, with the budgets and the sizes of the search.
 """
 
 from __future__ import annotations

@@ -121,7 +121,7 @@ class Problem:
     X: Any
     y: NDArray[Any]
     parts: Parts  # how they are divided
-    buys: bool  # whether the units of the target are bought from the reference part; public
+    buys: bool  # whether the units of the target are estimated from the reference part; public
     adjacency: str
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     classes: NDArray[Any] | None  # public labels

@@ -9,8 +9,9 @@ fits at loss C and scores at loss C has loss C. (The law of the whole is a mixtu
 do not depend on the data, and the hockey-stick divergence is jointly convex.)
 
 **release.** All candidates are functions of one release. It is made from the training part with the
-whole budget. The validation part pays for the choice and the score of the winner. If no part is set
-aside, all records pay for the release and, with a twentieth of the budget, for being asked again.
+whole budget. The validation part is spent on the choice and the score of the winner. If no part is
+set aside, all records are spent on the release and, with a twentieth of the budget, for being asked
+again.
 
 **repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. The best
 of a random number of runs is published, and nothing else: no other score, no other model, not how
@@ -18,7 +19,7 @@ many runs there were. What that costs does not depend on the number of candidate
 (:mod:`~skdpnoise.mechanisms.selection.repeated`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
-again to the records of both parts with half of the budget, which both then pay.
+again to the records of both parts with half of the budget, which both parts then spend.
 
 References
 ----------

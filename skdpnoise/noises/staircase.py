@@ -180,7 +180,7 @@ class Staircase:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         epsilon = float(self.shape)
         levels = ((0.0, 0.0, 0.0, 0.0), (epsilon, 0.0, 0.0, 0.0))
         exponent = Exponent((0.0, self.share), levels, period=(1.0, epsilon))

@@ -116,7 +116,7 @@ class Subbotin:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
         The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
         scale below 2**-53.

@@ -44,7 +44,7 @@ ledger : object with ``charge`` or None, default=None
     a fit that would exceed the budget of the data set. Copies of the estimator share it.
 random_state : int, RandomState, Generator or None, default=None
     None takes noise from the operating system's cryptographic source. Anything else is
-    reproducible and protects nobody from those who know it: for tests only.
+    reproducible and gives no protection against anyone who knows it: for tests only.
 copy : bool, default=True
     Whether to leave X as it is; otherwise it is transformed in place where possible.
 n_jobs : int or None, default=None
@@ -90,7 +90,7 @@ searches
 estimator : estimator
     A private estimator, or a composition whose steps are private or known to learn nothing.
     That is required of **every candidate**, with its own values set, before anything is fitted.
-    Callbacks of its own are refused, since they would see what is not paid for.
+    Callbacks of its own are refused, since they would see exact scores.
 epsilon : float, default=1.0
     ε of the whole search.
 delta : float, default=1e-6
@@ -118,12 +118,12 @@ validation_fraction : float or "auto", default="auto"
     twentieth of the budget. That flatters those with many columns for few records; give a
     number there.
 target_bounds : tuple (low, high) or None, default=None
-    **Public** bounds of the target, for the units of errors. None buys them from a tenth of the
-    records, except for "release".
+    **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
+    the records, except for "release".
 adjacency : {"replace_one", "add_remove"}, default="replace_one"
     What neighbouring data sets are; must be that of the estimator.
 public : collection of str, default=()
-    Names of steps for which you vouch that they learn nothing private. The report lists them as
+    Names of steps of which you know that they learn nothing private. The report lists them as
     "declared public by the user".
 ledger : PrivacyLedger or None, default=None
     What is charged, once, for the whole search. The estimator's own must be None. The winner
@@ -142,7 +142,7 @@ best_score_ : float
 best_index_ : int
     0, its place in ``cv_results_``.
 cv_results_ : dict
-    What was paid for: parameters and noisy score of the winner alone.
+    Parameters and noisy score of the winner; the guarantee covers no other candidate.
 n_candidates_ : int
     Number of candidates.
 strategy_ : str

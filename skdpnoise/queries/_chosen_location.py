@@ -1,4 +1,4 @@
-"""Median and spread of one column by private choices: what pure losses buy them with.
+"""Median and spread of one column by private choices: the method under pure losses.
 
 The median is found to within a public *cell*. Where the values turn out to lie within that cell,
 what was meant for the mean looks closer: at the median alone, or at the spread too, if there is

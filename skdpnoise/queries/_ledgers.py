@@ -1,4 +1,4 @@
-"""Charging a ledger for a release, before anything is drawn."""
+"""Charging a ledger for a release, before anything is sampled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def pay(
     secure: bool = True,
     **facts: Unpack[ChargeFacts],
 ) -> None:
-    """Charge a ledger, if there is one: after all that can be refused, before anything is drawn."""
+    """Charge a ledger, if there is one, after all checks and before anything is sampled."""
     if ledger is None:
         return
     facts["unit"] = "record"

@@ -1,4 +1,4 @@
-r"""A quantile of one column by two private choices: what pure losses buy a quantile with.
+r"""A quantile of one column by two private choices: the method under pure losses.
 
 The doubles are cut into public cells, more of them where the quantile is believed to be. Cell
 [l, h) has the utility

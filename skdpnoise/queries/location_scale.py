@@ -82,7 +82,7 @@ def private_location_scale(
        there are some; a noisy mean moves the location, then a noisy mean absolute deviation times
        1.25 is the scale.
 
-    Means and deviations of four columns or more are drawn towards their common value by the
+    Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance: post-processing, which costs nothing, and
     which matters when the noise is as large as the differences between columns.
 

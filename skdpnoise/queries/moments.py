@@ -48,7 +48,7 @@ class Moments:
     clear : ndarray of bool of shape (n_columns,)
         False where the variance is only what the noise can hide.
     n_samples : float
-        Number of records: public, or bought under "add_remove".
+        Number of records: public, or estimated privately under "add_remove".
 
     Examples
     --------
@@ -83,7 +83,8 @@ def private_moments(
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
 ) -> Moments:
-    r"""Find means and variances of columns clipped to their ranges, which are public or bought.
+    r"""Find means and variances of columns clipped to their ranges, which are public or estimated
+    privately.
 
     .. math:: \hat m_j = c_j + h_j \tilde S_j/n, \qquad
               \hat v_j = h_j^2 \bigl(\tilde Q_j/n - (\tilde S_j/n)^2\bigr), \qquad
@@ -99,7 +100,7 @@ def private_moments(
     :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, the released vector is computed
     from them and rounded to quanta by exact arithmetic, and one mechanism releases it. Where ranges
-    are bought, adaptive composition of shares that never exceed the whole is what
+    are estimated, adaptive composition of shares that never exceed the whole is what
     :func:`~skdpnoise.queries.private_location_scale` says.
 
     **Allocation.** With b_j = t a_j the joint bound is that of the sums alone, a sum over columns.

@@ -51,7 +51,7 @@ class Quantiles:
     found : ndarray of bool of shape (n_columns,)
         False where a column without bounds is constant, or the noise drowned it.
     n_samples : float
-        Number of records: public, or bought under "add_remove".
+        Number of records: public, or estimated privately under "add_remove".
 
     Examples
     --------
@@ -110,7 +110,7 @@ def private_quantiles(
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
     probabilities : float or array-like of shape (n_probabilities,)
-        Which quantiles: from 0 to 1. Those next to 0 and 1 drown in noise first.
+        Which quantiles: from 0 to 1. Noise hides those next to 0 and 1 first.
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);

@@ -1,4 +1,4 @@
-"""Ranges of columns, public or bought, that later releases are clipped to."""
+"""Ranges of columns, public or estimated privately, that later releases are clipped to."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ranges:
     bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
     # shape (n_columns,): false where the noise drowned a column, or it is constant
     found: NDArray[np.bool_]
-    n_samples: float  # number of records, public or bought; at least 1
+    n_samples: float  # number of records, public or estimated privately; at least 1
     budget: LossBudget  # what is left
     releases: Releases  # noise, neighbouring relation, randomness and account
 
@@ -72,7 +72,7 @@ class Asked:
 
 
 def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
-    """Return public ranges where there are some, and buy the others with a part of the budget."""
+    """Return public ranges where there are some; estimate others with a part of the budget."""
     # Columns without bounds are searched for their magnitude and location as
     # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is bought
     # under "add_remove" unless one is given. The shares of the budget never add up to more than the

@@ -2,9 +2,10 @@ r"""Location and scale of one column from very few records, with or without boun
 
 The releases, under their labels:
 
-1. *median* m, over all doubles or those within public bounds. Gaussian losses buy it by noisy
-   bisection: 48 steps, each the number of records below a threshold, with noise. Pure losses
-   buy it by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
+1. *median* m, over all doubles or those within public bounds. Under Gaussian losses it is found by
+noisy
+   bisection: 48 steps, each the number of records below a threshold, with noise. Under pure losses
+   it is found by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
    the *cell*.
 2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
    of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
@@ -14,7 +15,7 @@ The releases, under their labels:
    it. If not, or if the values lie within the part as well, there is no scale.
 4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
 5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
-   are drawn towards typical values by as much as their noise suggests.
+   are shrunk towards typical values by as much as their noise suggests.
 
 Where the loss is too small for all of this, it goes into one median alone, by bisection in 48 steps
 (24 for pure losses). Which it is, and every share, depends on public numbers only; what is looked

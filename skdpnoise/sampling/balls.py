@@ -1,4 +1,4 @@
-"""Exact rounded draws of vectors whose density depends on a norm alone."""
+"""Exact rounded samples of vectors whose density depends on a norm alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact rounded draws of symmetric matrices whose density depends on eigenvalues alone.
+"""Exact rounded samples of symmetric matrices whose density depends on eigenvalues alone.
 
 They give pure privacy to second moments: see :mod:`skdpnoise.mechanisms.matrices.calibrate`.
 """

@@ -61,7 +61,7 @@ class Observer(Protocol):
         ...
 
     def charge(self, label: str, mechanism: Any) -> None:
-        """Note what is charged for, before it draws."""
+        """Note what is charged for, before it samples noise."""
         ...
 
 
@@ -125,7 +125,7 @@ def chosen(
 
 
 def note_charge(label: str, mechanism: Any) -> None:
-    """Tell an observer what is charged for, before it draws."""
+    """Tell an observer what is charged for, before it samples noise."""
     observer = _CURRENT.get()
     if observer is not None:
         observer.charge(label, mechanism)

@@ -65,7 +65,7 @@ class Repetition:
     **Guarantee.** The curve bounds that of the best of K runs, in both orders of the neighbours,
     for every base whose curve is at most that of one run here, every number of outputs, and every
     order of scores; ties are broken independently of the data, or by the order of the runs. The
-    runs are independent, and K is drawn by ``law.sample`` and not cut short. If runs beyond the
+    runs are independent, and K is sampled by ``law.sample`` and not cut short. If runs beyond the
     n-th are left out, the guarantee at ε loses (1 + e^ε) Pr[K > n] of δ.
 
     Parameters

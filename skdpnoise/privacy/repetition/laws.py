@@ -133,7 +133,7 @@ class CountLaw:
         raise NotImplementedError
 
     def sample(self, words: Words) -> int:
-        """Draw K exactly, in integers, with no cap on it.
+        """Sample K exactly, in integers, with no cap on it.
 
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
         known to as many bits, until an interval of the function holds it. This takes about K
