@@ -39,17 +39,19 @@ from skdpnoise.compose.surroundings import (
 )
 from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPPipeline"]
 
 
+@shared_texts
 @register_private
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
     scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
-    data is paid for. Steps that neither pay nor are known to learn nothing are refused before
+    data is charged. Steps that neither pay nor are known to learn nothing are refused before
     anything is fitted or charged; ε is divided among the private ones; there is one report.
 
     ``fit`` makes copies and leaves `steps` as they are, whatever they hold. The fitted copies are
@@ -77,15 +79,13 @@ class DPPipeline(FittedSteps):
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
     public : collection of str, default=()
-        Names of steps for which you vouch that they learn nothing private; the report lists them.
+        Names of steps of which you know that they learn nothing private; the report lists them.
     rows_per_group : int, default=1
         With `groups` in fit: the most rows of a group that each step uses. **Public**.
     ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, once for the whole, before anything is drawn.
-        Fitted steps get it too: whoever fits one of them again pays for that.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+        Where the cost of every fit is recorded, once for the whole, before anything is sampled.
+        Fitted steps get it too: fitting one of them again is charged.
+    %(estimators: random_state)s
     verbose : bool, default=False
         Whether to print the time of each step.
 
@@ -102,7 +102,7 @@ class DPPipeline(FittedSteps):
 
     See Also
     --------
-    total_guarantee : What steps promise together that were fitted by themselves.
+    total_guarantee : What steps guarantee together that were fitted by themselves.
     DPGridSearchCV : A private search; it takes a DPPipeline as its estimator.
 
     Notes
@@ -144,9 +144,9 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
-    that pay for what they read, or learn nothing. Refused: 'scale' (StandardScaler): learns from
-    the data unpaid, use DPStandardScaler. ...
+    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
+    private steps, or steps that learn nothing from the data. Refused: 'scale' (StandardScaler):
+    learns from the data without privacy: use DPStandardScaler. ...
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -210,13 +210,12 @@ class DPPipeline(FittedSteps):
         Raises
         ------
         UnpaidStepError
-            If a step is not known to pay for what it reads, nor to learn nothing.
+            If a step may learn from the data without privacy.
         ValueError
             If a parameter or the data are not as described.
         TypeError
             If no step is private, or anything but X, y and groups is passed.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+        %(fits: BudgetExceededError)s
         """
         # check
         warn_of_company(self)
@@ -260,7 +259,7 @@ class DPPipeline(FittedSteps):
                 report = whole_report(self, budget, fitted, parts, rows)
                 if report.releases and not releases:
                     raise UnsettledError(
-                        "The steps released what was not charged. No guarantee holds."
+                        "The steps released something without a charge. No guarantee holds."
                     )
             except BaseException as error:
                 if releases and self.ledger is not None:

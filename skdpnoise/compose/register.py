@@ -40,7 +40,7 @@ _public: dict[type, Rule] = {}
 
 
 def register_private(cls: type[T]) -> type[T]:
-    """Make a class known as private: whatever its ``fit`` learns from the data is paid for.
+    """Make a class known as private: whatever its ``fit`` learns from the data is charged.
 
     Used as a decorator. It is a promise of the class's author: ``fit`` releases nothing that is not
     charged to ``ledger`` beforehand, and ``privacy_`` is a
@@ -77,7 +77,7 @@ def register_private(cls: type[T]) -> type[T]:
     """
     _check_class("register_private", cls)
     if cls in _public:
-        raise TypeError(f"{cls.__name__} is registered as public, which learns nothing at all.")
+        raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
     _private.add(cls)
     return cls
 
@@ -140,7 +140,7 @@ def register_public(
     """
     _check_class("register_public", cls)
     if cls in _private:
-        raise TypeError(f"{cls.__name__} is registered as private, which pays for what it learns.")
+        raise TypeError(f"{cls.__name__} is registered as private: it charges what it learns.")
     _public[cls] = Rule(condition, sparse or _never, reads or _values)
     return cls
 

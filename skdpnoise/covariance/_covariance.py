@@ -21,12 +21,14 @@ from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_argum
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["DPCovariance"]
 
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
+@shared_texts
 @register_private
 class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
@@ -45,14 +47,10 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        ε.
-    delta : float, default=1e-6
-        δ; below 1/n. 0 asks for pure differential privacy.
+    %(estimators: epsilon, delta)s
     noise : str, default="auto"
         See :func:`~skdpnoise.mechanisms.calibrate_second_moments`.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+    %(estimators: adjacency)s
     store_precision : bool, default=True
         Whether ``precision_`` is computed and kept.
     assume_centered : bool, default=False
@@ -61,18 +59,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         Public bound on the norm of a centred row; None finds one privately.
     feature_bounds : tuple (low, high) or None, default=None
         Public bounds on the features, each a number or of shape (n_features,).
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from the operating system's cryptographic source, the only choice that protects
-        against everyone.
-    n_jobs : int or None, default=None
-        Threads of the passes over the data.
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -86,12 +73,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         Number of records; noisy under "add_remove".
     row_norm_ : float
         R, public or found.
-    privacy_ : PrivacyReport
-        Every release and what it cost.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had string column names.
+    %(estimators: privacy_, n_features_in_, feature_names_in_)s
 
     References
     ----------
@@ -146,16 +128,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows; finite. Float32 and float64 arrays are read without a copy.
-        y : Ignored
-            For pipelines.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: X, y, groups, **unpaid)s
 
         Returns
         -------
@@ -163,12 +136,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, unpaid) as account:
             X = check_rows(self, X)
@@ -192,8 +160,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         ----------
         X_test : array-like of shape (n_samples, n_features)
             Rows; finite.
-        y : Ignored
-            For pipelines.
+        %(fits: y)s
         **unpaid : dict
             Refused, but for ``sample_weight=None``.
 

@@ -27,11 +27,7 @@ class DataFile:
 
 
 def local_bytes(file: DataFile, data_home: str | os.PathLike[str] | None) -> bytes | None:
-    """Return the verified content of the first local copy of ``file``, or None without one.
-
-    Searched are the folder ``data_home``, then the folder named by the environment variable
-    ``SKDPNOISE_DATA``; in each the gzip-compressed name comes first.
-    """
+    """Return the verified content of the first local copy of ``file``, or None without one."""
     for folder in _folders(data_home):
         for path in (folder / f"{file.name}.gz", folder / file.name):
             if path.is_file():
@@ -40,19 +36,7 @@ def local_bytes(file: DataFile, data_home: str | os.PathLike[str] | None) -> byt
 
 
 def download(title: str, file: DataFile, route: str, fetch: Callable[[], Any] | None) -> Any:
-    """Return ``fetch()``, or raise one error that names both ways to get the data.
-
-    Parameters
-    ----------
-    title : str
-        The data set, as the error names it.
-    file : DataFile
-        The local file that would have been used.
-    route : str
-        The call that downloads the data, as a user would type it.
-    fetch : callable or None
-        Does what ``route`` says; None when a download is not wanted.
-    """
+    """Return ``fetch()``, or raise one error that names both ways to get the data."""
     reason: Exception | None = None
     if fetch is not None:
         try:

@@ -11,6 +11,7 @@ from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skdpnoise.datasets._sources import DataFile, download, local_bytes
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["ADULT_CATEGORIES", "fetch_adult"]
 
@@ -109,6 +110,7 @@ doi:10.24432/C5XW20. CC BY 4.0.
 """
 
 
+@shared_texts
 def fetch_adult(
     *,
     subset: str = "all",
@@ -133,8 +135,7 @@ def fetch_adult(
         default scikit-learn caches in its own folder.
     as_frame : bool, default=False
         Return pandas objects rather than arrays: numeric columns are then float64.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` rather than a bunch.
+    %(downloads: return_X_y)s
     download_if_missing : bool, default=True
         If False, only the local files are used and an error is raised without them.
 
@@ -157,9 +158,7 @@ def fetch_adult(
 
     Raises
     ------
-    OSError
-        If no source works (the message names both ways), or a local file is not the published
-        one.
+    %(downloads: OSError)s
     ValueError
         If `subset` is unknown.
 

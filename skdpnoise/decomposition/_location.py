@@ -1,4 +1,25 @@
-"""Where the rows of a table lie, and how far from there: bought before second moments are."""
+"""Where the rows of a table lie, and how far from there: found before second moments are released.
+
+1. A radius r about the origin, or about the middle of public bounds.
+2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
+   it is much smaller, the data lie far from the centre that was looked from, and this is
+   repeated from the new one, up to three times.
+3. A finer mean, of rows shrunk to that smaller radius.
+4. The radius about it, unless it is public.
+
+**Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
+whatever is released. Radii are those of
+:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded to
+integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r
+(add, remove) in the Euclidean norm.
+
+*A subset of large data.* Where far fewer records place the mean well enough, a random subset is
+used: each record is taken if its own random byte is below a public threshold. Neighbouring data
+sets can be given the same bytes for all records but one, and for every such draw the subsets are
+neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the
+hockey-stick divergence is jointly convex. That the subset is secret would even amplify privacy,
+which is not used.
+"""
 
 from __future__ import annotations
 
@@ -35,37 +56,19 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Location:
-    """Released facts about the rows.
+    """Released facts about the rows."""
 
-    Parameters
-    ----------
-    center : ndarray of shape (n_columns,)
-        A private mean, or zeros.
-    radius : float
-        A norm that many rows, less the centre, do not exceed; or a public bound on it.
-    used : float
-        Share of the whole budget that was spent.
-    """
-
-    center: NDArray[np.float64]
-    radius: float
-    used: float
+    center: NDArray[np.float64]  # shape (n_columns,): a private mean, or zeros
+    radius: float  # A norm that many rows, less the centre, do not exceed; or a public bound on it
+    used: float  # share of the whole budget that was spent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSum:
-    """Noise on a sum of rows that are held in a ball.
+    """Noise on a sum of rows that are held in a ball."""
 
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism or KNormMechanism
-        What draws.
-    sensitivity : SensitivityProfile
-        What one record can do to the sum.
-    """
-
-    mechanism: AdditiveMechanism | KNormMechanism
-    sensitivity: SensitivityProfile
+    mechanism: AdditiveMechanism | KNormMechanism  # what draws
+    sensitivity: SensitivityProfile  # what one record can do to the sum
 
     @property
     def noise(self) -> str:
@@ -97,11 +100,9 @@ class RowSum:
 
 
 def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
-    """Calibrate the noise of a sum of rows of norm at most `radius`.
-
-    Under a pure budget its density falls with the Euclidean norm: for p columns, half the variance
-    of Laplace noise.
-    """
+    """Calibrate the noise of a sum of rows of norm at most `radius`."""
+    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
+    # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
     if isinstance(loss, GaussianLoss):
         return RowSum(calibrate("iid_gaussian", profile, loss), profile)
@@ -110,39 +111,7 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
 
 
 class Locator:
-    r"""Finds a centre and a radius of the rows, adaptively, from shares of the budget.
-
-    1. A radius r about the origin, or about the middle of public bounds.
-    2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
-       it is much smaller, the data lie far from the centre that was looked from, and this is
-       repeated from the new one, up to three times.
-    3. A finer mean, of rows shrunk to that smaller radius.
-    4. The radius about it, unless it is public.
-
-    **Guarantee.** Each step is paid for with a fixed share of the budget, and what is spent is
-    bounded whatever is released. Radii are those of
-    :func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded
-    to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one)
-    or r (add, remove) in the Euclidean norm.
-
-    *A subset of large data.* Where far fewer records place the mean well enough, a random subset
-    is used: each record is taken if its own random byte is below a public threshold. Neighbouring
-    data sets can be given the same bytes for all records but one, and for every such draw the
-    subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
-    since the hockey-stick divergence is jointly convex. That the subset is secret would even
-    amplify privacy, which is not used.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_records, n_columns)
-        The private rows.
-    run : PrivateRun
-        Account, randomness, number of records and the whole budget.
-    n_threads : int
-        Threads of the passes over the data.
-    keeps_rows : bool, default=False
-        Whether few rows may be shrunk for the second moments.
-    """
+    """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
         self,
@@ -165,11 +134,7 @@ class Locator:
     def find(
         self, bounds: NDArray[np.float64], row_norm: float | None, noise: float, *, center: bool
     ) -> Location:
-        """Return the centre and the radius.
-
-        `bounds` of shape (2, n_columns) are infinite where nothing is public; `noise` is the noise
-        level of the second moments.
-        """
+        """Return the centre and the radius."""
         shares = self._shares
         low, high = self._low, self._high = bounds
         closed = np.isfinite(low) & np.isfinite(high)

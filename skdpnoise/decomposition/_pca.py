@@ -25,12 +25,14 @@ from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["DPPCA"]
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
+@shared_texts
 @register_private
 class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
@@ -62,16 +64,12 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     n_components : int, float, "auto" or None, default=None
         Number of components; a share of the (private) variance, in (0, 1); "auto" for those that
         stand out of the noise, one at least; None for as many as there are features.
-    epsilon : float, default=1.0
-        ε.
-    delta : float, default=1e-6
-        δ; below 1/n. 0 asks for pure differential privacy.
+    %(estimators: epsilon, delta)s
     noise : str, default="auto"
         Noise of the second moments, see
         :func:`~skdpnoise.mechanisms.calibrate_second_moments`; "auto" takes that of the smallest
         expected error. It decides whether the steps share μ² (normal noise) or ε.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are. The number of records is private under "add_remove".
+    %(estimators: adjacency)s
     center : bool, default=True
         Whether to subtract a private mean. Without it, components are those of the rows about the
         origin.
@@ -84,18 +82,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         they are narrow in some columns, those get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from the operating system's cryptographic source, the only choice that protects
-        against everyone.
-    n_jobs : int or None, default=None
-        Threads of the passes over the data.
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -119,12 +106,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Number of records; noisy under "add_remove".
     row_norm_ : float
         R, public or found.
-    privacy_ : PrivacyReport
-        Every release and what it cost.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had string column names.
+    %(estimators: privacy_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -206,16 +188,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows; finite. Float32 and float64 arrays are read without a copy.
-        y : Ignored
-            For pipelines.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: X, y, groups, **unpaid)s
 
         Returns
         -------
@@ -223,12 +196,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, unpaid) as account:
             X = check_rows(self, X)

@@ -43,7 +43,7 @@ def check_parameters(estimator: Any) -> None:
     if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:
         raise ValueError(
             f"The 'epsilon' parameter of {_name(estimator)} must be at most {_MOST_EPSILON:g}: "
-            f"beyond it nothing is promised to anybody. Got {estimator.epsilon!r} instead."
+            f"a larger one gives no protection. Got {estimator.epsilon!r} instead."
         )
     if getattr(estimator, "rows_per_group", 1) > _MOST_ROWS_PER_GROUP:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What all estimators share: the one way into a private fit, and how it is paid for.
+"""What all estimators share: the one way into a private fit, and how it is charged.
 
 Messages never show a value of the data.
 """
@@ -52,24 +52,12 @@ Budget = TypeVar("Budget")
 
 @dataclass(frozen=True, slots=True)
 class PrivateRun(Generic[Budget]):
-    """What every stage of a fit needs that releases something.
+    """What every stage of a fit needs that releases something."""
 
-    Parameters
-    ----------
-    account : Account
-        Where every release is charged for before it is drawn.
-    words : RandomWords
-        Source of all randomness.
-    n_samples : float
-        Number of records, public or bought.
-    budget : object
-        What the stages may cost.
-    """
-
-    account: Account
-    words: RandomWords
-    n_samples: float
-    budget: Budget
+    account: Account  # where every release is charged for before it is drawn
+    words: RandomWords  # source of all randomness
+    n_samples: float  # number of records, public or estimated privately
+    budget: Budget  # what the stages may cost
 
 
 def known_records(
@@ -109,14 +97,12 @@ class PrivateFitMixin:
 
     @contextmanager
     def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
-        """Check the parameters; give the account of the fit: the one way into a private fit.
-
-        Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
-        value meet noise. No warning but our own is heard from the first look at the data on: what
-        warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
-        as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
-        released come last, when the fit is stored.
-        """
+        """Check the parameters; give the account of the fit: the one way into a private fit."""
+        # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
+        # value meet noise. No warning but our own is heard from the first look at the data on: what
+        # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
+        # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
+        # released come last, when the fit is stored.
         warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
         self._validate_params()

@@ -14,11 +14,7 @@ Result = TypeVar("Result")
 
 
 def without_values(call: Callable[[], Result], otherwise: str) -> Result:
-    """Return what a function returns; what it raises shows shapes, types and names at most.
-
-    An error whose text is not known to be free of values is replaced by one of the same kind with
-    the text `otherwise`, and nothing is attached to it.
-    """
+    """Return what a function returns; what it raises shows shapes, types and names at most."""
     try:
         return call()
     except Exception as error:

@@ -107,7 +107,7 @@ def one_against_rest(
     if len(classes) < 2:
         raise ValueError(
             f"{owner} needs two classes or more, got 1 class. Give the public labels as 'classes' "
-            "if the other class merely has no record."
+            "if the other class has no record."
         )
     ones = classes[1:] if len(classes) == 2 else classes
     check_memory(

@@ -49,8 +49,8 @@ def audit(
     difference. Then the sequence of releases, the charges, the warnings and everything that is
     published must agree to the last bit, and what the noise had to make up for must be within the
     declared sensitivity of every release, and in all within the claim. It takes two fits for each
-    pair of neighbours, has no false alarm, and finds whatever leaves a fit unpaid. It does not look
-    at the law of the noise.
+    pair of neighbours, has no false alarm, and finds whatever a fit publishes without a charge. It
+    does not look at the law of the noise.
 
     *black_box* (any estimator). Thousands of fits on two neighbouring data sets. Score and
     threshold of a test are chosen on a quarter of the fits; on the others it is counted how often

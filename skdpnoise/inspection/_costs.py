@@ -1,4 +1,4 @@
-"""What one record moved, release by release, beside what was declared and paid for."""
+"""What one record moved, release by release, beside what was declared and charged."""
 
 from __future__ import annotations
 
@@ -24,27 +24,14 @@ _SELECTIONS = (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """What the noise of one mechanism had to make up for, in all its releases together.
+    """What the noise of one mechanism had to make up for, in all its releases together."""
 
-    Parameters
-    ----------
-    mechanism : object
-        What drew.
-    label : str or None
-        What it was charged for as; None if it was not.
-    share : float
-        The change in units of the largest that the mechanism is charged for.
-    loss : PureLoss, GaussianLoss or None
-        What that change costs; None where the mechanism's loss is of another kind.
-    n_releases : int
-        Vectors that were released.
-    """
-
-    mechanism: Any
-    label: str | None
-    share: float
+    mechanism: Any  # what drew
+    label: str | None  # what it was charged for as; None if it was not
+    share: float  # the change in units of the largest that the mechanism is charged for
+    # what that change costs; None where the mechanism's loss is of another kind
     loss: PrivacyLoss | None
-    n_releases: float
+    n_releases: float  # vectors that were released
 
 
 @dataclass(slots=True)

@@ -33,19 +33,10 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Odd:
-    """A value that a column can hold, and that may be unlike all that is there.
+    """A value that a column can hold, and that may be unlike all that is there."""
 
-    Parameters
-    ----------
-    kind : str
-        What it is, in words.
-    table : object
-        The table, with a column that can hold it.
-    value : object
-    """
-
-    kind: str
-    table: Any
+    kind: str  # what it is, in words
+    table: Any  # the table, with a column that can hold it
     value: Any
 
 

@@ -31,10 +31,9 @@ View = dict[str, NDArray[np.float64]]
 
 
 class Parameters:
-    """What is public of an estimator and of all estimators in it before it is fitted.
+    """What is public of an estimator and of all estimators in it before it is fitted."""
 
-    A parameter that a fit overwrites, or changes in place, is no longer what was given.
-    """
+    # A parameter that a fit overwrites, or changes in place, is no longer what was given.
 
     def __init__(self, estimator: Any | None = None) -> None:
         self._given: dict[tuple[type, str], set[bytes]] = {}

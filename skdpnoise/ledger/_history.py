@@ -20,10 +20,7 @@ _SHOWN = 5
 
 
 def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
-    """Return the tight ε after each charge; between computed ones that of the next.
-
-    From a charge on that cannot be read nothing is known: infinity.
-    """
+    """Return the tight ε after each charge; between computed ones that of the next."""
     losses = [charge.loss for charge in charges]
     if None in losses:
         first = losses.index(None)

@@ -1,4 +1,4 @@
-"""The account of one fit: every mechanism is charged for before it draws."""
+"""The account of one fit: every mechanism is charged for before it samples noise."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class Account:
         self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
-        """Charge for all the releases of a mechanism, before it draws.
+        """Charge for all the releases of a mechanism, before it samples noise.
 
         If :meth:`pay` was not called, the ledger is charged for each mechanism by itself, by the
         loss that follows from its noise.
@@ -262,8 +262,8 @@ class Account:
                 epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
                 error.add_note(
                     f"{self._owner or 'The fit'} failed after the ledger of {name!r} was charged "
-                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since noise may "
-                    "have been drawn from the data."
+                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since a "
+                    "noisy result may exist already."
                 )
             raise
 
@@ -340,16 +340,6 @@ class Account:
 
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
     """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
-
-    Parameters
-    ----------
-    estimator : object or None
-        Whatever charges.
-
-    Returns
-    -------
-    dict or None
-        None if it has no parameters.
 
     Examples
     --------

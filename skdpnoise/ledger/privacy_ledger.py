@@ -205,9 +205,9 @@ class PrivacyLedger:
         guarantee : PrivacyGuarantee or tuple of float, default=None
             What the release states, for the basic sums; None is what the loss implies.
         adjacency : {"replace_one", "add_remove"}, default=None
-            That of the cost; None vouches that it is the ledger's.
+            That of the cost; None states that it is the ledger's.
         unit : {"record", "group"}, default=None
-            That of the cost; None vouches that it is the ledger's.
+            That of the cost; None states that it is the ledger's.
         mechanism, estimator : str, default=None
             Names to write down.
         parameters : dict, default=None
@@ -288,7 +288,7 @@ class PrivacyLedger:
         return row, None
 
     def total(self) -> LedgerTotal:
-        """Return what all charges promise together.
+        """Return what all charges guarantee together.
 
         Returns
         -------

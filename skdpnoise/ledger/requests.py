@@ -103,7 +103,7 @@ def refusal(
     # A bound that is not quite tight must not say more than what was checked.
     epsilons[0] = min(epsilons[0], facts.epsilon)
     largest = largest_epsilon(loss, guarantee, spent, budget, adaptive=facts.adaptive)
-    remedy = "Nothing of this kind fits any more; what is promised for a data set does not change."
+    remedy = "Nothing of this kind fits any more; the budget of a data set does not change."
     if largest > 0.0:
         remedy = (
             f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "

@@ -63,12 +63,10 @@ class Budget:
         return self._rest(1.0 - self.scaling)
 
     def stages(self, n_samples: float) -> list[LossBudget]:
-        """Return what each stage may cost, fixed before the first one: for a ledger.
-
-        Gaussian losses add in squares, so that stages would say no more than the total does. Where
-        the number of records is bought, what is left is shared by that number; and where a target
-        is within bounds, what is left after its scaling may be shared with a search.
-        """
+        """Return what each stage may cost, fixed before the first one: for a ledger."""
+        # Gaussian losses add in squares, so that stages would say no more than the total does.
+        # Where the number of records is bought, what is left is shared by that number; and where a
+        # target is within bounds, what is left after its scaling may be shared with a search.
         if isinstance(self.total, GaussianLoss):
             return [self.total]
         if self.counting:
@@ -127,13 +125,7 @@ def split_budget(
     feature_bounds: np.ndarray,
     target_bounds: np.ndarray | None = None,
 ) -> Budget:
-    """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
-
-    If the guarantee is for groups of so many rows, the budget is what one row may cost.
-
-    A target without bounds is searched for first, by what a search needs; one with bounds gets as
-    much for its scaling as several features.
-    """
+    """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     guarantee, most_rows = account.guarantee, account.rows_per_group or 1
@@ -170,11 +162,7 @@ def _needs_rehearsal(noise: str, total: LossBudget) -> bool:
 
 
 def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
-    """Raise what the smallest releases before the model would raise, before anything is spent.
-
-    They are the finest histogram of a feature, or the means of all; the numbers of records of the
-    classes; and the last release of the model. Each gets the least that it can.
-    """
+    """Raise what the smallest releases before the model would raise, before anything is spent."""
     least, classes = budget.least, replace(budget, searching=rules.LEAST_CLASSES)
     releases = [(1, least.model.share(rules.LEAST_LAST))]
     if budget.counting:

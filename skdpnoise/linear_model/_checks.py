@@ -26,11 +26,9 @@ _LARGEST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 def check_training_data(
     estimator: Any, settings: Settings, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted.
-
-    These checks look at the private data and are not paid for: whether a fit is refused tells that
-    a value is missing, infinite or out of range. See "sharp edges" in the documentation.
-    """
+    """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted."""
+    # These checks look at the private data and are not paid for: whether a fit is refused tells
+    # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
     X = read_table(estimator, X, order="F", ensure_min_samples=2)
     n_rows, n_columns = X.shape
     check_size(estimator, n_rows, n_columns)
@@ -74,13 +72,11 @@ def _check_plan(estimator: Any, n_columns: int) -> None:
 
 
 def _check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
-    """Refuse noise scales so far apart that sums of integers would leave 64 bits.
-
-    All scales span the same number of quanta, chosen so that the largest one is no fewer than 2**24
-    of what a record can change (``mechanisms.calibrate``); the smallest is then as many more as it
-    is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the budget
-    of the passes grows.
-    """
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
+    # All scales span the same number of quanta, chosen so that the largest one is no fewer than
+    # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
+    # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
+    # budget of the passes grows.
     weights = error_weights(settings, n_columns)
     growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
     n_passes = MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)

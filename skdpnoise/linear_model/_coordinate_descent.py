@@ -28,18 +28,19 @@ from skdpnoise.linear_model._scaling import Run, Target, standardise, standardis
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
 __all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
 
 
+@shared_texts
 class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
-    """The one fit of all linear models, their parameters and their linear function.
+    """The one fit of all linear models, their parameters and their linear function."""
 
-    What is here is a regression by private gradients. Another model overrides the steps that it
-    does otherwise.
-    """
+    # What is here is a regression by private gradients. Another model overrides the steps that it
+    # does otherwise.
 
     feature_bounds: Any
     target_bounds: Any
@@ -76,12 +77,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
             Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: groups, **unpaid)s
 
         Returns
         -------
@@ -93,10 +89,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         ValueError
             If a parameter or the data are not as described, a classifier gets only one class, or
             the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, unpaid) as account:
             # check
@@ -168,10 +161,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _model(
         self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
     ) -> dict[str, Any]:
-        """Return the fitted attributes, in the user's units.
-
-        `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
-        """
+        """Return the fitted attributes, in the user's units."""
+        # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
         slopes, intercepts = in_user_units(path, features, units)
         model = {
@@ -203,6 +194,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
 
 
+@shared_texts
 @register_private
 class DPCoordinateDescentRegressor(
     CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
@@ -218,20 +210,10 @@ class DPCoordinateDescentRegressor(
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share, such as "gaussian" or "laplace"
-        (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
-        of Gaussian and Laplace noise the one with the smaller expected error. Second moments take
-        "iid" and "inid" Gaussian and Laplace noise, and "auto" adds what suits matrices.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
+    %(estimators: epsilon, delta, noise)s
+        Second moments take "iid" and "inid" Gaussian and Laplace noise; for these "auto" also tries
+        the noises made for matrices.
+    %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram"}, default="auto"
         "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
         moments of the rows once, and solves the penalised problem exactly from these.
@@ -243,43 +225,21 @@ class DPCoordinateDescentRegressor(
         "gradient", whose few passes and clipped gradients shrink as it is, and for "gram" a ridge
         of half the noise level, whatever `l1_ratio` is. To "gradient" a number means more than to
         scikit-learn, since clipped gradients are weaker than whole ones.
-    l1_ratio : float, default=0.5
-        Mix of the penalty, 1 for the lasso and 0 for ridge.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, columns are scaled but not centred.
+    %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
         constant included, are shrunk into. Longer rows count less.
-    n_passes : int or "auto", default="auto"
-        Passes over the coordinates, fixed before the data are seen. This and the next two are for
-        "gradient".
-    clip : float or "auto", default="auto"
-        Bound on one record's gradient in each coordinate, in standardised units.
-    budget_growth : float or "auto", default="auto"
-        Ratio g ≥ 1 of the budgets of successive passes; late passes hurt more and get more.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        buys locations and scales privately, from the same budget.
-    target_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the target; None as for the features.
+    %(estimators: n_passes)s
+        This and the next two are for "gradient".
+    %(estimators: clip, budget_growth, feature_bounds)s
+        None finds locations and scales privately, with a part of the budget.
+    %(estimators: target_bounds)s
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
         intercept. Standardised columns share one curvature, so that the first two agree. For
         "gradient".
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
-    n_jobs : int or None, default=None
-        Threads for large data; None is one, -1 all. The result does not depend on it.
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -294,17 +254,10 @@ class DPCoordinateDescentRegressor(
     coef_path_, intercept_path_ : ndarray
         Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
         of it is charged for. ``coef_`` is the mean of the last fifth. With "gradient" only.
-    clip_range_ : ndarray of shape (2, n_features)
-        Values are clipped to this range before the linear function, in fit and predict alike;
-        infinite for columns that are not used.
+    %(estimators: clip_range_)s
     n_passes_ : int
         Passes made. With "gradient" only.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -429,8 +382,7 @@ class DPCoordinateDescentRegressor(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------

@@ -1,6 +1,6 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
+*Shrinkage.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
 from noise alone, and the model becomes
 
 .. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
@@ -19,7 +19,7 @@ is expected to be no noise, that of a normal quantity.
 
 *Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
 more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
-than three quarters of the standard deviation of its noise, the slopes are drawn in until the labels
+than three quarters of the standard deviation of its noise, the slopes are shrunk until the labels
 of few records can differ from the largest class: where that leads by a wide margin, not at all.
 """
 
@@ -90,16 +90,14 @@ class DescentPlan:
     n_passes: int
     clip: float  # bound C on one record's gradient in every coordinate, in standardised units
     step: float
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     # What is released after the passes, its noise, and the most that a record adds to it.
     last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 
     def slope_noise(self) -> float:
-        """Return the sum of the variances that noise gives the mean of the last iterates' slopes.
-
-        A step replaces a standardised coefficient but for the other coordinates, so that the noise
-        of a pass is that of its iterate.
-        """
+        """Return the sum of the variances that noise gives the mean of the last slopes."""
+        # A step replaces a standardised coefficient but for the other coordinates, so that the
+        # noise of a pass is that of its iterate.
         if self.mechanism is None:
             return 0.0
         per_pass = (self.n_passes, -1, self.coordinates.size)
@@ -133,11 +131,7 @@ class DescentPlan:
         return replace(problem, features=problem.features.widened(), target=target)
 
     def passes(self, settings: Settings, problem: Problem, draws: Draws) -> Iterator[np.ndarray]:
-        """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
-
-        The last column is the intercept. Where there is no coordinate to update, the constants are
-        the only iterate.
-        """
+        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         constant, features = problem.target.constant, problem.features
         if self.mechanism is None:
             yield np.column_stack([np.zeros((constant.size, self.n_features)), constant])
@@ -199,13 +193,12 @@ class DescentPlan:
 def plan_descent(
     settings: Settings, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
 ) -> DescentPlan:
-    r"""Choose passes, clip and noise scales.
-
-    The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
-    pass releases these sums for every coordinate and output once, and T passes compose adaptively.
-    Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
-    the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
-    """
+    """Choose passes, clip and noise scales."""
+    # The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
+    # pass releases these sums for every coordinate and output once, and T passes compose
+    # adaptively. Weights of pass t and coordinate j are w_{tj} = g^{t(2+q)/q} v_j, so that the
+    # budget of the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or
+    # given.
     facts = settings, used, n_outputs, n_samples, budget
     if settings.last is None or not settings.fit_intercept:
         return _planned(*facts, (0.0, 1.0))
@@ -288,10 +281,8 @@ def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: B
 
 
 def _check_growth(settings: Settings) -> None:
-    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for.
-
-    How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
-    """
+    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
+    # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
     if isinstance(settings.budget_growth, str):
         return
     passes, most = f"n_passes={settings.n_passes}", settings.n_passes
@@ -385,10 +376,9 @@ class Residuals:
 
 
 class Gain:
-    """How many more records the model labels rightly than the largest class: see *doubted* above.
+    """How many more records the model labels rightly than the largest class."""
 
-    Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
-    """
+    # Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
 
     label = "gain over the largest class"
 
@@ -432,11 +422,9 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
 
 
 def _scores(model: np.ndarray, X: np.ndarray, features: Standardisation) -> np.ndarray:
-    """Return the linear functions, shape (n_outputs, n_samples).
-
-    They are summed column by column, so that what a record adds depends on no other record, to the
-    last bit.
-    """
+    """Return the linear functions, shape (n_outputs, n_samples)."""
+    # They are summed column by column, so that what a record adds depends on no other record, to
+    # the last bit.
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
         standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]

@@ -47,7 +47,7 @@ class GramPlan:
     mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     n_passes = 1  # to callbacks
 
     @property
@@ -99,11 +99,9 @@ class GramPlan:
         return np.asarray(path[-1])
 
     def release(self, settings: Settings, problem: Problem, noise: np.ndarray) -> PseudoData:
-        """Release the noisy mean second moments, in standard units, as data that have them.
-
-        The sums are exact integers, and the integer noise is added to them: the order of the
-        records, memory layout and threads do not change a bit of the result.
-        """
+        """Release the noisy mean second moments, in standard units, as data that have them."""
+        # The sums are exact integers, and the integer noise is added to them: the order of the
+        # records, memory layout and threads do not change a bit of the result.
         mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
         if mechanism is None:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
@@ -126,10 +124,7 @@ class GramPlan:
 def plan_gram(
     settings: Settings, columns: Standardisation, n_samples: float, budget: Budget
 ) -> GramPlan:
-    """Choose the ball of the rows and calibrate the noise of their second moments.
-
-    `columns` are the features and, last, the target.
-    """
+    """Choose the ball of the rows and calibrate the noise of their second moments."""
     columns = columns.capped()
     constant, used = int(settings.fit_intercept), columns.used
     if not used[-1] or not (used[:-1].any() or constant):

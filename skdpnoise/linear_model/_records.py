@@ -50,10 +50,7 @@ class Problem:
 def in_user_units(
     model: np.ndarray, features: Standardisation, units: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and intercepts from coefficients in standard units, the intercept last.
-
-    Predictions are the first of the units plus the second times the linear function.
-    """
+    """Return slopes and intercepts from coefficients in standard units, the intercept last."""
     center, scale = units
     # a feature that is not used has coefficient 0, whatever its scale
     slopes = scale * model[..., :-1] / features.scale

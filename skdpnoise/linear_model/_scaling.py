@@ -167,10 +167,8 @@ class Rate(Target):
 def standardise(
     settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
-    """Buy locations and scales of the features, or of the target; public bounds save most of it.
-
-    Nothing within public bounds is clipped yet: a rare value may be what a column is about.
-    """
+    """Release locations and scales of features or target; public bounds save most of the budget."""
+    # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     found = private_location_scale(
         table,
         run.budget.target if target else run.budget.features,
@@ -200,12 +198,10 @@ def _terms(run: Run, prefix: str) -> dict[str, Any]:
 def standardise_target(
     settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
 ) -> tuple[Standardisation, Run]:
-    """Buy location and scale of the target; return them, and the run with the budget that is left.
-
-    A target without bounds is searched for. So is one whose bounds turn out to be much wider than
-    its spread, from what was meant for features and model: whether that is so is decided by
-    released numbers.
-    """
+    """Release location and scale of the target; return them, and the run with what is left."""
+    # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
+    # its spread, from what was meant for features and model: whether that is so is decided by
+    # released numbers.
     if run.budget.first == "scaling":
         standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
         if not _is_hidden(standard, run, bounds):
@@ -235,12 +231,10 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
 
 
 def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Release how many records are in each class; return the log-odds of every output.
-
-    Without an intercept they are 0, and nothing is released. A record is one count
-    (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the output's and the other;
-    of more, its own. Shares are kept as far from 0 and 1 as the noise is wide.
-    """
+    """Release how many records are in each class; return the log-odds of every output."""
+    # Without an intercept they are 0, and nothing is released. A record is one count
+    # (skdpnoise.sensitivity.histogram_counts): of two classes, the output's and the other; of more,
+    # its own. Shares are kept as far from 0 and 1 as the noise is wide.
     budget = run.budget
     if budget.first == "nothing":
         return np.zeros(len(outputs))

@@ -12,10 +12,7 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the stages know of the estimator.
-
-    Defaults are for estimators that do not have the parameter.
-    """
+    """What the stages know of the estimator."""
 
     owner: str  # name of the class, for messages
     loss: Loss

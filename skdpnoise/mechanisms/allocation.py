@@ -45,11 +45,10 @@ def inid(
 
     .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
               \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
-
-    (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: :math:`\lambda_j^{1/2}` for
-    Gaussian, :math:`\lambda_j^{1/3}` for Laplace noise. Under a joint bound, λ is first replaced by
-    :func:`capped_profile`; of several the one that allows the smaller error is used.
     """
+    # (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: λ_j^{1/2} for Gaussian, λ_j^{1/3}
+    # for Laplace noise. Under a joint bound, λ is first replaced by capped_profile; of several the
+    # one that allows the smaller error is used.
     balls = binding_balls(sensitivity, order)
     if not balls:
         return _unconstrained(sensitivity.per_coordinate, order, weights, p)

@@ -28,6 +28,7 @@ from skdpnoise.mechanisms.requests import (
 )
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
@@ -42,6 +43,7 @@ _FEWEST_BITS, _MOST_BITS = 16, 52
 _MARGIN = 1e-12  # floating-point error of a worst case, with room to spare
 
 
+@shared_texts
 def calibrate(
     noise: str,
     sensitivity: SensitivityProfile,
@@ -79,8 +81,7 @@ def calibrate(
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
         What all the releases together may cost. A loss is also what the mechanism then promises
         and is charged.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
         How much the error of each coordinate (in each release) matters: positive and public; None
         is all ones.
@@ -94,8 +95,7 @@ def calibrate(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the noise is unknown or cannot give the guarantee, a weight is not positive and finite,
         or magnitudes are beyond double precision.

@@ -58,11 +58,9 @@ def are_integers(array: NDArray[Any]) -> bool:
 
 
 def exact_quanta(value: NDArray[Any], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/quantum as nearest integers, clipped to ±2**62.
-
-    Large integers go by exact arithmetic, so that what one record moves is not rounded away or up;
-    all other numbers as :func:`~skdpnoise.mechanisms.quanta.nearest_quanta` says.
-    """
+    """Return value/quantum as nearest integers, clipped to ±2**62."""
+    # Large integers go by exact arithmetic, so that what one record moves is not rounded away or
+    # up; all other numbers as skdpnoise.mechanisms.quanta.nearest_quanta says.
     large = _are_large(value)
     if not large.any():
         return nearest_quanta(value.astype(np.float64), quantum)

@@ -19,14 +19,13 @@ def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
     r"""Return what rounding K entries to integer quanta can add to the q-norm of a change.
 
     .. math:: K^{1/q} \, 2^{-B}
-
-    Each entry gets at most one more quantum; a factor covers the error of :func:`nearest_quanta`.
     """
+    # Each entry gets at most one more quantum; a factor covers the error of nearest_quanta.
     return math.ldexp(n_entries ** (1.0 / order), -bits) * _ROUNDING
 
 
 def within_doubles(scale: float, bits: int) -> bool:
-    """Return whether a scale of 2**bits quanta, and its quantum, are far from limits of doubles."""
+    """Return whether a scale of 2**bits quanta, and its quantum, are within doubles."""
     return scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST
 
 
@@ -36,21 +35,19 @@ def rounding_cost(
     r"""Return what rounding values to integer quanta can add to the worst |d/s|_q of T releases.
 
     .. math:: (T K)^{1/q} \, 2^{-B}
-
-    Each of the K coordinates that can move gets at most one more quantum, 2^-B of its noise scale.
     """
+    # Each of the K coordinates that can move gets at most one more quantum, 2^-B of its noise
+    # scale.
     moving = int(np.count_nonzero(sensitivity.per_coordinate))
     return norm_of_rounding(order, n_releases * moving, bits)
 
 
 def nearest_quanta(value: NDArray[np.float64], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/quantum as nearest integers, clipped to ±2**62.
-
-    A float quotient alone is off by many units beyond 2**53, and that error would add to the
-    sensitivity. So the quotient is taken in two digits of base 2**32: the remainder of the first is
-    exact, hence so is the first digit, and the second is off by less than 1e-6 before rounding.
-    Clipping never moves two values further apart.
-    """
+    """Return value/quantum as nearest integers, clipped to ±2**62."""
+    # A float quotient alone is off by many units beyond 2**53, and that error would add to the
+    # sensitivity. So the quotient is taken in two digits of base 2**32: the remainder of the first
+    # is exact, hence so is the first digit, and the second is off by less than 1e-6 before
+    # rounding. Clipping never moves two values further apart.
     limit = quantum * _LARGEST_QUANTA
     clipped = np.clip(value, -limit, limit)
     large = quantum * _DIGIT

@@ -78,17 +78,7 @@ def checked_request(
     weights: ArrayLike | None,
     p: float,
 ) -> Request:
-    """Return what a calibration is asked for, or say what is wrong with it.
-
-    Parameters
-    ----------
-    noise, sensitivity, guarantee, n_releases, weights, p
-        What the caller of :func:`~skdpnoise.mechanisms.calibrate` gave.
-
-    Returns
-    -------
-    Request
-    """
+    """Return what a calibration is asked for, or say what is wrong with it."""
     _check_types(noise, sensitivity, guarantee)
     n_releases = check_count("calibrate", "n_releases", n_releases)
     p = check_real("calibrate", "p", p)

@@ -1,4 +1,4 @@
-"""What noise on vectors does alike: check the value, count releases, draw, and add in quanta."""
+"""What all noise on vectors does: check the value, count releases, sample, add quanta."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ class VectorMechanism(Sealed):
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
 
-    with integer noise Z. A mechanism says which, by ``_draw``, and what that costs, by
-    :meth:`privacy_loss`.
-
     Examples
     --------
     >>> from skdpnoise.mechanisms import k_norm
@@ -37,6 +34,9 @@ class VectorMechanism(Sealed):
     >>> isinstance(k_norm(2, 1.0, 3, PureLoss(1.0)), VectorMechanism)
     True
     """
+
+    # Z is integer noise. A mechanism says which, by `_draw`, and what that costs, by
+    # privacy_loss.
 
     __slots__ = ()
 
@@ -273,11 +273,9 @@ def add_quanta(
     quantum: NDArray[np.float64],
     mechanism: Any = None,
 ) -> NDArray[np.float64]:
-    """Return values, rounded to quanta, plus draws; unchanged where the quantum is zero.
-
-    The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
-    times the quantum: post-processing. An observer is told which mechanism drew.
-    """
+    """Return values, rounded to quanta, plus draws; unchanged where the quantum is zero."""
+    # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
+    # times the quantum: post-processing. An observer is told which mechanism drew.
     rows: NDArray[np.float64] = value.astype(np.float64)
     step = np.broadcast_to(quantum, rows.shape)
     noisy = step > 0.0
@@ -293,7 +291,7 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta."""
+    """Return what ``parts`` makes of every row, exactly, plus noise of equal quanta."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.quantum.tolist()

@@ -1,4 +1,4 @@
-"""Dividing the records by chance, and the units of a target, bought from a part of its own."""
+"""Dividing the records by chance, and the units of a target, estimated from a part of its own."""
 
 from __future__ import annotations
 
@@ -32,22 +32,10 @@ def divide(
     words: RandomWords,
     groups: NDArray[np.intp] | None = None,
 ) -> Parts:
-    """Divide rows into training, validation and reference part, by coins that see no data.
-
-    If the number of rows is public (replace one, no groups), parts have exact sizes. Else each row,
-    or each group of rows, falls into a part by a coin of its own: neighbouring data sets, with the
-    same coins, differ in one part only.
-
-    Parameters
-    ----------
-    n_samples : int
-    validation, reference : float
-        Fractions.
-    adjacency : str
-    words : RandomWords
-    groups : ndarray of int of shape (n_samples,) or None
-        Codes from 0 of the groups; those of one group stay together.
-    """
+    """Divide rows into training, validation and reference part, by coins that see no data."""
+    # If the number of rows is public (replace one, no groups), parts have exact sizes. Else each
+    # row, or each group of rows, falls into a part by a coin of its own: neighbouring data sets,
+    # with the same coins, differ in one part only.
     if groups is None and adjacency == "replace_one":
         first = max(1, round(validation * n_samples))
         second = first + (max(1, round(reference * n_samples)) if reference else 0)
@@ -73,26 +61,9 @@ def public_units(bounds: NDArray[np.float64]) -> Target | None:
 def release_units(
     problem: Problem, y: NDArray[np.float64], known: Target | None, budget: LossBudget
 ) -> tuple[Target, bool]:
-    """Buy location and scale of the target, unless they are public, and its variance, for R².
-
-    The records are those of the reference part, which has the whole budget to itself. Whether there
-    are any does not count: how many they are may be private.
-
-    Parameters
-    ----------
-    problem : Problem
-    y : ndarray of shape (n_samples,)
-        The target of the reference part.
-    known : Target or None
-        Public units.
-    budget : PureLoss or GaussianLoss
-
-    Returns
-    -------
-    target : Target
-    hidden : bool
-        Whether the noise hid the units, so that they are those of the data; released.
-    """
+    """Release location and scale of the target, unless public, and its variance, for R²."""
+    # The records are those of the reference part, which has the whole budget to itself. Whether
+    # there are any does not count: how many they are may be private.
     adjacency, words = problem.adjacency, problem.words
     rest, hidden = budget, False
     if known is None:

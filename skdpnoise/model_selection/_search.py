@@ -1,4 +1,4 @@
-"""Hyper-parameter search in which everything that is learnt from the data is paid for."""
+"""Hyper-parameter search in which everything that is learnt from the data is charged."""
 
 from __future__ import annotations
 

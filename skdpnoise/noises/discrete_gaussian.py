@@ -146,7 +146,7 @@ class DiscreteGaussian:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of Z; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
+        """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
         _lattice_sums.only_whole(bits, "DiscreteGaussian")
         return integer_piecewise(words, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
 

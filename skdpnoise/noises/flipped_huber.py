@@ -138,7 +138,7 @@ class FlippedHuber:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         alpha = self.shape
         pieces = ((0.0, alpha, 0.0, 0.0), (0.5 * alpha * alpha, 0.0, 0.5, 0.0))
         return rounded_piecewise(words, size, bits, Exponent((0.0, alpha), pieces))

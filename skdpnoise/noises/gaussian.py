@@ -80,7 +80,7 @@ class Gaussian:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_gaussian`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_gaussian`."""
         return rounded_gaussian(words, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:

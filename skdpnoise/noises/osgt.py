@@ -125,7 +125,7 @@ class Osgt:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         exponent = Exponent((0.0,), ((0.0, float(self.shape), 0.5, 0.0),))
         return rounded_piecewise(words, size, bits, exponent)
 

@@ -180,7 +180,7 @@ class Staircase:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         epsilon = float(self.shape)
         levels = ((0.0, 0.0, 0.0, 0.0), (epsilon, 0.0, 0.0, 0.0))
         exponent = Exponent((0.0, self.share), levels, period=(1.0, epsilon))
@@ -241,30 +241,10 @@ class Staircase:
 
 
 def optimal_gamma(epsilon: float, p: float = 1.0) -> float:
-    r"""Return the gamma of the smallest :math:`E|Z|^p`.
+    """Return the gamma of the smallest :math:`E|Z|^p`.
 
-    Parameters
-    ----------
-    epsilon : float
-        The loss of one step, in [1e-13, 64].
-    p : float, default=1.0
-        Power of the error, greater than 0.
-
-    Returns
-    -------
-    gamma : float
-        In closed form for p = 1 and 2, otherwise the root of the derivative; at least 1e-15.
-
-    References
-    ----------
-    Geng and Viswanath, "The optimal mechanism in differential privacy", arXiv:1212.1186: the
-    staircase mechanism for the amplitude (p = 1) and for the power (p = 2) of the noise.
-
-    Examples
-    --------
-    >>> from skdpnoise.noises.staircase import optimal_gamma
-    >>> [round(optimal_gamma(1.0, p), 4) for p in (1, 2)]
-    [0.3775, 0.4167]
+    Reference: Geng and Viswanath, "The optimal mechanism in differential privacy", arXiv:1212.1186:
+    the staircase mechanism for the amplitude (p = 1) and for the power (p = 2) of the noise.
     """
     epsilon = _check_epsilon("optimal_gamma", "epsilon", epsilon)
     p = check_real("optimal_gamma", "p", p)
@@ -292,10 +272,8 @@ def _check_epsilon(owner: str, name: str, value: object) -> float:
 
 
 def _series(epsilon: float, gamma: float, power: float) -> float:
-    """Return the sum of exp(-k epsilon) (k + gamma)**power over k >= 0.
-
-    A slow series is its first terms and Euler and Maclaurin's formula for the others.
-    """
+    """Return the sum of exp(-k epsilon) (k + gamma)**power over k >= 0."""
+    # A slow series is its first terms and Euler and Maclaurin's formula for the others.
     slow = epsilon < 1e-3
     k = np.arange(_FIRST if slow else math.ceil((60.0 + 2.0 * power) / epsilon) + 1)
     total = float((np.exp(-epsilon * k) * (k + gamma) ** power).sum())

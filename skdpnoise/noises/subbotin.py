@@ -116,7 +116,7 @@ class Subbotin:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
         The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
         scale below 2**-53.
@@ -177,11 +177,9 @@ class Subbotin:
         return point
 
     def _fall(self, start: Array, width: Array) -> Array:
-        r"""Return m(x) - m(x + w) of the ratio m = sf / f, for x, w >= 0.
-
-        Where rho grows by less than 1 the difference would cancel; it is also
-        :math:`\int_x^{x+w} e^{\rho(x) - \rho(u)} du - m(x + w)\,(1 - e^{\rho(x) - \rho(x+w)})`.
-        """
+        """Return m(x) - m(x + w) of the ratio m = sf / f, for x, w >= 0."""
+        # Where rho grows by less than 1 the difference would cancel; it is also \int_x^{x+w}
+        # e^{ρ(x) - ρ(u)} du - m(x + w) (1 - e^{ρ(x) - ρ(x+w)}).
         p, stop = self.shape, start + width
         far = self._ratio(stop)
         power = stop ** (p - 1.0)
@@ -207,10 +205,8 @@ class Subbotin:
         return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
 
     def _ratio(self, t: Array) -> Array:
-        """Return m = sf / f at t >= 0, by the continued fraction of the incomplete gamma function.
-
-        Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
-        """
+        """Return m = sf / f at t >= 0, by a continued fraction of the incomplete gamma function."""
+        # Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
         a = 1.0 / self.shape
         x = self._exponent(t)
         near = np.minimum(x, _FRACTION_FROM)

@@ -134,7 +134,7 @@ class TruncatedLaplace:
     def sample_rounded(
         self, words: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         exponent = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),), end=float(self.shape))
         return rounded_piecewise(words, size, bits, exponent)
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["LedgerDisplay"]
 
@@ -22,6 +23,7 @@ _TALLEST = 2.5  # budgets: where the basic sum is cut off
 _ALONE = np.timedelta64(1, "s")  # the width around charges of one moment
 
 
+@shared_texts
 class LedgerDisplay:
     r"""What the charges of a ledger have spent of its budget.
 
@@ -44,10 +46,7 @@ class LedgerDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure of that Axes.
+    %(displays: ax_, figure_)s
     spent_ : matplotlib Line2D
         Steps of tight composition.
     basic_ : matplotlib Line2D
@@ -95,8 +94,7 @@ class LedgerDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         by : {"time", "charge"}, default="time"
             Whether the horizontal axis is time or the number of the charge.
         name : str or None, default=None
@@ -207,8 +205,7 @@ class LedgerDisplay:
         ledger : PrivacyLedger
             Its history is read once. With more than 200 charges what was spent is computed after
             200 of them, and in between it is the next computed value.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         by : {"time", "charge"}, default="time"
             Whether the horizontal axis is time or the number of the charge.
         name : str or None, default=None

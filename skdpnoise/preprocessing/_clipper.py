@@ -12,10 +12,12 @@ from skdpnoise.compose import register_public
 from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["BoundsClipper"]
 
 
+@shared_texts
 class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Clip every column to public bounds: no privacy cost.
 
@@ -26,19 +28,14 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        clips nothing.
+    %(estimators: feature_bounds)s
+        None clips nothing.
     copy : bool, default=True
         Whether to leave X as it is; otherwise it is clipped in place where possible.
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
+    %(estimators: n_features_in_, feature_names_in_)s
 
     See Also
     --------

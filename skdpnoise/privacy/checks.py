@@ -31,9 +31,11 @@ def check_real(
         The class or function, and its parameter, to name in the message.
     value : object
         What the caller gave.
-    low, high : float
-        Ends of the interval.
-    low_closed, high_closed : bool
+    low : float, default=0.0
+        Lower end of the interval.
+    high : float, default=inf
+        Upper end.
+    low_closed, high_closed : bool, default=False
         Whether each end belongs to the interval.
 
     Returns
@@ -75,7 +77,7 @@ def check_count(owner: str, name: str, value: object, *, low: int = 1) -> int:
         The class or function, and its parameter, to name in the message.
     value : object
         What the caller gave.
-    low : int
+    low : int, default=1
         The smallest count allowed.
 
     Returns

@@ -44,19 +44,13 @@ _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double preci
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Public bounds of the columns, and the point that contributions are measured from.
+    """Public bounds of the columns, and the point that contributions are measured from."""
 
-    Parameters
-    ----------
-    low, high, centre : ndarray of shape (n_columns,)
-        In the units of the values.
-    half_width : ndarray of shape (n_columns,)
-        The most that a contribution can be away from the centre.
-    """
-
+    # low, high, centre: shape (n_columns,): in the units of the values
     low: Vector
     high: Vector
     centre: Vector
+    # shape (n_columns,): the most that a contribution can be away from the centre
     half_width: Vector
 
     def uncentred(self) -> Bounds:
@@ -72,30 +66,10 @@ def noisy_sums(
     words: RandomWords,
     count: int | None = None,
 ) -> Vector:
-    """Return noisy sums of the columns, measured from their centre, and then the noisy count.
-
-    A contribution is at most floor(half_width/u) steps of u = 2**-16 quanta to either side, so that
-    the exact sum moves by at most half_width/u (twice that if a record is replaced), and its
-    rounding to quanta by one more at most: what the mechanism is charged for.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_records, n_columns) or None
-        Finite values; None for a count alone.
-    bounds : Bounds or None
-        Of the columns, checked by :func:`check_widths`.
-    mechanism : AdditiveMechanism
-        One coordinate for each column, and one for the count if there is one.
-    words : RandomWords
-        Source of randomness.
-    count : int or None, default=None
-        Number of records, if it is released.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Whole multiples of the mechanism's quantum.
-    """
+    """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
+    # A contribution is at most floor(half_width/u) steps of u = 2**-16 quanta to either side, so
+    # that the exact sum moves by at most half_width/u (twice that if a record is replaced), and its
+    # rounding to quanta by one more at most: what the mechanism is charged for.
     unit = np.ldexp(mechanism.quantum, -_FINE_BITS)
     totals = []
     if table is not None and bounds is not None:
@@ -112,17 +86,7 @@ def noisy_sums(
 
 
 def check_widths(owner: str, bounds: Bounds, mechanism: AdditiveMechanism) -> None:
-    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    bounds : Bounds
-        Of the columns.
-    mechanism : AdditiveMechanism
-        One coordinate for each column, and perhaps one for the count.
-    """
+    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
     unit = np.ldexp(mechanism.quantum[: bounds.half_width.size], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
@@ -150,25 +114,7 @@ def with_count(
     weights: Vector,
     count_weight: float,
 ) -> AdditiveMechanism:
-    """Return the mechanism for centred sums and, as the last coordinate, the number of records.
-
-    Parameters
-    ----------
-    noise : str
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    half_width : ndarray of shape (n_columns,)
-        The most that one record adds to each centred sum.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    weights : ndarray of shape (n_columns,)
-        Of the squared errors of the centred sums.
-    count_weight : float
-        That of the count.
-
-    Returns
-    -------
-    AdditiveMechanism
-    """
+    """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
     profile = SensitivityProfile(np.append(half_width, 1.0))
     return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
 
@@ -177,15 +123,6 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
     r"""Return the standard deviation of the noise of one coordinate, rounded to integers.
 
     .. math:: E[K^2] = \sum_{k \ge 1} (2k - 1) \Pr(|K| \ge k), \qquad K = \mathrm{round}(s Z)
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        Of one coordinate.
-
-    Returns
-    -------
-    float
     """
     scale, family = float(mechanism.scale[0]), mechanism.family
     if family.lattice:
@@ -199,21 +136,7 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
 def neighbours(
     owner: str, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency | None
 ) -> Adjacency:
-    """Return the neighbouring relation, which must be given exactly once or twice the same.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        A guarantee names a relation, a loss does not.
-    adjacency : {"replace_one", "add_remove"} or None
-        What the caller gave.
-
-    Returns
-    -------
-    {"replace_one", "add_remove"}
-    """
+    """Return the neighbouring relation, which must be given exactly once or twice the same."""
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
     if adjacency is None and stated is None:
         raise ValueError(
@@ -232,23 +155,7 @@ def neighbours(
 def as_table(
     owner: str, values: ArrayLike, *, one_column: bool = False
 ) -> tuple[NDArray[Any], Callable[[Vector], Any]]:
-    """Return the values as columns, and what gives a result per column the shape of the input.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    values : array-like of shape (n_records,) or (n_records, n_columns)
-        What the caller gave.
-    one_column : bool, default=False
-        Whether only a vector is allowed.
-
-    Returns
-    -------
-    table : ndarray of shape (n_records, n_columns)
-        Of real numbers, finite.
-    shape : callable
-    """
+    """Return the values as columns, and what gives a result per column the shape of the input."""
     array = np.asarray(values)
     shapes = "(n_records,)" if one_column else "(n_records,) or (n_records, n_columns)"
     allowed = f"The 'values' parameter of {owner} must be an array of real numbers, shape {shapes}"
@@ -266,22 +173,7 @@ def as_table(
 
 
 def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> Bounds:
-    """Return the bounds of every column, or say what is wrong with them.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    low, high : float or array-like of shape (n_columns,)
-        What the caller gave.
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    Bounds
-        Measured from the middle.
-    """
+    """Return the bounds of every column, or say what is wrong with them."""
     ends = []
     for name, given in (("low", low), ("high", high)):
         array = np.asarray(given)
@@ -313,15 +205,7 @@ def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) 
 
 
 def check_continuous(owner: str, noise: str) -> None:
-    """Refuse noise on the integers, which cannot hide what one record adds to a sum of reals.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    noise : str
-        What the caller gave; an unknown name is left to :func:`~skdpnoise.mechanisms.calibrate`.
-    """
+    """Refuse noise on the integers, which cannot hide what one record adds to a sum of reals."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
         raise ValueError(
@@ -331,21 +215,7 @@ def check_continuous(owner: str, noise: str) -> None:
 
 
 def check_weights(owner: str, weights: ArrayLike | None, n_columns: int) -> Vector:
-    """Return the error weights of the columns.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    weights : array-like of shape (n_columns,) or None
-        What the caller gave; None is all ones.
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-    """
+    """Return the error weights of the columns."""
     if weights is None:
         return np.ones(n_columns)
     array = np.asarray(weights)

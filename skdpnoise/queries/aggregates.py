@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._aggregation import (
     as_table,
     check_continuous,
@@ -39,6 +40,7 @@ __all__ = [
 _FREE = 1.0 + 1e-4
 
 
+@shared_texts
 def private_count(
     records: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -60,17 +62,9 @@ def private_count(
     ----------
     records : int or array-like of bool of shape (n_records,)
         The count, or a mask: whether each record has the property.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee. It changes nothing here.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------
@@ -107,6 +101,7 @@ def private_count(
     )
 
 
+@shared_texts
 def private_sum(
     values: ArrayLike,
     low: ArrayLike,
@@ -142,20 +137,11 @@ def private_sum(
         The private values, finite. There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`; none that lives on the integers.
-    weights : array-like of shape (n_columns,) or None, default=None
-        How much the squared error of each column matters: positive and public; None is all ones.
-        For columns in different units, 1/(high − low)².
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise)s
+        Noises that live on the integers are refused.
+    %(queries: weights, random_state, ledger)s
 
     Returns
     -------
@@ -224,6 +210,7 @@ def private_sum(
     return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
 
 
+@shared_texts
 def private_mean(
     values: ArrayLike,
     low: ArrayLike,
@@ -263,20 +250,11 @@ def private_mean(
         The private values, finite. There may be none under "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`; none that lives on the integers.
-    weights : array-like of shape (n_columns,) or None, default=None
-        How much the squared error of each column matters: positive and public; None is all ones.
-        For columns in different units, 1/(high − low)².
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise)s
+        Noises that live on the integers are refused.
+    %(queries: weights, random_state, ledger)s
 
     Returns
     -------
@@ -343,6 +321,7 @@ def private_mean(
     return PrivateEstimate(shape(mean), shape(error), mechanism, count, words.secure)
 
 
+@shared_texts
 def private_histogram(
     values: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -364,23 +343,16 @@ def private_histogram(
     ----------
     values : array-like of shape (n_records,)
         The private values. There may be none.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
+    %(queries: guarantee)s
     bins : array-like of shape (n_bins + 1,) or None, default=None
         Public increasing edges; the first and last may be infinite. Bins are closed on the left,
         the last one on both sides. A number of bins is refused: their ends would be read from the
         data.
     categories : array-like of shape (n_categories,) or None, default=None
         Public distinct values to count, instead of bins.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------

@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.selection import (
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import random_words
 
@@ -22,6 +23,7 @@ __all__ = ["private_argmax"]
 _METHODS = ("auto", "permute_and_flip", "exponential", "report_noisy_max")
 
 
+@shared_texts
 def private_argmax(
     utilities: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -46,19 +48,14 @@ def private_argmax(
     ----------
     utilities : array-like of shape (n_candidates,)
         u, larger is better. Candidates, and their number, are public; the utilities are not.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the choice may cost.
+    %(queries: guarantee)s
     sensitivity : float, default=1.0
         Δ, public: the most that one record moves any utility; in their units.
     monotonic : bool, default=False
         Whether a record moves all utilities in the same direction, as counts under "add_remove".
     method : {"auto", "permute_and_flip", "exponential", "report_noisy_max"}, default="auto"
         "report_noisy_max" is that with Laplace noise.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: random_state, ledger)s
 
     Returns
     -------
@@ -70,8 +67,7 @@ def private_argmax(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the utilities are not finite or the method is unknown.
 

@@ -40,26 +40,12 @@ __all__ = ["GroupedRows", "group_codes", "sample_rows"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedRows:
-    """Which rows belong together, and how many of each group may be used.
+    """Which rows belong together, and how many of each group may be used."""
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,) or None
-        Number of each row's group; None where each row stands for itself.
-    most : int
-        The most rows of a group that are kept.
-    n_rows : int
-        Number of rows.
-
-    Examples
-    --------
-    >>> GroupedRows(np.array([0, 0, 1]), 1, 3).n_kept
-    2
-    """
-
+    # shape (n_rows,): number of each row's group; None where each row stands for itself
     codes: NDArray[np.intp] | None
-    most: int
-    n_rows: int
+    most: int  # the most rows of a group that are kept
+    n_rows: int  # number of rows
 
     @property
     def n_kept(self) -> int:
@@ -69,20 +55,7 @@ class GroupedRows:
         return int(np.minimum(np.bincount(self.codes), self.most).sum())
 
     def keep(self, words: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Return the kept rows of each table, in their order; the tables themselves if all are.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of the coins.
-        *tables : ndarray of shape (n_rows, ...)
-            Arrays whose rows belong together.
-
-        Returns
-        -------
-        tuple of ndarray
-            Matrices in the memory layout in which they came.
-        """
+        """Return the kept rows of each table, in their order; the tables themselves if all are."""
         if self.codes is None or self.n_kept == self.n_rows:
             return tables
         rows = sample_rows(self.codes, self.most, words)
@@ -93,33 +66,10 @@ class GroupedRows:
 
 
 def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArray[np.intp]:
-    """Choose at most so many rows of each group, uniformly and independently between groups.
-
-    Each row of a group that is too large gets a random word, and those with the smallest words are
-    kept. Distinct words are in every order with the same probability, so that the choice is exactly
-    uniform; a group in which two words are equal draws all of them again.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,)
-        Number of each row's group, from 0 on.
-    most : int
-        The most rows of a group.
-    words : RandomWords
-        Source of the coins.
-
-    Returns
-    -------
-    ndarray of int
-        The kept rows, increasing.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> rows = sample_rows(np.array([0, 0, 0, 1, 2]), 1, SeededWords(0))
-    >>> len(rows), rows[-2:].tolist()
-    (3, [3, 4])
-    """
+    """Choose at most so many rows of each group, uniformly and independently between groups."""
+    # Each row of a group that is too large gets a random word, and those with the smallest words
+    # are kept. Distinct words are in every order with the same probability, so that the choice is
+    # exactly uniform; a group in which two words are equal draws all of them again.
     crowded = np.bincount(codes) > most
     rows = np.flatnonzero(crowded[codes])
     kept = np.flatnonzero(~crowded[codes])
@@ -140,27 +90,7 @@ def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArr
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the number of each row's group, or say what is wrong with the labels.
-
-    Parameters
-    ----------
-    owner : str
-        Class or function to name in a message.
-    groups : array-like of shape (n_rows,)
-        Labels that can be hashed: numbers, strings, dates, categories, tuples.
-    n_rows : int
-        How many there must be.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-        In the order in which the groups first occur.
-
-    Examples
-    --------
-    >>> group_codes("DPLogisticCD.fit", ["Ann", "Bob", "Ann"], 3)
-    array([0, 1, 0])
-    """
+    """Return the number of each row's group, or say what is wrong with the labels."""
     import pandas as pd
 
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"

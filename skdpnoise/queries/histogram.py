@@ -11,6 +11,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
@@ -18,6 +19,7 @@ from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 __all__ = ["noisy_histogram"]
 
 
+@shared_texts
 def noisy_histogram(
     counts: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -42,20 +44,12 @@ def noisy_histogram(
     ----------
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
     sensitivity : SensitivityProfile or None, default=None
         Another bound for the flattened counts, such as
         :func:`~skdpnoise.sensitivity.paired_histogram`; excludes ``adjacency``.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records, all_finite
@@ -57,6 +58,7 @@ class LocationScale:
     found: NDArray[np.bool_]
 
 
+@shared_texts
 def private_location_scale(
     columns: ArrayLike | Sequence[NDArray[np.floating]],
     guarantee: PrivacyGuarantee | LossBudget,
@@ -80,7 +82,7 @@ def private_location_scale(
        there are some; a noisy mean moves the location, then a noisy mean absolute deviation times
        1.25 is the scale.
 
-    Means and deviations of four columns or more are drawn towards their common value by the
+    Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance: post-processing, which costs nothing, and
     which matters when the noise is as large as the differences between columns.
 
@@ -103,25 +105,21 @@ def private_location_scale(
         The private values; finite. An array of floating-point numbers is read in place, several
         arrays are copied into one. There may be none under "add_remove", where their number is
         private.
-    guarantee : PrivacyGuarantee or LossBudget
-        What all releases together may cost.
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
     bounds : tuple (low, high) or None, default=None
         Public bounds, each broadcast to (n_columns,), in the units of the columns. Columns with
         infinite bounds are treated as having none.
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows, which is public under "replace_one";
         under "add_remove" a private count must be given.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
-        Source of randomness; None is the operating system's cryptographic one.
+    %(queries: random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
-    ledger : PrivacyLedger or None, default=None
-        Charged for all releases together, before anything is drawn, after all checks: None charges
-        nobody, and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------
@@ -211,15 +209,6 @@ def private_location_scale(
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:
     """Return the smallest part of a loss that one histogram may get, and the bins that it has.
-
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns without public bounds.
-
-    Returns
-    -------
-    tuple (float, int)
 
     Examples
     --------

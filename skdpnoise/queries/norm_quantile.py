@@ -22,6 +22,7 @@ from skdpnoise.privacy import (
     check_real,
 )
 from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile
@@ -154,6 +155,7 @@ class NormQuantileMechanism:
         return self.selection.select(utilities, words)
 
 
+@shared_texts
 def private_norm_quantile(
     norms: NDArray[np.float64],
     level: float,
@@ -201,23 +203,19 @@ def private_norm_quantile(
     level : float
         q, between 0 and 1, public. If few records or little budget are left, about
         (1 − q) n ε/2 should be above 8: otherwise a radius far beyond all rows may be chosen.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What both choices together may cost.
+    %(queries: guarantee)s
     limits : tuple (low, high) or None, default=None
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
     n_samples : float or None, default=None
         n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
         a private count must be given.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
+    %(queries: random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each choice.
-    ledger : PrivacyLedger or None, default=None
-        Charged for both choices together, before the first, after all checks: None charges nobody,
-        and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------

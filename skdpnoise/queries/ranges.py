@@ -1,4 +1,4 @@
-"""Ranges of columns, public or bought, that later releases are clipped to."""
+"""Ranges of columns, public or estimated privately, that later releases are clipped to."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
-    """Return what each stage may cost, whatever the stages before it release.
-
-    `counts` and `searches` say whether the number of records and the ranges of some columns are
-    bought. Together the stages cost no more than the budget.
-    """
+    """Return what each stage may cost, whatever the stages before it release."""
+    # `counts` and `searches` say whether the number of records and the ranges of some columns are
+    # bought. Together the stages cost no more than the budget.
     rest, stages = 1.0, []
     if counts:
         stages.append(budget.share(COUNT_SHARE))
@@ -43,35 +41,20 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Where the values of each column are, and what is left to release more about them.
+    """Where the values of each column are, and what is left to release more about them."""
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_samples, n_columns)
-        The private values, in floating point.
-    center, unit : ndarray of shape (n_columns,)
-        In the units of the columns: middle and half width of public bounds; else a location, and a
-        power of two about one standard deviation.
-    bounded : ndarray of bool of shape (n_columns,)
-        Whether the bounds are public.
-    found : ndarray of bool of shape (n_columns,)
-        False where the noise drowned a column, or it is constant.
-    n_samples : float
-        Number of records, public or bought; at least 1.
-    budget : PureLoss or GaussianLoss
-        What is left.
-    releases : Releases
-        Noise, neighbouring relation, randomness and account.
-    """
-
+    # shape (n_samples, n_columns): the private values, in floating point
     table: NDArray[np.floating]
+    # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
+    # bounds; else a location, and a power of two about one standard deviation
     center: NDArray[np.float64]
     unit: NDArray[np.float64]
-    bounded: NDArray[np.bool_]
+    bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
+    # shape (n_columns,): false where the noise drowned a column, or it is constant
     found: NDArray[np.bool_]
-    n_samples: float
-    budget: LossBudget
-    releases: Releases
+    n_samples: float  # number of records, public or estimated privately; at least 1
+    budget: LossBudget  # what is left
+    releases: Releases  # noise, neighbouring relation, randomness and account
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +72,11 @@ class Asked:
 
 
 def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
-    """Return public ranges where there are some, and buy the others with a part of the budget.
-
-    Columns without bounds are searched for their magnitude and location as
-    :func:`~skdpnoise.queries.private_location_scale` says, steps 1 and 2; the number of records
-    is bought under "add_remove" unless one is given. The shares of the budget never add up to more
-    than the whole, whatever is released.
-    """
+    """Return public ranges where there are some; estimate others with a part of the budget."""
+    # Columns without bounds are searched for their magnitude and location as
+    # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is bought
+    # under "add_remove" unless one is given. The shares of the budget never add up to more than the
+    # whole, whatever is released.
     owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
     check_ledger(owner, asked.ledger)
     array, _ = as_table(owner, values)

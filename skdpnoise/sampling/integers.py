@@ -60,7 +60,7 @@ def _positive_integer(name: str, value: object, low: int, high: int) -> int:
 
 
 def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
-    r"""Draw independent integers, exactly uniform on 0, ..., `bound` - 1.
+    r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
     .. math:: P(N = i) = 1 / \mathrm{bound}
 
@@ -73,11 +73,11 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
     bound : int
         Number of possible values, 1 <= `bound` <= 2**62.
     size : int
-        Number of draws.
+        Number of samples.
 
     Returns
     -------
-    draws : ndarray of int64, shape (size,)
+            samples : ndarray of int64, shape (size,)
 
     Raises
     ------
@@ -100,7 +100,7 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
 
 
 def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
-    r"""Draw one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
+    r"""Sample one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
 
     Fisher and Yates' shuffle with unbiased integers; it is exact, unlike a shuffle seeded by
     fewer bits than there are orders.
@@ -139,7 +139,7 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
 
 
 def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
-    """Draw an order of `n` records that is never released.
+    """Sample an order of `n` records that is never released.
 
     Parameters
     ----------

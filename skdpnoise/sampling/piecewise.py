@@ -255,7 +255,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
         raise ValueError(
-            "The noise of this Exponent is too wide for draws of 64 bits"
+            "The noise of this Exponent is too wide for samples of 64 bits"
             + ("" if bits is None else f" with bits={bits!r}: ask for fewer bits")
             + "."
         )
@@ -318,7 +318,7 @@ def rounded_piecewise(
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -378,7 +378,7 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -425,7 +425,7 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -454,7 +454,7 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
 
 
 def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
-    r"""Draw integers of probability proportional to the exponential of an exponent, exactly.
+    r"""Sample integers of probability proportional to the exponential of an exponent, exactly.
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
 
@@ -474,7 +474,7 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
 
     Raises
     ------

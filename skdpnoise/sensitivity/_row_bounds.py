@@ -27,7 +27,7 @@ class RowBounds(Sealed):
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
 
     They must not be chosen from the data; rows are made to obey them by clipping. (Or they are
-    privately found, and paid for.)
+    privately found, and charged.)
 
     Parameters
     ----------

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 
 __all__ = ["clipped_gradient", "clipped_sum", "histogram_counts", "paired_histogram"]
 
 
+@shared_texts
 def clipped_gradient(
     clip: ArrayLike, adjacency: Adjacency = "replace_one", n_samples: int | None = None
 ) -> SensitivityProfile:
@@ -31,8 +33,7 @@ def clipped_gradient(
     ----------
     clip : float or array-like of shape (n_coordinates,)
         C, public, positive, in the units of the gradient. It must not be chosen from the data.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     n_samples : int or None, default=None
         If given, bound the mean over this public number of records instead of the sum.
 
@@ -79,6 +80,7 @@ def clipped_gradient(
     return SensitivityProfile(reach if divisor == 1 else np.nextafter(reach / divisor, np.inf))
 
 
+@shared_texts
 def clipped_sum(
     low: ArrayLike, high: ArrayLike, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
@@ -94,8 +96,7 @@ def clipped_sum(
     ----------
     low, high : float or array-like of shape (n_coordinates,)
         Public ends of the interval, low < high, in the units of the values.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
 
     Returns
     -------
@@ -132,6 +133,7 @@ def clipped_sum(
     return SensitivityProfile(np.maximum(np.abs(left), np.abs(right)))
 
 
+@shared_texts
 def histogram_counts(
     n_bins: int, adjacency: Adjacency = "replace_one", n_columns: int = 1
 ) -> SensitivityProfile:
@@ -148,8 +150,7 @@ def histogram_counts(
     ----------
     n_bins : int
         Number of bins of each column.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     n_columns : int, default=1
         Number p of columns whose histograms, with ``n_bins`` bins each, are released together.
 
@@ -232,11 +233,9 @@ def _one_count_per_column(
 
 
 def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """Return the smallest doubles that are not below the differences.
-
-    The error of a rounded difference is a double, and found without error (Knuth, "The art of
-    computer programming", volume 2, section 4.2.2, Theorem B).
-    """
+    """Return the smallest doubles that are not below the differences."""
+    # The error of a rounded difference is a double, and found without error (Knuth, "The art of
+    # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
     taken = high - near
     error = (high - (near + taken)) + (taken - low)

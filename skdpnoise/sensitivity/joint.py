@@ -138,27 +138,7 @@ def bounded_ones(
 
 
 def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> dict[int, int]:
-    """Return, for every sum t ≥ 0 of the entries of a change, the most non-zero entries.
-
-    Parameters
-    ----------
-    n_coordinates, max_ones : int
-        d and k.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-
-    Returns
-    -------
-    dict of int to int
-        S(t).
-
-    Examples
-    --------
-    >>> support_sizes(4, 2, "add_remove")
-    {0: 0, 1: 1, 2: 2}
-    >>> support_sizes(4, 2, "replace_one")
-    {0: 4, 1: 3, 2: 2}
-    """
+    """Return, for every sum t ≥ 0 of the entries of a change, the most non-zero entries."""
     if adjacency == "add_remove":
         return {t: t for t in range(max_ones + 1)}
     # m + m' = 2 m - t with m <= k and 2 m - t <= d.

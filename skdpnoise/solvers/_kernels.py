@@ -65,19 +65,10 @@ def decay(t: float) -> float:
 
     .. math:: e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
               \quad r = t + m \ln 2
-
-    A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
-    of two is added to its exponent bits (Cody and Waite 1980).
-
-    Arguments beyond 40 in magnitude count as 40.
-
-    Examples
-    --------
-    >>> decay(0.0)
-    1.0
-    >>> round(decay(-2.0), 9)
-    7.389056099
     """
+    # A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the
+    # power of two is added to its exponent bits (Cody and Waite 1980).
+    # Arguments beyond 40 in magnitude count as 40.
     t = t if t > -_SATURATED else -_SATURATED
     t = t if t < _SATURATED else _SATURATED
     shifted = _fused_multiply_add(t, -_LOG2_E, _ROUNDING)  # the integer m, in its low bits
@@ -154,12 +145,10 @@ def _slope_of_counts(code: Any, score: Any, target: Any, i: Any) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _quanta(gradient: float, inverse_quantum: float, bound: float) -> np.int64:
-    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / quantum)``.
-
-    The bound is c quanta up to one rounding, and so is the product: off by less than 3/8 for c at
-    most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and becomes
-    the lower bound: whatever a record holds, it adds at most c quanta.
-    """
+    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / quantum)``."""
+    # The bound is c quanta up to one rounding, and so is the product: off by less than 3/8 for c at
+    # most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and becomes
+    # the lower bound: whatever a record holds, it adds at most c quanta.
     v = gradient if gradient > -bound else -bound
     v = v if v < bound else bound
     return np.float64(_fused_multiply_add(v, inverse_quantum, _ROUNDING)).view(np.int64)
@@ -202,20 +191,11 @@ def private_sweep(
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad
               S = \sum_i \operatorname{round}\Bigl(
                   \operatorname{clip}\bigl(\ell'(s_i)\, x_{ik},\; -cq,\; cq\bigr) / q\Bigr)
-
-    `rows` is the first one and the one after the last; `previous` and `following` are the columns j
-    and k. The ``start`` of the loss made `score`, which is changed in place, and `target`. `change`
-    is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The last two
-    are 1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, target = np.array([-1.0, 2.0]), np.empty(0)
-    >>> column = np.array([1.0, 3.0])
-    >>> private_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, 4.0, 4.0)
-    12
     """
+    # `rows` is the first one and the one after the last; `previous` and `following` are the columns
+    # j and k. The `start` of the loss made `score`, which is changed in place, and `target`.
+    # `change` is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The
+    # last two are 1/q and cq, with an integer c at most `QUANTA_LIMIT` and n c below 2^63.
     total = np.int64(0)
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
@@ -248,19 +228,9 @@ def plain_sweep(
     r"""The same sweep without clipping and rounding; one float sum for each block of rows.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad S_b = \sum_{i \in b} \ell'(s_i)\, x_{ik}
-
-    The first row is a multiple of block; the order in which sums of blocks are added does not
-    depend on threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, target, sums = np.array([-1.0, 2.0]), np.empty(0), np.zeros(1)
-    >>> column = np.array([1.0, 3.0])
-    >>> plain_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, sums)
-    >>> sums
-    array([5.])
     """
+    # The first row is a multiple of block; the order in which sums of blocks are added does not
+    # depend on threads.
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
         old = _rows(previous, begin, end, score.shape[0])

@@ -26,26 +26,7 @@ __all__ = ["add_products", "quantise", "standardise"]
 def standardise(
     tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
 ) -> None:
-    """Standardise and clip the first n rows of a tile; measure each of them.
-
-    Parameters
-    ----------
-    tile : ndarray of shape (p, >= n)
-        Overwritten.
-    n : int
-        Number of rows.
-    standard : tuple of 3 ndarrays of shape (p,)
-        Centre and inverse scale of each column, and the bound on a magnitude then.
-    sums : ndarray of shape (3, >= n)
-        Receives the sums of squares and of magnitudes, and the Euclidean norms.
-
-    Examples
-    --------
-    >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
-    >>> sums.ravel()
-    array([25.,  7.,  5.])
-    """
+    """Standardise and clip the first n rows of a tile; measure each of them."""
     center, inverse_scale, limit = standard
     squares, magnitudes, sizes = sums[0], sums[1], sums[2]
     squares[:n] = 0.0
@@ -79,32 +60,10 @@ def standardise(
 def quantise(
     tile: Floats, n: int, grid: tuple[Floats, Floats, float, float], sums: Floats, out: Floats
 ) -> None:
-    """Write the integers of the first n rows of a standardised tile.
-
-    A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
-    outside a ball, it is rounded towards zero instead; if it is outside still, it becomes zero.
-    Whatever a row holds, its integers are finite and within the bounds: they are checked last.
-
-    Parameters
-    ----------
-    tile, n
-        As for `standardise`, which has been called.
-    grid : tuple of 2 ndarrays of shape (p,), and 2 floats
-        Units of the integers, and most of them in one entry; bounds on the l2 and l1 norm of a row,
-        infinity for none.
-    sums : ndarray of shape (3, >= n)
-        What `standardise` has written. Overwritten.
-    out : ndarray of shape (>= p, >= n)
-        Receives the integers.
-
-    Examples
-    --------
-    >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
-    >>> quantise(tile, 1, (one / 100, 1e9 * one, 1.0, np.inf), sums, tile)
-    >>> tile.ravel()
-    array([60., 80.])
-    """
+    """Write the integers of the first n rows of a standardised tile."""
+    # A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
+    # outside a ball, it is rounded towards zero instead; if it is outside still, it becomes zero.
+    # Whatever a row holds, its integers are finite and within the bounds: they are checked last.
     quantum, most, norm, l1_norm = grid
     squares, magnitudes, factors = sums[0], sums[1], sums[2]
     for i in range(n):
@@ -144,15 +103,6 @@ def quantise(
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def add_products(tile: Floats, n: int, total: Floats) -> None:
     """Add the products of all pairs of columns to the upper triangle, four by four.
-
-    Parameters
-    ----------
-    tile : ndarray of shape (4 m, >= n)
-        Integers of n rows.
-    n : int
-        Number of rows.
-    total : ndarray of shape (4 m, 4 m)
-        What is below its blocks of four by four on the diagonal is left alone.
 
     Examples
     --------

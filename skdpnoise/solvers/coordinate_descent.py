@@ -83,7 +83,7 @@ def coordinate_descent(
         Number of passes T; each updates every coordinate once.
     step : array-like of shape (K,)
         Step sizes η; K is n_features, plus one (the last) with an intercept.
-    l1, l2 : float or array-like of shape (K,)
+    l1, l2 : float or array-like of shape (K,), default=0.0
         Penalties a and b.
     clip : float or array-like of shape (K,), default=None
         Bounds C on one record's gradient. With ``quantum=None`` too, nothing is clipped or rounded.
@@ -175,11 +175,9 @@ def coordinate_descent(
     with _Threads(_row_ranges(n, block, n_threads)) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
-            """Move the scores by a change of one coordinate; return the gradient sum of the next.
-
-            One sweep does both, so the scores lag one update behind theta between sweeps. Before
-            the first pass, t = -1, nobody uses the sum, and it meets no noise.
-            """
+            """Move the scores by a change of one coordinate; return the next sum of gradients."""
+            # One sweep does both, so the scores lag one update behind theta between sweeps. Before
+            # the first pass, t = -1, nobody uses the sum, and it meets no noise.
             scaling = None if scalings is None else scalings[previous] + scalings[k]
             one, other = columns[previous], columns[k]
             shared = (block, loss.code, one, other, score, target, change, scaling)
@@ -271,12 +269,11 @@ def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
 
 
 class _Threads:
-    """A context that gives a function: it runs a kernel on every range of rows.
+    """A context that gives a function: it runs a kernel on every range of rows."""
 
-    The kernels release the lock of the interpreter. Plain threads work under joblib and after a
-    fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
-    that a pool of futures takes, which counts when a sweep lasts a millisecond.
-    """
+    # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
+    # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
+    # that a pool of futures takes, which counts when a sweep lasts a millisecond.
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.first, *self.others = ranges

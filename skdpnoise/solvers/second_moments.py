@@ -301,11 +301,7 @@ class _Rows:
             yield tile, n, sums
 
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
-        """Return what a function returns for every range of rows, one range for each thread.
-
-        The kernels release the lock of the interpreter, and plain threads work under joblib and
-        after a fork, which the threading layers of numba do not.
-        """
+        """Return what a function returns for every range of rows, one range for each thread."""
         most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
         n_ranges = max(1, min(self.n_threads, most))
         edges = [self.n_rows * i // n_ranges for i in range(n_ranges + 1)]

@@ -317,7 +317,7 @@ REFUSED = {
         make_pipeline(StandardScaler(), DPLogisticCD()),
         {},
         ValueError,
-        "'standardscaler' \\(StandardScaler\\): learns from the data unpaid",
+        "'standardscaler' \\(StandardScaler\\): learns from the data without privacy",
     ),
     "another adjacency": (CLASSIFIER, {"adjacency": "add_remove"}, ValueError, "adjacency"),
     "a score of another kind": (CLASSIFIER, {"scoring": "r2"}, ValueError, "scoring"),

@@ -16,10 +16,10 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 
 class MixedMechanism(VectorMechanism):
-    r"""Release :math:`A^{-1} (A f + z)`: an additive mechanism releases A f, and is charged for.
+    """Release :math:`A^{-1} (A f + z)`: an additive mechanism releases A f, and is charged for."""
 
-    A f is computed and rounded to quanta by exact rational arithmetic; the rest is post-processing.
-    """
+    # A f is computed and rounded to quanta by exact rational arithmetic; the rest is
+    # post-processing.
 
     __slots__ = ()
 

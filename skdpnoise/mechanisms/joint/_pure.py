@@ -40,6 +40,6 @@ def check_units(owner: str, name: str, value: float, scale: float, bits: int) ->
     """Refuse a value whose noise scale, or the quantum of that, is near the limits of doubles."""
     if not within_doubles(scale, bits):
         raise ValueError(
-            f"The {name!r} parameter of {owner} must give noise within double precision, quanta "
-            f"included. Got {value!r} instead. Choose other units."
+            f"The {name!r} parameter of {owner} must give noise and quanta within double "
+            f"precision. Got {value!r} instead. Choose other units."
         )

@@ -17,6 +17,7 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, check_real
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.sealed import sealed
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.joint import shifted_sums
 
 __all__ = ["CorrelatedSumMechanism", "correlated_sum"]
@@ -151,6 +152,7 @@ class CorrelatedSumMechanism(MixedMechanism):
         return f"noise={self.additive.noise!r}, n_sums={self.shift.size}"
 
 
+@shared_texts
 def correlated_sum(
     high: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -191,8 +193,7 @@ def correlated_sum(
         How much the squared error of each sum matters: positive and public; None is all ones.
     count_weight : float, default=0.0
         How much the squared error of the count matters by itself.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -271,10 +272,8 @@ def _worth_shifting(
     count_weight: float,
     order: float,
 ) -> NDArray[np.bool_]:
-    """Return which sums to shift: the best of those that cost the count least.
-
-    The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
-    """
+    """Return which sums to shift: the best of those that cost the count least."""
+    # The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
     power = order / (order + 2.0)
     ranked = np.argsort(weights * centre**2, kind="stable")
     cost = (weights * centre**2)[ranked]

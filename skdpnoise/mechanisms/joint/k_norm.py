@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sensitivity import SensitivityProfile
@@ -25,6 +26,7 @@ _STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee
 _FEWEST_BITS, _MOST_BITS = 16, 44
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, repr=False)
 class KNormMechanism(VectorMechanism):
     r"""Release a vector with noise whose density falls with its Euclidean or largest-entry norm.
@@ -52,8 +54,7 @@ class KNormMechanism(VectorMechanism):
         q, 2 or infinity.
     radius : float
         Δ, in the units of the value.
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     scale : float
         b, in the units of the value.
     bits : int
@@ -147,6 +148,7 @@ class KNormMechanism(VectorMechanism):
         )
 
 
+@shared_texts
 def k_norm(
     norm: float,
     radius: float,
@@ -170,12 +172,10 @@ def k_norm(
     radius : float
         Δ, the most that one record's change moves the value in that norm, positive and public,
         under the neighbouring relation wanted.
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     guarantee : PrivacyGuarantee or PureLoss
         What all the releases together may cost. A δ is not used: the result has δ = 0.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -184,8 +184,7 @@ def k_norm(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If one is out of range, or magnitudes are beyond double precision.
 

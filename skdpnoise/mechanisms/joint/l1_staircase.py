@@ -16,6 +16,7 @@ from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.balls import Radii, rounded_simplex_levels
 from skdpnoise.sampling.lazy import CAPACITY
@@ -29,6 +30,7 @@ _MOST_LEVELS = 1 << 16
 _MOST_COORDINATES = 1 << 12
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, repr=False)
 class L1StaircaseMechanism(VectorMechanism):
     r"""Release a vector with noise whose density is flat on shells of the l1 ball.
@@ -58,8 +60,7 @@ class L1StaircaseMechanism(VectorMechanism):
 
     Parameters
     ----------
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     radius : float
         Δ, in the units of the value.
     width : float
@@ -156,6 +157,7 @@ class L1StaircaseMechanism(VectorMechanism):
         )
 
 
+@shared_texts
 def l1_staircase(
     n_coordinates: int,
     radius: float,
@@ -185,8 +187,7 @@ def l1_staircase(
         What all the releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None
         γ in (0, 1], rounded to a positive multiple of 2**-32.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -194,8 +195,7 @@ def l1_staircase(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If one is out of range, the table of radii would be too long (ε very small: there is then
         nothing to gain over Laplace noise), or magnitudes are beyond double precision.
@@ -285,11 +285,9 @@ def _best_gamma(n_coordinates: int, step: float) -> float:
 
 @lru_cache(maxsize=16)
 def _cumulative(n_coordinates: int, step: float, first: int) -> tuple[int, ...]:
-    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last.
-
-    In integers throughout: powers are exact, and exponentials have so many places that the smallest
-    weight that counts is known to 64 places more than are returned.
-    """
+    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last."""
+    # In integers throughout: powers are exact, and exponentials have so many places that the
+    # smallest weight that counts is known to 64 places more than are returned.
     n_levels = _n_levels(n_coordinates, step)
     places = CAPACITY + 96 + math.ceil(n_levels * step / math.log(2.0))
     with localcontext() as context:

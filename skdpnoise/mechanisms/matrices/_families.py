@@ -171,11 +171,9 @@ def _half(bounds: RowBounds, shape: Vector) -> Iterator[float]:
 
 
 def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
-    r"""Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column.
-
-    The error is :math:`(a + b \rho) (f/(2 \rho) + g - g/(2 \rho))` with ρ = r², f = A² and g the
-    bound on :math:`\sum u_j^2`, so :math:`\rho^2 = a (f - g) / (2 b g)`.
-    """
+    """Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column."""
+    # The error is (a + b ρ) (f/(2 ρ) + g - g/(2 ρ)) with ρ = r², f = A² and g the bound on Σ u_j^2,
+    # so ρ^2 = a (f - g) / (2 b g).
     yield _HALF
     diagonal, others = _sums(shape)
     if others > 0.0:

@@ -18,6 +18,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
@@ -32,6 +33,7 @@ _LARGEST_SQUARE = 2.0**32.5
 _SMALLEST, _LARGEST = 1e-70, 1e70  # of the bounds: fourth powers stay within double precision
 
 
+@shared_texts
 def calibrate_second_moments(
     noise: str,
     row_bounds: RowBounds,
@@ -77,8 +79,7 @@ def calibrate_second_moments(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the noise is unknown or cannot give the guarantee, or magnitudes are beyond double
         precision.
@@ -185,7 +186,7 @@ def _checked_adjacency(
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
         raise ValueError(
             f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
-            "instead: nothing can be released for nothing."
+            "instead: every release costs something."
         )
     if not (row_bounds.limits.min() >= _SMALLEST and row_bounds.radius <= _LARGEST):
         raise ValueError(

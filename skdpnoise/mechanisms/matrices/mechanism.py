@@ -21,6 +21,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.sealed import Sealed, sealed
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
@@ -34,6 +35,7 @@ _MOST_BITS = 26  # of a column: 52 of an entry
 _SMALLEST, _LARGEST = 1e-140, 1e140  # of quanta and scales of rows, which are multiplied
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SymmetricMatrixMechanism(Sealed):
     r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
@@ -92,8 +94,7 @@ class SymmetricMatrixMechanism(Sealed):
         r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`.
     bits : int
         B.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     considered : tuple of (str, float or str), default=()
         What was compared: names with their expected errors, or with the reason of their refusal.
 
@@ -290,8 +291,8 @@ class SymmetricMatrixMechanism(Sealed):
         values = np.asarray(counts)
         if values.dtype.kind != "i":
             raise TypeError(
-                f"The 'counts' parameter of {owner} must be an array of integers, in quanta. Got "
-                f"an array of dtype {values.dtype} instead."
+                f"The 'counts' parameter of {owner} must be an array of integers. Got an "
+                f"array of dtype {values.dtype} instead."
             )
         if values.shape != (self.n_columns, self.n_columns):
             raise ValueError(

@@ -28,11 +28,9 @@ _X, _RUN_A, _RUN_B = range(3)
 def _descends(
     words: NDArray[np.uint64], position: int, width: int, numbers: NDArray[np.int64], below_x: bool
 ) -> tuple[int, int]:
-    """Return 1 with probability exp(-x), x the number in row 0 or else 1; -1 if the words tie.
-
-    Von Neumann (1951): in a run x > u_1 > u_2 > ... of n uniforms, n is even with probability
-    exp(-x). Every uniform is below x = 1.
-    """
+    """Return 1 with probability exp(-x), x the number in row 0 or else 1; -1 if the words tie."""
+    # Von Neumann (1951): in a run x > u_1 > u_2 > ... of n uniforms, n is even with probability
+    # exp(-x). Every uniform is below x = 1.
     n = 0
     lowest = _X
     if not below_x:
@@ -60,11 +58,9 @@ def _accepts(
     gap: int,
     bits: int,
 ) -> tuple[int, int]:
-    """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie.
-
-    Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
-    exponent, stopping at the first that fails, and one for the fraction.
-    """
+    """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie."""
+    # Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
+    # exponent, stopping at the first that fails, and one for the fraction.
     for _ in range(gap >> bits):
         heads, position = _descends(words, position, width, numbers, False)
         if heads != 1:
@@ -126,10 +122,7 @@ def _fill_permute_and_flip(
     order: NDArray[np.int64],
     left: NDArray[np.int64],
 ) -> Progress:
-    """Candidates in random order, each accepted with probability exp(-gap / 2**bits).
-
-    The first left[0] entries of `order` have not been visited; both outlast a lack of words.
-    """
+    """Candidates in random order, each accepted with probability exp(-gap / 2**bits)."""
     end = 64 * words.size
     while done < out.size and position < end:
         n = index_bits
@@ -163,10 +156,7 @@ def draw_exponential(
 def draw_permute_and_flip(
     words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw indices by visiting candidates in random order until one is accepted.
-
-    A candidate is accepted with probability exp((utility - largest) / 2**bits).
-    """
+    """Draw indices by visiting candidates in random order until one is accepted."""
     order, left = np.arange(utilities.size), np.array([utilities.size])
     return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
 

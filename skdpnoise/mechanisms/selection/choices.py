@@ -35,6 +35,7 @@ from skdpnoise.mechanisms.selection._sampling import (
 )
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 
@@ -69,13 +70,7 @@ _NOISY_MAX: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A choice among candidates; what :class:`ExponentialMechanism` says of integers holds for all.
-
-    Parameters
-    ----------
-    sensitivity, epsilon, monotonic
-        See there.
-    """
+    """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
 
     sensitivity: float
     epsilon: float
@@ -305,6 +300,7 @@ class Selection(ABC):
         return self._kind[1](gaps)
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class ExponentialMechanism(Selection):
     r"""Choose a candidate with probability exponential in its utility.
@@ -328,12 +324,7 @@ class ExponentialMechanism(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
 
     References
     ----------
@@ -384,6 +375,7 @@ class ExponentialMechanism(Selection):
         return _EXPONENTIAL
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip(Selection):
     r"""Visit candidates in random order, and take the first whose coin falls heads.
@@ -400,12 +392,7 @@ class PermuteAndFlip(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
 
     References
     ----------
@@ -427,6 +414,7 @@ class PermuteAndFlip(Selection):
         return _PERMUTE_AND_FLIP
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class ReportNoisyMax(Selection):
     r"""Add independent noise to every utility, and name the largest.
@@ -446,12 +434,7 @@ class ReportNoisyMax(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
     noise : {"exponential", "laplace", "gumbel"}, default="exponential"
         Law of Z. Exponential noise is the best of the three.
 
@@ -500,11 +483,9 @@ def range_epsilon(mu: float) -> float:
 
 
 def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.int64]:
-    """Return floor(u/q), exactly, clipped to ±2**61.
-
-    The remainder of a division is exact, and so is the quotient of what is left if it is below
-    2**51, once rounded; hence two digits of base 2**31.
-    """
+    """Return floor(u/q), exactly, clipped to ±2**61."""
+    # The remainder of a division is exact, and so is the quotient of what is left if it is below
+    # 2**51, once rounded; hence two digits of base 2**31.
     limit = math.ldexp(quantum, _RANGE_BITS)
     coarse = math.ldexp(quantum, _COARSE_BITS)
     clipped = np.clip(utilities, -limit, limit)

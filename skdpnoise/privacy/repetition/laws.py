@@ -133,7 +133,7 @@ class CountLaw:
         raise NotImplementedError
 
     def sample(self, words: Words) -> int:
-        """Draw K exactly, in integers, with no cap on it.
+        """Sample K exactly, in integers, with no cap on it.
 
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
         known to as many bits, until an interval of the function holds it. This takes about K
@@ -164,11 +164,9 @@ class CountLaw:
                 return found
 
     def _search(self, value: int, bits: int) -> int | None:
-        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough.
-
-        Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
-        Lower and upper bounds are integers, in units of 2**-places.
-        """
+        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough."""
+        # Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
+        # Lower and upper bounds are integers, in units of 2**-places.
         places = bits + _SPARE_BITS
         digits = math.ceil(places * math.log10(2.0)) + 2
         total = Fraction(self._inverse_first(digits)) * 2**places
