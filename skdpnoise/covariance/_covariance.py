@@ -63,11 +63,11 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     Attributes
     ----------
-    covariance_ : ndarray of shape (n_features_in_, n_features_in_)
+    covariance_ : ndarray of shape (n_features, n_features)
         Positive definite.
-    location_ : ndarray of shape (n_features_in_,)
+    location_ : ndarray of shape (n_features,)
         Private mean, or zeros.
-    precision_ : ndarray of shape (n_features_in_, n_features_in_)
+    precision_ : ndarray of shape (n_features, n_features)
         Inverse of the covariance, if ``store_precision``.
     n_samples_ : float
         Number of records; noisy under "add_remove".

@@ -152,9 +152,11 @@ def fetch_adult(
         frame : DataFrame of shape (n_samples, 15) or None
             Both together, if ``as_frame=True``.
         feature_names, target_names : list of str
+            Of the columns of data, and of the target.
         categories : dict
             ``ADULT_CATEGORIES``.
         DESCR : str
+            Where the data are from.
 
     Raises
     ------

@@ -91,7 +91,9 @@ def fetch_electricity(
         frame : DataFrame of shape (45312, 9) or None
             Both together, if ``as_frame=True``.
         feature_names, target_names : list of str
+            Of the columns of data, and of the target.
         DESCR : str
+            Where the data are from.
 
     Raises
     ------

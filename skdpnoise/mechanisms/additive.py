@@ -93,12 +93,12 @@ class AdditiveMechanism(VectorMechanism):
     Rounded noise on an integer is the rounding of real noise on it, which is post-processing, and
     multiplying by q_j is too. So the loss is that of the real noise for the worst change:
 
-    - Normal noise: |d/s|_2 decides, and its worst case over box and balls is computed.
+    - Normal noise: :math:`|d/s|_2` decides, and its worst case over box and balls is computed.
     - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
       grows with its change, and the losses of the coordinates compose.
-    - With one, and log-concave noise: d is no worse than one coordinate moved by |d/s|_1, whose
-      worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a), so
-      the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
+    - With one, and log-concave noise: d is no worse than one coordinate moved by :math:`|d/s|_1`,
+      whose worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a),
+      so the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
       the tensor product of two trade-off functions lies above that composition (go from (0, 0) to
       (a, b) by way of (a, 0)).
 

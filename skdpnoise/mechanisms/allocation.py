@@ -69,16 +69,16 @@ RULES: dict[str, Callable[..., Vector]] = {"iid": iid, "spr": spr, "inid": inid}
 def capped_profile(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None = None, p: float = 2.0
 ) -> Vector:
-    r"""Return the part of each λ_j that is worth protecting under a joint bound |d|_r ≤ Δ.
+    r"""Return the part of each λ_j that is worth protecting under a joint bound Δ on d.
 
     .. math:: d_j = \min(\lambda_j, \tau\, w_j^{e}), \qquad e = \frac{q}{(r-q)(p+q) + q^2},
               \qquad |d|_r = \Delta
 
     The formula of :func:`inid`, applied to d, is the exact minimum of the error over all scales
-    whose worst case over {|d_j| ≤ λ_j} ∩ {|d|_r ≤ Δ} is bounded, for r ≥ q. For p = 2 the exponent
-    e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for Laplace noise in an l1 and an l2
-    ball. For Gaussian noise an l1 bound is used through the l2 bound that it implies. Under two
-    joint bounds, that of the lower order is used.
+    whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}` is bounded, for
+    r ≥ q. For p = 2 the exponent e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for
+    Laplace noise in an l1 and an l2 ball. For Gaussian noise an l1 bound is used through the l2
+    bound that it implies. Under two joint bounds, that of the lower order is used.
 
     Parameters
     ----------

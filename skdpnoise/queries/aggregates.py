@@ -121,7 +121,7 @@ def private_sum(
 
     *Add or remove one.* The better of two, by the expected error, which is public:
 
-    1. :math:`\sum_i x_i`, which one record moves by at most max(|low|, |high|);
+    1. :math:`\sum_i x_i`, which one record moves by at most ``max(|low|, |high|)``;
     2. :math:`F = \sum_i (x_i - c)` and the number n together, which one record moves by at most
        ((high − low)/2, 1); the sum is :math:`\tilde F + c\,\tilde n`. For many columns bounded by
        [0, h] this has up to a quarter of the variance, and the count comes with it.

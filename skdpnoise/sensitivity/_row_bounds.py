@@ -92,8 +92,8 @@ class RowBounds(Sealed):
         r"""Return the largest :math:`\sum_j x_j^2 / s_j^2` of a row in the box and the ball.
 
         In :math:`x_j^2` it is a fractional knapsack: the columns of smallest scale are filled
-        first. It is rounded up. A bound on |x|_1 is not used beyond the box, so with one the result
-        is an upper bound.
+        first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with one
+        the result is an upper bound.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class RowBounds(Sealed):
         r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a little more.
 
         Over the box and the l2 ball, :math:`x_j = \min(c_j, t/s_j)` with t such that the row lies
-        on the ball. With a bound on |x|_1 as well, for every price θ ≥ 0
+        on the ball. With a bound on :math:`|x|_1` as well, for every price θ ≥ 0
 
         .. math:: \sum_j \frac{|x_j|}{s_j} \le \theta R_1
                   + \max_{|x|_2 \le R} \sum_j |x_j| \Bigl(\frac1{s_j} - \theta\Bigr)_+
@@ -167,7 +167,7 @@ class RowBounds(Sealed):
 
 
 def spread_l1_norm(n_columns: int, norm: float) -> float:
-    r"""Return a bound on |x|_1 that hardly any row spread over many columns in a ball exceeds.
+    r"""Return an l1 bound that hardly any row spread over many columns in an l2 ball exceeds.
 
     .. math:: R_1 = R \sqrt{\max(1, \, 0.73 \, p)}
 

@@ -184,10 +184,10 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     *Replace one.* For any fixed matching, the record sits in at most one pair, so each column
     loses at most one count and gains at most one.
 
-    *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If n = |D| is even, one
+    *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If D has even size, one
     record z of D' stays out: if z = x, M' is a uniform matching of D, and nothing changes; else x
     is paired with some y, and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching
-    of D, with one pair different. If n is odd, x is paired with some y, and dropping the pair
+    of D, with one pair different. If it is odd, x is paired with some y, and dropping the pair
     gives a uniform matching of D without y: one count less. So the two random matchings can be
     drawn together such that the histograms always obey the bound. For each joint draw the noisy
     outputs are then (ε, δ)-close; the outputs themselves are the same mixture of these on both

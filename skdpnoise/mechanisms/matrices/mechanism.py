@@ -104,7 +104,7 @@ class SymmetricMatrixMechanism(Sealed):
         If a field is of the wrong kind.
     ValueError
         If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
-        have r = √(1/2), and those of "iid_..." are all equal.
+        have r = √(1/2), and those of ``"iid_..."`` are all equal.
 
     References
     ----------
