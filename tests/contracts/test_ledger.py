@@ -114,8 +114,18 @@ def test_a_fit_is_charged_once_for_no_more_than_its_guarantee_and_no_less_than_i
         assert not {"ledger", "random_state"} & set(charge["parameters"])
 
 
-@pytest.mark.parametrize("estimator", LINEAR, ids=lambda e: e.__name__)
-def test_a_pure_fit_is_charged_by_stages_that_compose_more_tightly_than_their_sum(estimator):
+@pytest.mark.parametrize(
+    "estimator, n_stages",
+    [
+        (DPCoordinateDescentRegressor, 3),
+        (DPLogisticCD, 3),
+        (DPLassoPath, 3),
+        (DPPoissonRegressor, 2),  # after a search there may be a second look
+    ],
+)
+def test_a_pure_fit_is_charged_by_stages_that_compose_more_tightly_than_their_sum(
+    estimator, n_stages
+):
     shares = {}
     for adjacency in ADJACENCIES:
         ledger = Notebook()
@@ -125,7 +135,7 @@ def test_a_pure_fit_is_charged_by_stages_that_compose_more_tightly_than_their_su
         shares[adjacency] = sorted(shift for _, shift, _ in cost.terms)
         assert sum(shares[adjacency]) == pytest.approx(0.05)
         assert cost.compose(400).epsilon(1e-6) < PureLoss(0.05).numeric().compose(400).epsilon(1e-6)
-    assert len(shares["replace_one"]) == 3
+    assert len(shares["replace_one"]) == n_stages
     assert shares["add_remove"] == pytest.approx([0.001, 0.049])
 
 

@@ -20,12 +20,13 @@ from skdpnoise import (
     DPPipeline,
     DPPoissonRegressor,
     DPStandardScaler,
-    PrivacyWarning,
 )
+from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._scaling import Rate, Standardisation
 from skdpnoise.solvers import POISSON
 from tests._register import Forbidden, said
+from tests._replay import two_runs
 from tests.test_project import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -33,6 +34,23 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 SECRET = -123.456
 SCALES = [10.0, 1.0, 1e-3]
 CLEAR = {"epsilon": 100.0, "random_state": 0}
+
+
+class Notebook:
+    """A ledger that remembers costs."""
+
+    dataset = "patients"
+
+    def __init__(self):
+        self.costs = []
+
+    def charge(self, label, cost, **facts):
+        self.costs.append(cost)
+
+
+def rows(data):
+    """Return the data without the last record."""
+    return tuple(values[:-1] for values in data)
 
 
 def counts(n=20_000, mean=3.0):
@@ -213,7 +231,7 @@ def test_bounds_that_are_none_are_refused(bounds):
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array])
 def test_sparse_tables_are_refused(kind):
     X, y = counts(100)
-    with pytest.raises(TypeError, match="[Ss]parse"):
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
         DPPoissonRegressor(ledger=Forbidden()).fit(kind(X), y)
 
 
@@ -233,12 +251,16 @@ def test_predictions_are_positive_and_finite_whatever_the_data_are(epsilon, unit
         assert (predicted > 0.0).all()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.05])
+def rare(n=5000, share=0.05):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    return X, rng.poisson(share * np.exp(0.5 * X[:, 0] - 0.125)).astype(float)
+
+
+@pytest.mark.parametrize("share", [0.001, 0.02, 0.05])
 @pytest.mark.parametrize("bounds", [None, (0.0, 10.0)])
 def test_counts_that_are_nearly_all_zero_give_a_sane_rate_or_a_warning(share, bounds):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(5000, 2))
-    y = (rng.random(5000) < share).astype(float)
+    X, y = rare(share=share)
     for seed in range(5):
         with warnings.catch_warnings(record=True) as heard:
             warnings.simplefilter("always")
@@ -250,6 +272,44 @@ def test_counts_that_are_nearly_all_zero_give_a_sane_rate_or_a_warning(share, bo
         assert constant or model.score(X, y) > -0.5
 
 
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_rare_counts_are_learned_without_bounds(delta):
+    X, y = rare(50_000)
+    best = PoissonRegressor(alpha=0.0).fit(X, y).score(X, y)
+    for seed in range(3):
+        model = DPPoissonRegressor(2.0, delta, random_state=seed).fit(X, y)
+        assert "target: magnitudes" in [one.label for one in model.privacy_.releases]
+        assert model.score(X, y) > best - 0.02
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize(
+    "epsilon, delta, n, bounds",
+    [(20.0, 1e-3, 800, None), (20.0, 0.0, 800, None), (1.0, 1e-6, 5000, (0.0, 20.0))],
+)
+def test_a_second_look_at_rare_counts_is_paid_for(adjacency, epsilon, delta, n, bounds):
+    X, y = rare(n, 0.02)
+    settings = {"delta": delta, "adjacency": adjacency, "target_bounds": bounds}
+    for seed, (here, there) in enumerate([(0.0, 1e90), (1e-3, 1e6), (0.0, 1.0)]):
+        ledger = Notebook()
+
+        def fit(X, y, seed=seed, ledger=ledger):
+            model = DPPoissonRegressor(epsilon, **settings, random_state=seed)
+            return model.set_params(ledger=ledger).fit(X, y).set_params(ledger=None)
+
+        first, second = (X, np.append(y[:-1], here)), (X, np.append(y[:-1], there))
+        runs = two_runs(fit, first, second if adjacency == "replace_one" else rows(first), seed)
+        labels = {one.label for one in runs.moved}
+        assert "target: magnitudes" in labels
+        assert all(one.share <= TOLERANCE for one in runs.moved)
+        assert total_moved(runs.moved).delta(epsilon * TOLERANCE) <= delta * TOLERANCE
+        runs.check_same()
+        charged, spent = ledger.costs[0], runs.first.privacy_.total
+        for part in (0.05, 0.2, 0.5, 0.9, 1.0):
+            assert charged.delta(part * epsilon) >= spent.delta(part * epsilon) * (1.0 - 1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # scikit-learn's, of zeros
 @pytest.mark.parametrize("y", [np.zeros(500), np.full(500, 7.0)], ids=["zeros", "constant"])
 def test_a_constant_is_predicted_and_its_score_is_refused(y):
     X = counts(500)[0]
@@ -292,7 +352,7 @@ def test_a_search_finds_the_penalty_that_is_none(strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", visits.BOUNDS)
+@pytest.mark.parametrize("bounds", ["none", "target"])
 def test_visits_to_doctors_are_predicted_nearly_as_well_as_without_privacy(bounds):
     X, y = visits.load()
     table = []
