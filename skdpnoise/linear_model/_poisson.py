@@ -131,8 +131,6 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
        :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
        integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
        replace-one, once under add/remove), plus exact integer noise.
-    5. "residuals", with an intercept only: the sum of what the model leaves, clipped to ±3 σ (±2.5
-       to 5 where no feature is used): 6 or 3. The prediction of all grows or shrinks by it.
 
     Each release depends on earlier ones only through released numbers; costs compose adaptively and
     exactly, ε adding for pure and μ² for Gaussian noise. A record is clipped whatever it holds: the
@@ -163,7 +161,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
-    _loss, _metric = POISSON, staticmethod(partial(d2_tweedie_score, power=1))
+    _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
 
     def __init__(
         self,

@@ -15,7 +15,6 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
-from skdpnoise.solvers import POISSON
 
 __all__ = [
     "LIMIT",
@@ -122,16 +121,6 @@ class Target:
             return outputs
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
 
-    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return what linear functions in standard units leave of y, in scales."""
-        center, scale = self.units
-        residuals: np.ndarray = (y - center) / scale
-        return residuals - scores
-
-    def shift(self, excess: float) -> float:
-        """Return by how much an intercept moves that leaves such a mean residual."""
-        return excess
-
 
 class Rate(Target):
     """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
@@ -156,15 +145,6 @@ class Rate(Target):
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return the counts in these units."""
         return [values / self.scaling.center for values in outputs]
-
-    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return what is left of counts, in scales."""
-        left: np.ndarray = y - self.scaling.center * POISSON.mean(scores)
-        return left / self.scaling.scale
-
-    def shift(self, excess: float) -> float:
-        """Return the logarithm of the mean over the mean less the excess, up to that of 2."""
-        return -float(np.log1p(-np.clip(excess * self.spread, -1.0, 0.5)))
 
 
 def standardise(

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score, r2_score
 
@@ -23,7 +23,6 @@ from skdpnoise import (
 )
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.linear_model import _descent, _poisson
-from skdpnoise.linear_model._scaling import Rate, Standardisation
 from skdpnoise.solvers import POISSON
 from tests._register import Forbidden, said
 from tests._replay import two_runs
@@ -119,18 +118,6 @@ def test_without_an_intercept_a_row_of_zeros_has_the_rate_one():
     assert_allclose(model.predict(np.zeros((1, 3))), 1.0)
 
 
-def test_an_intercept_moves_by_what_makes_up_for_a_mean_residual():
-    facts = (np.array([value]) for value in (2.0, 4.0, True, 3.0))
-    rate = Rate(np.zeros(1), Standardisation(*facts))
-    y, scores = np.array([1.0, 4.0, 7.0]), np.zeros(3)
-    excess = rate.residuals(y, scores).mean()  # the mean is 4, and predicted is 2: too far
-    assert excess == pytest.approx((4.0 - 2.0) / 4.0)
-    assert rate.shift(excess) == pytest.approx(np.log(2.0))
-    assert rate.shift(0.1) == pytest.approx(np.log(2.0 / (2.0 - 0.4)))
-    assert rate.shift(-50.0) == pytest.approx(-np.log(2.0))
-    assert rate.units == (np.log(2.0), 1.0)
-
-
 def test_clips_are_in_units_of_the_scale_over_the_mean_of_the_target():
     X, y = counts(5000)
     settings = {"n_passes": 2, "clip": 2.0, "noise": "iid_laplace", "delta": 0.0, **CLEAR}
@@ -189,16 +176,6 @@ def test_the_file_of_the_model_is_short_and_takes_nothing_but_the_loss_from_the_
         for name in node.names
     ]
     assert taken == ["POISSON"]
-
-
-def test_what_a_record_leaves_depends_on_no_other_record_to_the_last_bit():
-    rng = np.random.default_rng(0)
-    facts = (np.array([value]) for value in (1.7, 2.3, True, 3.0))
-    rate = Rate(np.zeros(1), Standardisation(*facts))
-    y, scores = rng.poisson(2.0, 1003).astype(float), rng.normal(0.0, 5.0, 1003)
-    together = rate.residuals(y, scores)
-    alone = [rate.residuals(y[i : i + 1], scores[i : i + 1])[0] for i in range(len(y))]
-    assert_array_equal(together, alone)
 
 
 # What it refuses
@@ -269,7 +246,7 @@ def test_counts_that_are_nearly_all_zero_give_a_sane_rate_or_a_warning(share, bo
         assert (predicted > 1e-6).all()
         assert (predicted < 1.0).all()
         constant = any("predicts one constant" in str(one.message) for one in heard)
-        assert constant or model.score(X, y) > -0.5
+        assert constant or model.score(X, y) > -1.0  # of rates far below the truth, -100
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -356,12 +333,16 @@ def test_a_search_finds_the_penalty_that_is_none(strategy):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bounds", ["none", "target"])
-def test_visits_to_doctors_are_predicted_nearly_as_well_as_without_privacy(bounds):
+@pytest.mark.parametrize(
+    "bounds, rival", [("none", "best"), ("target", "best"), ("all", "default")]
+)
+def test_visits_to_doctors_are_predicted_nearly_as_well_as_without_privacy(bounds, rival):
     X, y = visits.load()
     table = []
     for split in range(visits.SPLITS):
         private = DPPoissonRegressor(random_state=split, **visits.BOUNDS[bounds])
         table.append(visits.scores(X, y, split, [private, *visits.PUBLIC.values()]))
     ours, *public = np.median(table, axis=0)
-    assert ours >= max(public) - visits.MOST_LOST
+    # Wide bounds of features cost more than private scales: that is held to the default settings.
+    expected = max(public) if rival == "best" else public[[*visits.PUBLIC].index(visits.DEFAULT)]
+    assert ours >= expected - visits.MOST_LOST
