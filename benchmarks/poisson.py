@@ -31,8 +31,9 @@ BOUNDS: dict[str, dict[str, Any]] = {
     "target": _VISITS,
     "all": {"feature_bounds": (0.0, _HIGH), **_VISITS},
 }
+DEFAULT = "PoissonRegressor()"
 PUBLIC = {
-    "PoissonRegressor()": PoissonRegressor(max_iter=1000),
+    DEFAULT: PoissonRegressor(max_iter=1000),
     "PoissonRegressor(alpha=0), scaled columns": make_pipeline(
         StandardScaler(), PoissonRegressor(alpha=0.0)
     ),

@@ -35,6 +35,7 @@ class Budget:
     counting: float  # share of the total for the number of records; 0 where that is public
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
+    looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
 
     @property
     def target(self) -> LossBudget:
@@ -65,8 +66,9 @@ class Budget:
     def stages(self, n_samples: float) -> list[LossBudget]:
         """Return what each stage may cost, fixed before the first one: for a ledger."""
         # Gaussian losses add in squares, so that stages would say no more than the total does.
-        # Where the number of records is bought, what is left is shared by that number; and where a
-        # target is within bounds, what is left after its scaling may be shared with a search.
+        # Where the number of records is bought, what is left is shared by that number; where a
+        # target is within bounds, what is left after its scaling may be shared with a search; and
+        # what is left after a search, with a second look.
         if isinstance(self.total, GaussianLoss):
             return [self.total]
         if self.counting:
@@ -76,6 +78,8 @@ class Budget:
             return [known.features, known.model]
         if known.first == "scaling":
             return [known.target, known.total.share(known._left)]
+        if known.looking:
+            return [known.search, known._rest(1.0 - known._target_part)]
         return [known.search, known.features, known.model]
 
     def for_records(self, n_samples: float) -> Budget:
@@ -101,6 +105,17 @@ class Budget:
         bare = self.first == "scaling"
         needed = search_share(self.noise, left, n_samples, rules.MOST_SEARCHING, bare=bare)
         return replace(self, searching=max(rules.LEAST_SEARCHING, needed))
+
+    def with_another_look(self) -> tuple[LossBudget, Budget] | None:
+        """Return what a second look at the target may cost, and the budget after it.
+
+        None where there is none, or where the search took so much that it would find nothing.
+        """
+        if not self.looking or self.searching > rules.MOST_BEFORE_LOOK:
+            return None
+        taken = (1.0 - self.searching) * self.looking
+        after = replace(self, searching=self.searching + taken)
+        return self.total.share(self._left * taken), after
 
     @property
     def _target_part(self) -> float:
@@ -149,6 +164,7 @@ def split_budget(
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         rules.scaling_share() if n_open else rules.scaling_share(None),
         rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
+        rules.second_look(settings.loss),
     )
     if _needs_rehearsal(noise, total):
         _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)

@@ -37,11 +37,13 @@ __all__ = [
     "prefers_gram",
     "residual_share",
     "scaling_share",
+    "second_look",
 ]
 
 # Of the budget, but for the number of records, for the search for a target without bounds: without
 # it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
+MOST_BEFORE_LOOK = 0.5  # that a search may have taken where a second look may still find something
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
 REFERENCE_PASSES = 10
@@ -53,6 +55,14 @@ def scaling_share(noise_level: float | None = 0.0) -> float:
     if noise_level is None:
         return 0.1
     return 0.4 * float(min(1.6, max(1.0, noise_level / 0.01) ** 0.75))
+
+
+def second_look(loss: Loss) -> float:
+    """Return the share of what a search leaves for a second look at a target that seems constant.
+
+    There is one for losses with long tails only: their targets may be nearly all alike.
+    """
+    return 0.2 if loss.tail > 1.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)

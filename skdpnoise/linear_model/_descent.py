@@ -359,8 +359,9 @@ class Residuals:
 
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return residuals in standard units; of the target as it came, not clipped."""
+        center, scale = problem.target.units
         scores = _scores(model, problem.data.X, problem.features)[0]
-        return problem.target.residuals(problem.data.outputs[0], scores)
+        return np.asarray((problem.data.y - center) / scale - scores)
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
@@ -371,7 +372,7 @@ class Residuals:
         off = _OFF_CENTER if plan.mechanism is None else _OFF
         keep = off**2 / (off**2 + noise**2)
         moved = path.copy()
-        moved[..., -1] += problem.target.shift(keep * np.clip(mean, -reach, reach))
+        moved[..., -1] += keep * np.clip(mean, -reach, reach)
         return moved
 
 

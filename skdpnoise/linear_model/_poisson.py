@@ -71,9 +71,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         buys locations and scales privately, from the same budget.
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
-        as 0. None buys mean and scale privately, as for the features. Where fewer than one record
-        in 14 is above the others, or the scale is below 1e-9, that finds no scale, and the model
-        is a constant, with a warning: give bounds.
+        as 0. None buys mean and scale privately, as for the features. A scale below 1e-9 is not
+        seen: choose another unit for such rates.
     error_weights : "curvature", "uniform" or array-like, default="curvature"
         How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
         public curvature; 1; or positive weights of shape (n_features,), with one more for the
@@ -125,13 +124,14 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     1. "number of records", under add/remove only: a record moves it by 1.
     2. Location and scale of the target, exactly as in :class:`DPCoordinateDescentRegressor`: the
        mean m is the location, σ the scale. A target without bounds is searched for from 0 up.
+       Where a search finds that nearly all counts are alike, location and scale are found as those
+       of a feature without bounds (item 3, with "target: " before the labels), from a fifth of what
+       is left. A mean below σ/16 counts as that.
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass and coordinate the sum over records of
        :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
        integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
        replace-one, once under add/remove), plus exact integer noise.
-    5. "residuals", with an intercept only: the sum of what the model leaves, clipped to ±3 σ (±2.5
-       to 5 where no feature is used): 6 or 3. The prediction of all grows or shrinks by it.
 
     Each release depends on earlier ones only through released numbers; costs compose adaptively and
     exactly, ε adding for pure and μ² for Gaussian noise. A record is clipped whatever it holds: the
@@ -162,7 +162,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "target_bounds": [None, tuple, list, np.ndarray]
     }
-    _loss, _metric = POISSON, staticmethod(partial(d2_tweedie_score, power=1))
+    _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
 
     def __init__(
         self,

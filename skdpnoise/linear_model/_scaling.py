@@ -15,7 +15,6 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
-from skdpnoise.solvers import POISSON
 
 __all__ = [
     "LIMIT",
@@ -40,6 +39,8 @@ FARTHEST = 20.0
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
+# Of counts, in scales. By Markov's inequality a mean is at least 1/14 of the quantile of 13/14.
+_LEAST_MEAN = 1.0 / 16.0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
@@ -120,15 +121,6 @@ class Target:
             return outputs
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
 
-    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return what linear functions in standard units leave of y, in scales."""
-        center, scale = self.units
-        return np.asarray((y - center) / scale - scores)
-
-    def shift(self, excess: float) -> float:
-        """Return by how much an intercept moves that leaves such a mean residual."""
-        return excess
-
 
 class Rate(Target):
     """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
@@ -153,15 +145,6 @@ class Rate(Target):
     def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Return the counts in these units."""
         return [values / self.scaling.center for values in outputs]
-
-    def residuals(self, y: np.ndarray, scores: np.ndarray) -> np.ndarray:
-        """Return what is left of counts, in scales."""
-        left = y - self.scaling.center * POISSON.mean(scores)
-        return np.asarray(left / self.scaling.scale)
-
-    def shift(self, excess: float) -> float:
-        """Return the logarithm of the mean over the mean less the excess, up to that of 2."""
-        return -float(np.log1p(-np.clip(excess * self.spread, -1.0, 0.5)))
 
 
 def standardise(
@@ -202,10 +185,21 @@ def standardise_target(
     # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
     # its spread, from what was meant for features and model: whether that is so is decided by
     # released numbers.
+    standard, run, found = _located(settings, run, y, bounds)
+    if found is not None:
+        _warn_of_constant(settings, run, found)
+    return (standard if settings.fit_intercept else standard.through_origin()), run
+
+
+def _located(
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+) -> tuple[Standardisation, Run, SearchedLocation | None]:
+    """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
+        centred = replace(settings, fit_intercept=True)
+        standard = standardise(centred, run, y[:, np.newaxis], bounds, target=True)
         if not _is_hidden(standard, run, bounds):
-            return standard, run
+            return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     found = search_location(
         y,
@@ -213,10 +207,8 @@ def standardise_target(
         bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
         **_terms(run, "target: "),
     )
-    _warn_of_constant(settings, run, found)
     facts = found.location, found.scale, found.found, LIMIT
-    standard = Standardisation(*(np.array([fact]) for fact in facts))
-    return (standard if settings.fit_intercept else standard.through_origin()), run
+    return Standardisation(*(np.array([fact]) for fact in facts)), run, found
 
 
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
@@ -256,16 +248,28 @@ def release_rate(
 ) -> tuple[Rate, Run]:
     """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
 
-    Without an intercept the unit is 1. A mean that the noise made negative, or hides, counts as
-    that of half a scale in all records. A scale that is next to nothing is none.
+    Where the search finds that nearly all are alike, they are scaled as a feature is: by
+    magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
+    made smaller than counts of such a scale have is set to the least of these.
     """
     assert bounds is not None
-    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
-    found, run = standardise_target(always, run, y, bounds)
-    if found.used[0] and found.scale[0] < _LEAST_RATE:
-        _warn_of_constant(settings, run, SearchedLocation(0.0, found.scale[0], 1.0, found=False))
+    found, run, search = _located(settings, run, y, bounds)
+    seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
+    another = None if seen else run.budget.with_another_look()
+    if another is not None:
+        part, budget = another
+        everywhere = {"bounds": (0.0, np.inf), **_terms(run, "target: ")}
+        rare = private_location_scale(y[:, np.newaxis], part, **everywhere)
+        run, seen = replace(run, budget=budget), bool(rare.found[0])
+        if seen:
+            facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
+            found, search = Standardisation(*facts), None
+    if not seen:
+        search = SearchedLocation(0.0, float(found.scale[0]), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
-    least = found.scale / (2.0 * run.n_samples)
+    if search is not None:
+        _warn_of_constant(settings, run, search)
+    least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
     center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
 

@@ -74,6 +74,8 @@ class Entry:
         Whether a fit spends privacy.
     refuses_extremes : bool
         Whether values that sums would not survive are refused; else they are clipped.
+    n_stages : int
+        How many stages a pure fit of a model is charged by where the number of records is public.
     descends : bool
         Whether the defaults release clipped gradients.
     uncentred : dict
@@ -85,6 +87,7 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
     spends: bool = True
     refuses_extremes: bool = True
+    n_stages: int = 3
     descends: bool = False
     uncentred: dict[str, Any] = field(default_factory=dict)
     alone: ClassVar[bool] = True  # not made of other estimators
@@ -135,7 +138,7 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
-    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, descends=True),
+    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),
     Entry(DPCovariance, refuses_extremes=False, uncentred={"assume_centered": True}),
     Entry(DPStandardScaler),
