@@ -75,7 +75,7 @@ def fetch_electricity(
         Folder with the data file; also scikit-learn's cache folder if it has to download. By
         default scikit-learn caches in its own folder.
     as_frame : bool, default=False
-        Return pandas objects rather than arrays. Needs the extra ``data``.
+        Return pandas objects rather than arrays. Needs the extra ``pandas``.
     return_X_y : bool, default=False
         Return ``(data, target)`` rather than a bunch.
     download_if_missing : bool, default=True

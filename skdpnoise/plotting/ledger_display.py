@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
+from skdpnoise.ledger.history import past
 from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -230,11 +231,11 @@ class LedgerDisplay:
                 "The 'ledger' parameter of LedgerDisplay.from_ledger must be a PrivacyLedger. Got "
                 f"an object of type {type(ledger).__name__} instead."
             )
-        frame = ledger.history()
+        columns = past(ledger.charges(), ledger.guarantee.delta)
         display = cls(
-            time=frame["time"].dt.tz_localize(None).to_numpy(),
-            spent=frame["spent"].to_numpy(dtype=np.float64),
-            basic=frame["epsilon"].to_numpy(dtype=np.float64).cumsum(),
+            time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
+            spent=columns["spent"],
+            basic=np.cumsum(columns["epsilon"], dtype=np.float64),
             guarantee=ledger.guarantee,
             name=ledger.dataset,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 Adjacency = Literal["replace_one", "add_remove"]
 """What counts as neighbouring data: one record replaced, or one record more or fewer."""
@@ -139,6 +139,18 @@ def check_option(owner: str, name: str, value: object, options: Collection[str])
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
     if value not in options:
         raise ValueError(f"{allowed}. Got {value!r} instead.")
+
+
+def pandas_for(what: str) -> Any:
+    """Return pandas for something that is asked for as a frame, or say which extra brings it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs pandas, which is not installed. Install it with: "
+            'pip install "skdpnoise[pandas]"'
+        ) from error
+    return pd
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:

@@ -161,8 +161,6 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     >>> group_codes("DPLogisticCD.fit", ["Ann", "Bob", "Ann"], 3)
     array([0, 1, 0])
     """
-    import pandas as pd
-
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
     labels = _as_array(groups)
     shape = np.shape(labels) if labels is not None else None
@@ -178,20 +176,36 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
             "of the rows that are fitted, in their order."
         )
     masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
-    labels = np.asarray(labels) if isinstance(labels, np.ndarray) else labels
-    if masked or bool(np.asarray(pd.isna(labels)).any()):
-        raise ValueError(
-            f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
-            "these rows out, or give each of them a group of its own."
-        )
     try:
-        codes = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
+        codes, missing = _numbered(np.asarray(labels))
     except TypeError:
         raise TypeError(
             f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
             "labels that cannot."
         ) from None
+    if masked or missing:
+        raise ValueError(
+            f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
+            "these rows out, or give each of them a group of its own."
+        )
     return codes
+
+
+def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
+    """Return the place of each label among the different ones, and whether one is missing."""
+    if labels.dtype.kind in "biufcmM":
+        _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
+    seen: dict[Any, int] = {}
+    codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
+    return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label, or a part of it, does not equal itself: it would name no group."""
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or bool(label != label)
 
 
 def _of(given: Any) -> str:
@@ -199,8 +213,8 @@ def _of(given: Any) -> str:
 
 
 def _as_array(groups: Any) -> Any:
-    """Return labels as they are in frames and arrays, and a list without mixing its types."""
-    if hasattr(groups, "iloc") or isinstance(groups, np.ndarray):
+    """Return labels as frames and arrays hold them, and a list without mixing its types."""
+    if isinstance(groups, np.ndarray):
         return groups
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         return None
