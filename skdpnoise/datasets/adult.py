@@ -11,7 +11,7 @@ from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skdpnoise.datasets._sources import DataFile, download, local_bytes
-from skdpnoise.privacy.checks import pandas_for
+from skdpnoise.privacy.checks import check_option, pandas_for
 
 __all__ = ["ADULT_CATEGORIES", "fetch_adult"]
 
@@ -179,11 +179,7 @@ def fetch_adult(
     >>> float(round((adult.target == ">50K").mean(), 3))
     0.241
     """
-    if subset not in ("all", "train", "test"):
-        raise ValueError(
-            "The 'subset' parameter of fetch_adult must be a str among ['all', 'train', 'test']. "
-            f"Got {subset!r} instead."
-        )
+    check_option("fetch_adult", "subset", subset, ("all", "train", "test"))
     rows = _rows(data_home, download_if_missing)
     rows = {"all": rows, "train": rows[:_N_TRAIN], "test": rows[_N_TRAIN:]}[subset]
     X, y = rows[:, :-1].copy(), rows[:, -1].astype(np.str_)

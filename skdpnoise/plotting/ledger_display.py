@@ -12,6 +12,7 @@ from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger.history import past
 from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.checks import check_option, check_type
 
 __all__ = ["LedgerDisplay"]
 
@@ -116,11 +117,7 @@ class LedgerDisplay:
         TypeError
             If `ax` is not an Axes.
         """
-        if by not in ("time", "charge"):
-            raise ValueError(
-                "The 'by' parameter of LedgerDisplay.plot must be a str among ['time', 'charge']. "
-                f"Got {by!r} instead."
-            )
+        check_option("LedgerDisplay.plot", "by", by, ("time", "charge"))
         ax = one_panel("LedgerDisplay.plot", ax)
         budget, count = self.guarantee, self.spent.size
         steps = {"drawstyle": "steps-post"}
@@ -226,11 +223,7 @@ class LedgerDisplay:
         TypeError
             If `ledger` is not a PrivacyLedger.
         """
-        if not isinstance(ledger, PrivacyLedger):
-            raise TypeError(
-                "The 'ledger' parameter of LedgerDisplay.from_ledger must be a PrivacyLedger. Got "
-                f"an object of type {type(ledger).__name__} instead."
-            )
+        check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
         columns = past(ledger.charges(), ledger.guarantee.delta)
         display = cls(
             time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC

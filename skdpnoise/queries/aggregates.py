@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.queries._aggregation import (
     as_table,
     check_continuous,
     check_interval,
     check_weights,
     check_widths,
-    neighbours,
     noisy_sums,
     rounded_deviation,
     with_count,
@@ -96,7 +96,7 @@ def private_count(
     (<class 'int'>, True)
     """
     owner = "private_count"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
     n, words = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
@@ -186,7 +186,7 @@ def private_sum(
     9
     """
     owner = "private_sum"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
@@ -305,7 +305,7 @@ def private_mean(
     (True, True)
     """
     owner = "private_mean"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
@@ -410,7 +410,7 @@ def private_histogram(
     ((3,), array([2.83, 2.83, 2.83]))
     """
     owner = "private_histogram"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
     if (bins is None) == (categories is None):
         raise ValueError(
