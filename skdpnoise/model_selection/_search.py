@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,10 +23,11 @@ from skdpnoise.compose.advice import (
     warn_once,
 )
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.numbers import BUDGET, JOBS
 from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
-from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
@@ -79,24 +80,15 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "target_bounds": [None, tuple, list, np.ndarray],
         "public": [tuple, list, set, frozenset],
-        "ledger": [None, HasMethods("charge")],
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-        ],
+        "n_jobs": JOBS,
     }
 
     @abstractmethod
@@ -236,11 +228,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         owner = type(self).__name__
         if groups is not None:
             with silence():
-                return without_values(
-                    lambda: group_codes(f"{owner}.fit", groups, n_rows),
-                    f"The 'groups' parameter of {owner}.fit must be an array-like of shape "
-                    f"({n_rows},) of labels that can be hashed, one for each row of X.",
-                )
+                return group_codes(f"{owner}.fit", groups, n_rows)
         if self._most > 1:
             raise ValueError(
                 f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "

@@ -162,27 +162,33 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     array([0, 1, 0])
     """
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    labels = _as_array(groups)
-    shape = np.shape(labels) if labels is not None else None
+    try:
+        labels = _as_array(groups)
+        shape = np.shape(labels) if labels is not None else None
+        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
+        read = True
+    except MemoryError:
+        raise
+    except Exception:
+        read = False
+    if not read:  # outside the handler, so that an error that quotes a label is not attached
+        raise TypeError(
+            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
+            "labels that cannot."
+        )
     if labels is None or shape is None or len(shape) != 1:
         given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
         raise ValueError(
             f"{expected}, one label for each row of X. Got {_of(given)} instead. Of a frame, give "
             "one column, such as frame['person']."
         )
-    if shape[0] != n_rows:
+    if found is None:
         raise ValueError(
             f"{expected}, one label for each row of X. Got shape {shape} instead: give the labels "
             "of the rows that are fitted, in their order."
         )
     masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
-    try:
-        codes, missing = _numbered(np.asarray(labels))
-    except TypeError:
-        raise TypeError(
-            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
-            "labels that cannot."
-        ) from None
+    codes, missing = found
     if masked or missing:
         raise ValueError(
             f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
