@@ -23,7 +23,7 @@ from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.numbers import BUDGET, check_numbers
+from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
 from skdpnoise.compose.shares import check_shareable, pure_noise, with_budget
@@ -333,11 +333,7 @@ class DPPipeline(FittedSteps):
         complaint = watched(self)
         if complaint is not None:
             raise ValueError(f"DPPipeline {complaint}.")
-        if groups is None and self.rows_per_group != 1:
-            raise ValueError(
-                "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
-                f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
-            )
+        check_grouped(self, groups)
 
     def _shown(self, model: Any) -> Any:
         """Hand over progress bars, unless they come from a composition around this one."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["BUDGET", "JOBS", "NUMBERS", "check_numbers", "plain"]
+__all__ = ["BUDGET", "JOBS", "NUMBERS", "check_grouped", "check_numbers", "plain"]
 
 BUDGET: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 0, 1e8, closed="right")],  # sums with more would leave 64 bits
@@ -33,6 +33,16 @@ NUMBERS = frozenset(
     {int, float, np.float16, np.float32, np.float64}
     | {np.dtype(code).type for code in np.typecodes["AllInteger"]}
 )
+
+
+def check_grouped(estimator: Any, groups: Any) -> None:
+    """Refuse a number of rows per group where there are no groups."""
+    if groups is None and estimator.rows_per_group != 1:
+        raise ValueError(
+            f"The 'rows_per_group' parameter of {type(estimator).__name__} must be 1 where fit "
+            f"gets no 'groups'. Got {estimator.rows_per_group!r} instead. Pass groups= to fit; in "
+            "a pipeline or a search, request them by set_fit_request(groups=True)."
+        )
 
 
 def check_numbers(estimator: Any) -> None:

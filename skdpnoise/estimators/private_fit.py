@@ -20,7 +20,7 @@ from skdpnoise.compose.advice import (
     held_back,
     warn_last,
 )
-from skdpnoise.compose.numbers import BUDGET
+from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.surroundings import (
     PrivacyWarning,
     warn_if_cloned_to_be_scored,
@@ -116,12 +116,7 @@ class PrivateFitMixin:
         warn_of_company(self)
         check_unpaid_arguments(self, unpaid)
         self._validate_params()
-        if groups is None and self.rows_per_group != 1:
-            raise ValueError(
-                f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "
-                f"no 'groups'. Got {self.rows_per_group!r} instead. Pass groups= to fit; in a "
-                "pipeline or a search, request them by set_fit_request(groups=True)."
-            )
+        check_grouped(self, groups)
         account = Account(
             PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
             rows_per_group=None if groups is None else int(self.rows_per_group),

@@ -23,7 +23,7 @@ from skdpnoise.compose.advice import (
     warn_once,
 )
 from skdpnoise.compose.fitting import settled
-from skdpnoise.compose.numbers import BUDGET, JOBS
+from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
@@ -225,16 +225,11 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         """Return the number of each row's group; None if there are no groups."""
-        owner = type(self).__name__
-        if groups is not None:
-            with silence():
-                return group_codes(f"{owner}.fit", groups, n_rows)
-        if self._most > 1:
-            raise ValueError(
-                f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "
-                f"{self._most} instead: pass groups= to fit, or leave it at 1."
-            )
-        return None
+        check_grouped(self, groups)
+        if groups is None:
+            return None
+        with silence():
+            return group_codes(f"{type(self).__name__}.fit", groups, n_rows)
 
     def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
         """Return the whole budget, with respect to one row."""
