@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from numbers import Real
@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -75,7 +76,7 @@ _VALIDATION = 0.1  # of the records
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 
-class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -215,13 +216,17 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return what ``fit`` asks of compositions around it: nothing is handed to steps within.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        return BaseEstimator.get_metadata_routing(self)
 
     def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         """Return the number of each row's group; None if there are no groups."""
