@@ -152,14 +152,14 @@ def test_a_black_box_finds_no_more_than_is_claimed_and_a_part_of_it(name):
         case.make(4.0, "replace_one"),
         *data_of(case),
         method="black_box",
-        n_fits=200,
+        n_fits=600,
         random_state=0,
     )
     (result,) = report.results
     assert report.passed
     assert result.claimed_mu / 4 < result.mu <= result.claimed_mu
     assert 0.5 < result.epsilon < result.most_epsilon < 4.0
-    assert result.n_measured == 150
+    assert result.n_measured == 450
 
 
 class NoisyMean(RegressorMixin, BaseEstimator):
