@@ -138,6 +138,9 @@ def needs(call, *args, **options):
         raise AssertionError(call)
 
 needs(ledger.history)
+count = len(ledger.charges())
+needs(dp.DPPCA(ledger=ledger).set_output(transform="pandas").fit, X)
+assert len(ledger.charges()) == count
 assert main(["audit", "skdpnoise:DPStandardScaler", "--data", __file__]) == 1
 print("pandas" not in sys.modules)
 """

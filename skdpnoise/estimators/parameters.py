@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._set_output import _get_output_config
 
 from skdpnoise.compose.numbers import NUMBERS, check_numbers, plain
+from skdpnoise.privacy.checks import pandas_for
 
 __all__ = [
     "as_bounds",
@@ -35,6 +37,10 @@ def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
     check_numbers(estimator)  # first: intervals cannot hold every kind of number
     BaseEstimator._validate_params(estimator)
+    # Before the charge: scikit-learn misses pandas only when a transform returns.
+    output = _get_output_config("transform", estimator)["dense"]
+    if output == "pandas" and hasattr(estimator, "transform"):
+        pandas_for(f"{_name(estimator)}.set_output(transform='pandas')")
 
 
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:
