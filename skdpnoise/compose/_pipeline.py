@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._data import check_data, read_groups, read_once
+from skdpnoise.compose._data import check_data, read_once
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.advice import (
     advise,
@@ -26,7 +23,7 @@ from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.numbers import check_numbers
+from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
 from skdpnoise.compose.shares import check_shareable, pure_noise, with_budget
@@ -40,6 +37,7 @@ from skdpnoise.compose.surroundings import (
 from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPPipeline"]
@@ -150,14 +148,9 @@ class DPPipeline(FittedSteps):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "steps": [list, tuple],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        **BUDGET,
         "weights": [None, dict],
         "public": [tuple, list, set, frozenset],
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "ledger": [None, HasMethods("charge")],
-        "random_state": ["random_state", np.random.Generator],
         "verbose": ["boolean"],
     }
     privacy_: PrivacyReport
@@ -228,7 +221,8 @@ class DPPipeline(FittedSteps):
         rows = None if groups is None else int(self.rows_per_group)
         X, y = read_features("DPPipeline", read_once(X)), read_once(y)
         n_rows = check_data(X, y)
-        codes = None if groups is None else read_groups(groups, n_rows)
+        with silence():
+            codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
@@ -337,11 +331,7 @@ class DPPipeline(FittedSteps):
         complaint = watched(self)
         if complaint is not None:
             raise ValueError(f"DPPipeline {complaint}.")
-        if groups is None and self.rows_per_group != 1:
-            raise ValueError(
-                "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
-                f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
-            )
+        check_grouped(self, groups)
 
     def _shown(self, model: Any) -> Any:
         """Hand over progress bars, unless they come from a composition around this one."""

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from skdpnoise.privacy.checks import pandas_for
+
 DATA_VARIABLE = "SKDPNOISE_DATA"
 
 
@@ -74,14 +76,11 @@ def as_bunch(
     data, target = X, y
     feature_names, target_name = list(description.feature_names), description.target_name
     if as_frame:
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "as_frame=True needs pandas; install it with `pip install skdpnoise[data]`, "
-                "or set as_frame=False."
-            ) from error
-        frame = pd.DataFrame(X, columns=feature_names).assign(**{target_name: y})
+        frame = (
+            pandas_for("as_frame=True")
+            .DataFrame(X, columns=feature_names)
+            .assign(**{target_name: y})
+        )
         data, target = frame[feature_names], frame[target_name]
     if return_X_y:
         return data, target

@@ -17,7 +17,7 @@ of this is with respect to one of the rows that are kept of them (``skdpnoise.qu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.compose.numbers import JOBS
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import check_memory, check_size, check_within
@@ -50,14 +51,10 @@ _MATRICES = 8  # of p by p that are held at once
 
 PARAMETERS: dict[str, list[Any]] = {
     **PrivateFitMixin._parameter_constraints,
-    "epsilon": [Interval(Real, 0, None, closed="neither")],
-    "delta": [Interval(Real, 0, 1, closed="left")],
     "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
-    "adjacency": [StrOptions({"replace_one", "add_remove"})],
     "row_norm": [None, Interval(Real, 0, None, closed="neither")],
     "feature_bounds": [None, tuple, list, np.ndarray],
-    "random_state": ["random_state", np.random.Generator],
-    "n_jobs": [None, Integral],
+    "n_jobs": JOBS,
 }
 """Constraints of the parameters that all estimators on these moments share."""
 

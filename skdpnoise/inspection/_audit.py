@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.checks import check_count, check_real
 
 __all__ = ["audit"]
 
@@ -148,12 +148,10 @@ def audit(
     True
     """
     methods, optional = _methods(method)
-    _check_counts(n_fits=n_fits, n_replays=n_replays, n_canaries=n_canaries)
-    if not isinstance(false_alarm, Real) or not 0.0 < false_alarm < 1.0:
-        raise ValueError(
-            "The 'false_alarm' parameter of audit must be a number above 0 and below 1. Got "
-            f"{false_alarm!r} instead."
-        )
+    check_count("audit", "n_fits", n_fits, low=FEWEST)
+    check_count("audit", "n_replays", n_replays)
+    check_count("audit", "n_canaries", n_canaries, low=10)
+    check_real("audit", "false_alarm", false_alarm, high=1.0)
     claim = claimed(estimator, epsilon, delta, adjacency)
     data = as_data(X, y)
     pairs: list[Neighbours] = []
@@ -201,21 +199,6 @@ def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
             f"{list(_METHODS)}. Got {method!r} instead."
         )
     return names, False
-
-
-def _check_counts(**counts: Any) -> None:
-    least = {"n_fits": FEWEST, "n_replays": 1, "n_canaries": 10}
-    for name, value in counts.items():
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise TypeError(
-                f"The {name!r} parameter of audit must be an int. Got {value!r} of type "
-                f"{type(value).__name__} instead."
-            )
-        if value < least[name]:
-            raise ValueError(
-                f"The {name!r} parameter of audit must be at least {least[name]}. Got {value} "
-                "instead."
-            )
 
 
 def _pairs(

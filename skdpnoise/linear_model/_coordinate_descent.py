@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
@@ -51,10 +52,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
@@ -63,8 +61,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, np.ndarray],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [None, Integral],
+        "n_jobs": JOBS,
     }
 
     @with_callbacks

@@ -30,7 +30,7 @@ from skdpnoise.privacy import (
     PureLoss,
     check_count,
 )
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
@@ -363,18 +363,11 @@ def _check_fields(mechanism: AdditiveMechanism) -> None:
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
     n_coordinates = mechanism.sensitivity.n_coordinates
     families = _checked_families(mechanism.noise, mechanism.families, n_coordinates)
-    bits = check_count(owner, "bits", mechanism.bits, low=0)
     lattice = families[0].lattice
-    if bits > (0 if lattice else _MOST_BITS):
-        allowed = "0 for noise on the integers" if lattice else f"at most {_MOST_BITS}"
-        raise ValueError(f"The 'bits' parameter of {owner} must be {allowed}. Got {bits} instead.")
-    scale = np.array(mechanism.scale, dtype=np.float64)
-    if scale.shape not in ((n_coordinates,), (n_releases, n_coordinates)):
-        raise ValueError(
-            f"The 'scale' parameter of {owner} must be of shape (n_coordinates,) = "
-            f"({n_coordinates},) or (n_releases, n_coordinates) = ({n_releases}, {n_coordinates}). "
-            f"Got shape {scale.shape} instead."
-        )
+    most = 0 if lattice else _MOST_BITS
+    bits = check_count(owner, "bits", mechanism.bits, low=0, high=most)
+    shapes = (n_coordinates,), (n_releases, n_coordinates)
+    scale = check_array(owner, "scale", mechanism.scale, *shapes, sign="non-negative")
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
     for name, value in (
         ("scale", sealed(scale)),
@@ -490,8 +483,6 @@ def _check_scale(
 ) -> None:
     limit = sensitivity.per_coordinate
     allowed = "The 'scale' parameter of AdditiveMechanism must be"
-    if not (np.isfinite(scale).all() and (scale >= 0.0).all()):
-        raise ValueError(f"{allowed} finite and not negative in every entry.")
     positive = scale[scale > 0.0]
     if (scale[..., limit > 0.0] == 0.0).any() or positive.size == 0:
         raise ValueError(f"{allowed} positive in every coordinate that a record can move.")

@@ -132,7 +132,8 @@ class Problem:
         asking = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
         for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
-                one.set_params(classes=self.classes)
+                # A list, as users give it: cards of scikit-learn 1.7 cannot compare arrays.
+                one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:

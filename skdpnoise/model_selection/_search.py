@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -23,10 +24,11 @@ from skdpnoise.compose.advice import (
     warn_once,
 )
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
-from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
@@ -74,29 +76,20 @@ _VALIDATION = 0.1  # of the records
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 
-class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "target_bounds": [None, tuple, list, np.ndarray],
         "public": [tuple, list, set, frozenset],
-        "ledger": [None, HasMethods("charge")],
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-        ],
+        "n_jobs": JOBS,
     }
 
     @abstractmethod
@@ -223,30 +216,25 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return what ``fit`` asks of compositions around it: nothing is handed to steps within.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        return BaseEstimator.get_metadata_routing(self)
 
     def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         """Return the number of each row's group; None if there are no groups."""
-        owner = type(self).__name__
-        if groups is not None:
-            with silence():
-                return without_values(
-                    lambda: group_codes(f"{owner}.fit", groups, n_rows),
-                    f"The 'groups' parameter of {owner}.fit must be an array-like of shape "
-                    f"({n_rows},) of labels that can be hashed, one for each row of X.",
-                )
-        if self._most > 1:
-            raise ValueError(
-                f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "
-                f"{self._most} instead: pass groups= to fit, or leave it at 1."
-            )
-        return None
+        check_grouped(self, groups)
+        if groups is None:
+            return None
+        with silence():
+            return group_codes(f"{type(self).__name__}.fit", groups, n_rows)
 
     def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
         """Return the whole budget, with respect to one row."""

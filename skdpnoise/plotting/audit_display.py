@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.plotting._panels import COLOURS, one_panel
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["AuditDisplay"]
@@ -136,11 +137,7 @@ class AuditDisplay:
         TypeError
             If it is no report of an audit.
         """
-        if not isinstance(report, AuditReport):
-            raise TypeError(
-                "The 'report' parameter of AuditDisplay.from_report must be an AuditReport. Got an "
-                f"object of type {type(report).__name__} instead."
-            )
+        check_type("AuditDisplay.from_report", "report", report, AuditReport)
         results = report.results
         claim = report.claim
         display = cls(

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
+from skdpnoise.ledger.history import past
 from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["LedgerDisplay"]
@@ -113,11 +115,7 @@ class LedgerDisplay:
         TypeError
             If `ax` is not an Axes.
         """
-        if by not in ("time", "charge"):
-            raise ValueError(
-                "The 'by' parameter of LedgerDisplay.plot must be a str among ['time', 'charge']. "
-                f"Got {by!r} instead."
-            )
+        check_option("LedgerDisplay.plot", "by", by, ("time", "charge"))
         ax = one_panel("LedgerDisplay.plot", ax)
         budget, count = self.guarantee, self.spent.size
         steps = {"drawstyle": "steps-post"}
@@ -222,16 +220,12 @@ class LedgerDisplay:
         TypeError
             If `ledger` is not a PrivacyLedger.
         """
-        if not isinstance(ledger, PrivacyLedger):
-            raise TypeError(
-                "The 'ledger' parameter of LedgerDisplay.from_ledger must be a PrivacyLedger. Got "
-                f"an object of type {type(ledger).__name__} instead."
-            )
-        frame = ledger.history()
+        check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
+        columns = past(ledger.charges(), ledger.guarantee.delta)
         display = cls(
-            time=frame["time"].dt.tz_localize(None).to_numpy(),
-            spent=frame["spent"].to_numpy(dtype=np.float64),
-            basic=frame["epsilon"].to_numpy(dtype=np.float64).cumsum(),
+            time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
+            spent=columns["spent"],
+            basic=np.cumsum(columns["epsilon"], dtype=np.float64),
             guarantee=ledger.guarantee,
             name=ledger.dataset,
         )

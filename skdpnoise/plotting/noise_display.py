@@ -26,6 +26,7 @@ from skdpnoise.plotting._panels import (
     spread_by_kind,
     style,
 )
+from skdpnoise.privacy.checks import check_option
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["NoiseDisplay"]
@@ -144,11 +145,7 @@ class NoiseDisplay:
         ValueError
             If `yscale` is neither.
         """
-        if yscale not in ("log", "linear"):
-            raise ValueError(
-                "The 'yscale' parameter of NoiseDisplay.plot must be 'log' or 'linear'. Got "
-                f"{yscale!r} instead."
-            )
+        check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
         rows = 0 if self.kinds is None else len(self.kinds)
         width = 9.6 if self.kinds is None else 11.5
         size = (width, max(4.0, 1.4 + 0.38 * rows))

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.plotting._inputs import report_of
 from skdpnoise.plotting._panels import one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
@@ -256,11 +257,8 @@ class PrivacyLossDisplay:
         epsilon: ArrayLike | None,
         target: PrivacyGuarantee | None,
     ) -> PrivacyLossDisplay:
-        if target is not None and not isinstance(target, PrivacyGuarantee):
-            raise TypeError(
-                f"The 'target' parameter of {owner} must be a PrivacyGuarantee or None. Got an "
-                f"object of type {type(target).__name__} instead."
-            )
+        if target is not None:
+            check_type(owner, "target", target, PrivacyGuarantee)
         if epsilon is None:
             grid = _grid(list(losses.values()), target)
         else:

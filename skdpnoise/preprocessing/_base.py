@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.estimators.parameters import check_size, number_pair
@@ -36,13 +35,9 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "feature_bounds": [None, tuple, list, np.ndarray],
         "copy": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
     }
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:

@@ -223,7 +223,7 @@ data_home : str or path-like, default=None
 return_X_y : bool, default=False
     Return ``(data, target)`` rather than a bunch.
 as_frame : bool, default=False
-    Return pandas objects rather than arrays. Needs the extra ``data``.
+    Return pandas objects rather than arrays. Needs the extra ``pandas``.
 OSError
     If no source works (the message names both ways), or a local file is not the published
     one.

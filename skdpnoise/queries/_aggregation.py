@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
@@ -26,7 +27,6 @@ __all__ = [
     "check_interval",
     "check_weights",
     "check_widths",
-    "neighbours",
     "noisy_sums",
     "rounded_deviation",
     "with_count",
@@ -133,25 +133,6 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
     return math.sqrt(float(np.sum((2.0 * k - 1.0) * 2.0 * family.sf((k - 0.5) / scale))))
 
 
-def neighbours(
-    owner: str, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency | None
-) -> Adjacency:
-    """Return the neighbouring relation, which must be given exactly once or twice the same."""
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    if adjacency is None and stated is None:
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be given when the guarantee is a "
-            "PrivacyLoss, which does not name a neighbouring relation."
-        )
-    chosen = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if stated not in (None, chosen):
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be None, or that of the guarantee, "
-            f"{stated!r}. Got {chosen!r} instead."
-        )
-    return chosen
-
-
 def as_table(
     owner: str, values: ArrayLike, *, one_column: bool = False
 ) -> tuple[NDArray[Any], Callable[[Vector], Any]]:
@@ -174,29 +155,16 @@ def as_table(
 
 def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> Bounds:
     """Return the bounds of every column, or say what is wrong with them."""
-    ends = []
-    for name, given in (("low", low), ("high", high)):
-        array = np.asarray(given)
-        allowed = (
-            f"The {name!r} parameter of {owner} must be a finite number, or an array of "
-            f"{n_columns} of them, one for each column"
-        )
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
-        if array.shape not in ((), (n_columns,)):
-            raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{allowed}: values without bounds cannot be protected by noise.")
-        ends.append(np.broadcast_to(array.astype(np.float64), (n_columns,)))
-    left, right = ends
+    shapes: tuple[tuple[int, ...], ...] = ((), (n_columns,))
+    remedy = "Values without bounds cannot be protected by noise."
+    left, right = (
+        np.broadcast_to(check_array(owner, name, end, *shapes, remedy=remedy), (n_columns,))
+        for name, end in (("low", low), ("high", high))
+    )
+    check_order(owner, "low", left, right)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     half = 0.5 * right - 0.5 * left
-    if not (half > 0.0).all():
-        raise ValueError(
-            f"The 'low' parameter of {owner} must be below 'high' in every column: check whether "
-            "the two are swapped."
-        )
-    if not (half.min() >= 1.0 / _LARGEST and np.abs(ends).max() <= _LARGEST):
+    if not (half.min() >= 1.0 / _LARGEST and np.abs([left, right]).max() <= _LARGEST):
         raise ValueError(
             f"The bounds of {owner} are beyond {_LARGEST:g}, or closer than its inverse: choose "
             "units in which they are nearer to one."
@@ -218,16 +186,5 @@ def check_weights(owner: str, weights: ArrayLike | None, n_columns: int) -> Vect
     """Return the error weights of the columns."""
     if weights is None:
         return np.ones(n_columns)
-    array = np.asarray(weights)
-    allowed = (
-        f"The 'weights' parameter of {owner} must be None or {n_columns} positive finite numbers, "
-        "one for each column"
-    )
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
-    if array.shape != (n_columns,):
-        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    values = array.astype(np.float64)
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise ValueError(f"{allowed}: give a column that does not matter a small weight.")
-    return values
+    remedy = "Give a column that does not matter a small weight."
+    return check_array(owner, "weights", weights, (n_columns,), sign="positive", remedy=remedy)

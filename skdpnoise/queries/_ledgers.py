@@ -73,6 +73,6 @@ def check_adaptive(owner: str, noise: object) -> None:
     allowed = noise_options(adaptive=True)
     if noise not in allowed:
         raise ValueError(
-            f"The 'noise' parameter of {owner} must be a str among {allowed}. Got {noise!r} "
-            "instead: not all of its releases can take other noise."
+            f"The 'noise' parameter of {owner} must be among {allowed}, which all of its releases "
+            f"can take. Got {noise!r} instead."
         )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._aggregation import (
     as_table,
@@ -17,7 +18,6 @@ from skdpnoise.queries._aggregation import (
     check_interval,
     check_weights,
     check_widths,
-    neighbours,
     noisy_sums,
     rounded_deviation,
     with_count,
@@ -90,7 +90,7 @@ def private_count(
     (<class 'int'>, True)
     """
     owner = "private_count"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
     n, words = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
@@ -172,7 +172,7 @@ def private_sum(
     9
     """
     owner = "private_sum"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
@@ -283,7 +283,7 @@ def private_mean(
     (True, True)
     """
     owner = "private_mean"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
@@ -382,7 +382,7 @@ def private_histogram(
     ((3,), array([2.83, 2.83, 2.83]))
     """
     owner = "private_histogram"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
     if (bins is None) == (categories is None):
         raise ValueError(

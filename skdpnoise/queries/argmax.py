@@ -13,7 +13,7 @@ from skdpnoise.mechanisms.selection import (
     range_epsilon,
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import random_words
@@ -85,19 +85,15 @@ def private_argmax(
     0.5-GDP
     """
     check_option("private_argmax", "method", method, _METHODS)
+    check_type("private_argmax", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")
     if isinstance(guarantee, PrivacyGuarantee):
         epsilon = guarantee.epsilon
     elif isinstance(guarantee, PureLoss):
         epsilon = guarantee.pure_epsilon
-    elif isinstance(guarantee, GaussianLoss):
+    else:
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
         epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
-    else:
-        raise TypeError(
-            "The 'guarantee' parameter of private_argmax must be a PrivacyGuarantee, a PureLoss or "
-            f"a GaussianLoss. Got an object of type {type(guarantee).__name__} instead."
-        )
     mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
     if method == "report_noisy_max":
         mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")

@@ -91,37 +91,57 @@ def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArr
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     """Return the number of each row's group, or say what is wrong with the labels."""
-    import pandas as pd
-
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    labels = _as_array(groups)
-    shape = np.shape(labels) if labels is not None else None
+    try:
+        labels = _as_array(groups)
+        shape = np.shape(labels) if labels is not None else None
+        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
+        read = True
+    except MemoryError:
+        raise
+    except Exception:
+        read = False
+    if not read:  # outside the handler, so that an error that quotes a label is not attached
+        raise TypeError(
+            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
+            "labels that cannot."
+        )
     if labels is None or shape is None or len(shape) != 1:
         given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
         raise ValueError(
             f"{expected}, one label for each row of X. Got {_of(given)} instead. Of a frame, give "
             "one column, such as frame['person']."
         )
-    if shape[0] != n_rows:
+    if found is None:
         raise ValueError(
             f"{expected}, one label for each row of X. Got shape {shape} instead: give the labels "
             "of the rows that are fitted, in their order."
         )
     masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
-    labels = np.asarray(labels) if isinstance(labels, np.ndarray) else labels
-    if masked or bool(np.asarray(pd.isna(labels)).any()):
+    codes, missing = found
+    if masked or missing:
         raise ValueError(
             f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
             "these rows out, or give each of them a group of its own."
         )
-    try:
-        codes = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
-    except TypeError:
-        raise TypeError(
-            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
-            "labels that cannot."
-        ) from None
     return codes
+
+
+def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
+    """Return the place of each label among the different ones, and whether one is missing."""
+    if labels.dtype.kind in "biufcmM":
+        _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
+    seen: dict[Any, int] = {}
+    codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
+    return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label, or a part of it, does not equal itself: it would name no group."""
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or bool(label != label)
 
 
 def _of(given: Any) -> str:
@@ -129,8 +149,8 @@ def _of(given: Any) -> str:
 
 
 def _as_array(groups: Any) -> Any:
-    """Return labels as they are in frames and arrays, and a list without mixing its types."""
-    if hasattr(groups, "iloc") or isinstance(groups, np.ndarray):
+    """Return labels as frames and arrays hold them, and a list without mixing its types."""
+    if isinstance(groups, np.ndarray):
         return groups
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         return None

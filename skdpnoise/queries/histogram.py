@@ -11,6 +11,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import random_words
@@ -90,13 +91,8 @@ def noisy_histogram(
             "entry."
         )
     if sensitivity is None:
-        if adjacency is None and isinstance(guarantee, PrivacyGuarantee):
-            adjacency = guarantee.adjacency
         if adjacency is None:
-            raise ValueError(
-                "The 'adjacency' parameter of noisy_histogram must be given when the guarantee is "
-                "a loss, which does not name a neighbouring relation."
-            )
+            adjacency = checked_relation("noisy_histogram", None, guarantee)
         sensitivity = histogram_counts(array.shape[-1], adjacency, array.size // array.shape[-1])
     elif adjacency is not None:
         raise ValueError(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
+from skdpnoise.privacy.checks import check_adjacency, check_order
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
@@ -154,9 +155,7 @@ def private_location_scale(
     table = _as_table(columns)
     n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = (
-        stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
-    )
+    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
     if relation == "replace_one" and not len(table):
         raise ValueError(_NO_COLUMNS)
     if n_samples is None:
@@ -168,7 +167,7 @@ def private_location_scale(
             )
         n_samples = len(table)
     n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = _check_bounds(bounds, n_columns)
+    low, high = check_bounds(owner, bounds, n_columns)
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
@@ -293,15 +292,11 @@ def _as_table(columns: Any) -> NDArray[np.floating]:
     return table
 
 
-def _check_bounds(
-    bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
+def check_bounds(
+    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = (-np.inf, np.inf) if bounds is None else bounds
     low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
     high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    if not (low < high).all():
-        raise ValueError(
-            "The 'bounds' parameter of private_location_scale must have low < high in every "
-            "column: check whether the two are swapped."
-        )
+    check_order(owner, "bounds", low, high)
     return low, high

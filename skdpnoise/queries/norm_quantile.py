@@ -18,10 +18,9 @@ from skdpnoise.privacy import (
     LossBudget,
     PrivacyGuarantee,
     PureLoss,
-    check_adjacency,
     check_real,
 )
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_adjacency, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.sampling import RandomWords, random_words
@@ -249,7 +248,7 @@ def private_norm_quantile(
             "floating-point numbers."
         )
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = stated if adjacency is None else check_adjacency(owner, adjacency)
+    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
     if n_samples is None:
         if relation == "add_remove":
             raise ValueError(

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
+from skdpnoise.privacy.checks import check_adjacency
 from skdpnoise.queries._aggregation import as_table
 from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
+from skdpnoise.queries.location_scale import check_bounds
 from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import random_words
 
@@ -86,10 +88,8 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
     n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = (
-        stated if asked.adjacency is None else check_adjacency(owner, asked.adjacency)
-    )
-    low, high = _ends(owner, asked.bounds, n_columns)
+    relation = check_adjacency(owner, stated if asked.adjacency is None else asked.adjacency)
+    low, high = check_bounds(owner, asked.bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
     noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
     words, charge = random_words(asked.random_state), asked.charge or uncharged
@@ -126,17 +126,3 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
         budget if rest == 1.0 else budget.share(rest),
         releases,
     )
-
-
-def _ends(
-    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = (-np.inf, np.inf) if bounds is None else bounds
-    low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
-    high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    if not (low < high).all():
-        raise ValueError(
-            f"The 'bounds' parameter of {owner} must have low < high in every column: check "
-            "whether the two are swapped."
-        )
-    return low, high

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.privacy.checks import check_count
 from skdpnoise.sampling.bits import Progress, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
@@ -49,16 +48,6 @@ def _shuffle(
     return done, position, False
 
 
-def _positive_integer(name: str, value: object, low: int, high: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"The {name!r} parameter must be an int, got {value!r}.")
-    if not low <= int(value) <= high:
-        raise ValueError(
-            f"The {name!r} parameter must be an int in the range [{low}, {high}], got {value!r}."
-        )
-    return int(value)
-
-
 def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
     r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
@@ -91,8 +80,8 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
     >>> int(draws.min()), int(draws.max())
     (0, 5)
     """
-    bound = _positive_integer("bound", bound, 1, 2**62)
-    out = np.zeros(_positive_integer("size", size, 0, 2**48), dtype=np.int64)
+    bound = check_count("integers_below", "bound", bound, high=2**62)
+    out = np.zeros(check_count("integers_below", "size", size, low=0, high=2**48), dtype=np.int64)
     if bound > 1:
         n = (bound - 1).bit_length()
         fill(_fill_below, words, out, _MEAN_ATTEMPTS * n, bound, n)
@@ -131,7 +120,7 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
     >>> sorted(permutation(SeededWords(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    out = np.arange(_positive_integer("n", n, 0, 2**48), dtype=np.int64)
+    out = np.arange(check_count("permutation", "n", n, low=0, high=2**48), dtype=np.int64)
     if out.size > 1:
         n_bits = (out.size - 1).bit_length()
         fill(_shuffle, words, out, _MEAN_ATTEMPTS * n_bits, n_bits)

@@ -55,6 +55,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling._piecewise_exact import BROKEN, ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling._rounded import Shape, new_draws
@@ -132,9 +133,7 @@ class Exponent:
         object.__setattr__(self, "coefficients", pieces)
         (power,) = _floats("power", (self.power,))
         object.__setattr__(self, "power", power)
-        if not isinstance(self.end, Real) or isinstance(self.end, bool) or not self.end > 0.0:
-            raise _fault("end", "a number above 0, or infinity", self.end)
-        object.__setattr__(self, "end", float(self.end))
+        object.__setattr__(self, "end", check_real("Exponent", "end", self.end, high_closed=True))
         if self.period is not None:
             object.__setattr__(self, "period", _floats("period", self.period, 2))
         _check(self)
@@ -154,9 +153,7 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
     values = tuple(values)
     for value in values:
         if not isinstance(value, Real) or isinstance(value, bool):
-            raise TypeError(
-                f"The {name!r} parameter of Exponent must be {allowed}. Got {values!r} instead."
-            )
+            raise TypeError(str(_fault(name, allowed, values)))
     floats = tuple(float(value) for value in values)
     if not all(map(math.isfinite, floats)) or count not in (None, len(floats)):
         raise _fault(name, allowed, values)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_count, check_real
+from skdpnoise.privacy.checks import check_array
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
@@ -64,15 +65,15 @@ class RowBounds(Sealed):
         if self.l1_norm is not None:
             object.__setattr__(self, "l1_norm", check_real(owner, "l1_norm", self.l1_norm))
         if self.columns is not None:
-            values = np.array(self.columns, dtype=np.float64)
-            if values.shape not in ((), (self.n_columns,)) or not (
-                np.isfinite(values).all() and (values > 0.0).all()
-            ):
-                raise ValueError(
-                    f"The 'columns' parameter of {owner} must be positive and finite, of shape "
-                    f"({self.n_columns},). Got shape {values.shape} instead. Leave out columns "
-                    "that are always zero."
-                )
+            values = check_array(
+                owner,
+                "columns",
+                self.columns,
+                (),
+                (self.n_columns,),
+                sign="positive",
+                remedy="Leave out columns that are always zero.",
+            )
             values = np.broadcast_to(values, self.n_columns)
             object.__setattr__(self, "columns", sealed(values))
 
@@ -197,14 +198,7 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
 
 
 def checked_scale(owner: str, scale: ArrayLike, n_columns: int) -> Vector:
-    values = np.asarray(scale, dtype=np.float64)
-    if values.shape not in ((), (n_columns,)) or not (
-        np.isfinite(values).all() and (values > 0.0).all()
-    ):
-        raise ValueError(
-            f"The 'scale' parameter of {owner} must be positive and finite, of shape "
-            f"({n_columns},). Got shape {values.shape} instead."
-        )
+    values = check_array(owner, "scale", scale, (), (n_columns,), sign="positive")
     return np.broadcast_to(values, n_columns)
 
 

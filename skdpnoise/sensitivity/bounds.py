@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count
+from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 
@@ -61,11 +62,9 @@ def clipped_gradient(
     array([0.5, 2. ])
     """
     adjacency = check_adjacency("clipped_gradient", adjacency)
-    values = _finite("clipped_gradient", "clip", clip)
-    if not (values > 0.0).all():
-        raise ValueError(
-            "The 'clip' parameter of clipped_gradient must be positive in every entry."
-        )
+    values = check_array(
+        "clipped_gradient", "clip", np.atleast_1d(np.asarray(clip)), sign="positive"
+    )
     divisor = 1
     if n_samples is not None:
         if adjacency == "add_remove":
@@ -121,13 +120,9 @@ def clipped_sum(
     """
     adjacency = check_adjacency("clipped_sum", adjacency)
     left, right = np.broadcast_arrays(
-        _finite("clipped_sum", "low", low), _finite("clipped_sum", "high", high)
+        as_vector("clipped_sum", "low", low), as_vector("clipped_sum", "high", high)
     )
-    if not (left < right).all():
-        raise ValueError(
-            "The 'low' parameter of clipped_sum must be below 'high' in every coordinate: check "
-            "whether the two are swapped."
-        )
+    check_order("clipped_sum", "low", left, right)
     if adjacency == "replace_one":
         return SensitivityProfile(_difference_at_least(right, left))
     return SensitivityProfile(np.maximum(np.abs(left), np.abs(right)))
@@ -243,16 +238,6 @@ def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     return rounded_up
 
 
-def _finite(owner: str, name: str, values: ArrayLike) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(values))
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The {name!r} parameter of {owner} must be an array of real numbers. Got an array of "
-            f"dtype {array.dtype} instead."
-        )
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a number or a non-empty one-dimensional "
-            f"array, finite in every entry. Got an array of shape {array.shape} instead."
-        )
-    return array.astype(np.float64)
+def as_vector(owner: str, name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return a number, or a vector of them, as a vector."""
+    return check_array(owner, name, np.atleast_1d(np.asarray(values)))

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency
+from skdpnoise.privacy.checks import check_array
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
@@ -48,18 +49,10 @@ def clipped_moments(
 ) -> SensitivityProfile:
     """Bound weighted sums and sums of squares of values u in [−1, 1], one pair for each column."""
     adjacency = check_adjacency("clipped_moments", adjacency)
-    a, b = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (first, second))
-    if not (
-        a.shape == b.shape
-        and a.ndim == 1
-        and np.isfinite([a, b]).all()
-        and (a > 0).all()
-        and (b > 0).all()
-    ):
-        raise ValueError(
-            "The 'first' and 'second' parameters of clipped_moments must be arrays of one length, "
-            f"positive and finite in every entry. Got arrays of shapes {a.shape} and {b.shape}."
-        )
+    a = np.atleast_1d(np.asarray(first))
+    a = check_array("clipped_moments", "first", a, sign="positive")
+    b = np.atleast_1d(np.asarray(second))
+    b = check_array("clipped_moments", "second", b, a.shape, sign="positive")
     if adjacency == "add_remove":
         return SensitivityProfile(np.concatenate([a, b]))
     box = np.concatenate([2.0 * a, b])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_real
+from skdpnoise.privacy.checks import check_option
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity._row_bounds import RowBounds, checked_scale, spread_l1_norm
 from skdpnoise.sensitivity.profile import SensitivityProfile
@@ -119,11 +120,7 @@ def second_moment_change(
     adjacency = check_adjacency(owner, adjacency)
     r = check_real(owner, "off_diagonal", off_diagonal)
     s = checked_scale(owner, scale, bounds.n_columns)
-    if norm not in get_args(ChangeNorm):
-        raise ValueError(
-            f"The 'norm' parameter of {owner} must be a str among {list(get_args(ChangeNorm))}. "
-            f"Got {norm!r} instead."
-        )
+    check_option(owner, "norm", norm, get_args(ChangeNorm))
     p = bounds.n_columns
     squares = bounds.largest_square(s)
     if squares == math.inf:

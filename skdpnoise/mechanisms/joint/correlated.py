@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.mechanisms.requests import CHOICES, noise_options
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.joint import shifted_sums
@@ -291,10 +291,4 @@ def _worth_shifting(
 def _checked_weights(owner: str, weights: ArrayLike | None, n_sums: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n_sums)
-    each = np.asarray(weights, dtype=np.float64)
-    if each.shape != (n_sums,) or not (np.isfinite(each).all() and (each > 0.0).all()):
-        raise ValueError(
-            f"The 'weights' parameter of {owner} must be positive and finite, of shape "
-            f"({n_sums},). Got shape {each.shape} instead."
-        )
-    return each
+    return check_array(owner, "weights", weights, (n_sums,), sign="positive")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
@@ -103,9 +103,8 @@ class KNormMechanism(VectorMechanism):
         check_real(owner, "scale", self.scale)
         check_count(owner, "n_coordinates", self.n_coordinates)
         check_count(owner, "n_releases", self.n_releases)
-        bits = check_count(owner, "bits", self.bits, low=0)
-        why = f" for n_coordinates={self.n_coordinates}"
-        check_bits(owner, bits, _most_bits(self.n_coordinates), why)
+        most = _most_bits(self.n_coordinates)
+        bits = check_count(owner, "bits", self.bits, low=0, high=most)
         check_units(owner, "scale", self.scale, self.scale, bits)
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
@@ -115,8 +115,7 @@ class L1StaircaseMechanism(VectorMechanism):
                 f"{self.gamma!r} instead."
             )
         _check_table(owner, self.n_coordinates, self.step)
-        bits = check_count(owner, "bits", self.bits, low=0)
-        check_bits(owner, bits, _bits(_MOST_COORDINATES))
+        bits = check_count(owner, "bits", self.bits, low=0, high=_bits(_MOST_COORDINATES))
         check_units(owner, "width", self.width, self.width, bits)
 
     @property

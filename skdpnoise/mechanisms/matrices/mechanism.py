@@ -19,7 +19,7 @@ from skdpnoise.privacy import (
     check_count,
     check_real,
 )
-from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
@@ -141,23 +141,14 @@ class SymmetricMatrixMechanism(Sealed):
         check_option(owner, "noise", self.noise, FAMILIES)
         check_type(owner, "row_bounds", self.row_bounds, RowBounds)
         check_adjacency(owner, self.adjacency)
-        scale = np.array(self.row_scale, dtype=np.float64)
-        if scale.shape != (self.row_bounds.n_columns,):
-            raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be of shape "
-                f"({self.row_bounds.n_columns},), that of the row_bounds. Got shape {scale.shape} "
-                "instead."
-            )
+        shape = (self.row_bounds.n_columns,)
+        scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
-        if check_count(owner, "bits", self.bits, low=0) > most:
-            raise ValueError(
-                f"The 'bits' parameter of {owner} must be at most {most} for {self.noise!r} noise "
-                f"in {scale.size} columns. Got {self.bits!r} instead."
-            )
+        check_count(owner, "bits", self.bits, low=0, high=most)
         if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
             raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be positive, and within double "
-                "precision with its quanta. Choose units in which it is nearer to one."
+                f"The 'row_scale' parameter of {owner} must be within double precision with "
+                "its quanta. Choose units in which it is nearer to one."
             )
         check_real(owner, "off_diagonal", self.off_diagonal)
         equal = self.noise.startswith("iid_")

@@ -34,7 +34,7 @@ from skdpnoise.mechanisms.selection._sampling import (
     draw_permute_and_flip,
 )
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
-from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
@@ -80,11 +80,7 @@ class Selection(ABC):
         owner = type(self).__name__
         sensitivity = check_real(owner, "sensitivity", self.sensitivity, low=1e-280, high=1e280)
         epsilon = check_real(owner, "epsilon", self.epsilon, low=1e-12, high=1e9)
-        if not isinstance(self.monotonic, bool):
-            raise TypeError(
-                f"The 'monotonic' parameter of {owner} must be a bool. Got {self.monotonic!r} of "
-                f"type {type(self.monotonic).__name__} instead."
-            )
+        check_type(owner, "monotonic", self.monotonic, bool)
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "epsilon", epsilon)
 
