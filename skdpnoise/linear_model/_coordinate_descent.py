@@ -231,11 +231,8 @@ class DPCoordinateDescentRegressor(
     %(estimators: clip, budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
     %(estimators: target_bounds)s
-    error_weights : "curvature", "uniform" or array-like, default="curvature"
-        How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-        public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree. For
-        "gradient".
+    %(estimators: error_weights)s
+        For "gradient".
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes

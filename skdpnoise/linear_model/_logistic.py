@@ -51,10 +51,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         that occur in y, which are thereby treated as public: give them where the presence of a
         label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
         as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
-    error_weights : "curvature", "uniform" or array-like, default="curvature"
-        How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-        public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree.
+    %(estimators: error_weights)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes

@@ -18,11 +18,13 @@ from skdpnoise.linear_model._records import Data
 from skdpnoise.linear_model._scaling import Rate, Run, release_rate
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers import POISSON
 
 __all__ = ["DPPoissonRegressor"]
 
 
+@shared_texts
 @register_private
 class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
@@ -37,58 +39,23 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share, such as "gaussian" or "laplace"
-        (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
-        of Gaussian and Laplace noise the one with the smaller expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
+    %(estimators: epsilon, delta, noise, adjacency)s
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns. The loss is divided by m:
         α here is about α m in :class:`~sklearn.linear_model.PoissonRegressor`. Few passes and
         clipped gradients shrink without it.
-    l1_ratio : float, default=0.5
-        Mix of the penalty, 1 for the lasso and 0 for ridge.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, columns are scaled but not centred.
-    n_passes : int or "auto", default="auto"
-        Passes over the coordinates, fixed before the data are seen.
+    %(estimators: l1_ratio, fit_intercept, n_passes)s
     clip : float or "auto", default="auto"
         Bound on one record's gradient in each coordinate, of standardised features and a target in
         units of its scale. Counts have long tails, which too small a bound makes biased.
-    budget_growth : float or "auto", default="auto"
-        Ratio g ≥ 1 of the budgets of successive passes; late passes hurt more and get more.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        buys locations and scales privately, from the same budget.
+    %(estimators: budget_growth, feature_bounds)s
+        None finds locations and scales privately, with a part of the budget.
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
-        as 0. None buys mean and scale privately, as for the features. A scale below 1e-9 is not
+        as 0. None finds mean and scale privately, as for the features. A scale below 1e-9 is not
         seen: choose another unit for such rates.
-    error_weights : "curvature", "uniform" or array-like, default="curvature"
-        How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-        public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
-    n_jobs : int or None, default=None
-        Threads for large data; None is one, -1 all. The result does not depend on it.
+    %(estimators: error_weights)s
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -99,17 +66,10 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     coef_path_, intercept_path_ : ndarray
         Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
         of it is charged for. ``coef_`` is the mean of the last fifth.
-    clip_range_ : ndarray of shape (2, n_features)
-        Values are clipped to this range before the linear function, in fit and predict alike;
-        infinite for columns that are not used.
+    %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -208,8 +168,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------

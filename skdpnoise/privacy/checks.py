@@ -165,30 +165,6 @@ def check_array(
 ) -> NDArray[np.float64]:
     """Return finite numbers as a new array of doubles, or say what is allowed instead.
 
-    Parameters
-    ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    values : array-like
-        What the caller gave.
-    *shapes : tuple of int
-        The shapes allowed; without any, that of every vector that is not empty.
-    sign : {"", "positive", "non-negative"}
-        What all entries must be.
-    remedy : str
-        What to do about entries that are not.
-
-    Returns
-    -------
-    ndarray of float64
-
-    Raises
-    ------
-    TypeError
-        If these are not real numbers (truth values, times and texts are not).
-    ValueError
-        If they are of another shape, not finite or of the wrong sign.
-
     Examples
     --------
     >>> check_array("calibrate", "weights", [1, 2], (2,), sign="positive")

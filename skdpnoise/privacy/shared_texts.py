@@ -30,6 +30,10 @@ clip : float or "auto", default="auto"
 budget_growth : float or "auto", default="auto"
     Ratio g ≥ 1 of the budgets of successive passes. Noise in late passes hurts more, so they get
     more.
+error_weights : "curvature", "uniform" or array-like, default="curvature"
+    How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
+    public curvature; 1; or positive weights of shape (n_features,), with one more for the
+    intercept. Standardised columns share one curvature, so that the first two agree.
 feature_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
     (n_features,); infinite where a column has none. They must not be read from the data.
