@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks._report import ROOT
+from benchmarks._report import ROOT, add_common_arguments, save_json
 
 PACKAGE = ROOT / "skdpnoise"
 KEPT = ROOT / "benchmarks" / "constants.toml"
@@ -149,6 +149,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> str:
 def main(argv: Sequence[str] | None = None) -> int:
     """Write the page, or with --check say whether it is up to date."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks constants", description=__doc__)
+    add_common_arguments(parser)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if outdated")
     args = parser.parse_args(argv)
     with KEPT.open("rb") as text:
@@ -160,4 +161,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     if outdated and not args.check:
         PAGE.write_text(new, encoding="utf-8")
     print(f"{PAGE.name} {'was' if outdated else 'is'} {'outdated' if outdated else 'up to date'}")
+    tuned = {
+        f"{entry['file']}: {name}": value
+        for entry in kept["tuned"]
+        for name, value in values(PACKAGE, entry["file"], entry["names"]).items()
+    }
+    save_json(args.out, "constants", {"tuned": tuned})
     return int(bool(missing) or (outdated and args.check))

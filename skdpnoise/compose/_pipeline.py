@@ -51,14 +51,13 @@ class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
     scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
-    data is charged. Steps that neither pay nor are known to learn nothing are refused before
-    anything is fitted or charged; ε is divided among the private ones; there is one report.
+    data is charged. Steps that may learn from the data without privacy are refused before anything
+    is fitted or charged. The private steps share ε, and there is one report.
 
-    ``fit`` makes copies and leaves `steps` as they are, whatever they hold. The fitted copies are
-    what ``predict``, ``named_steps``, slices and indices give; parameters that are set later take
-    effect in the next fit. What a private step says itself of `epsilon`, `delta` and `random_state`
-    is not used: the pipeline sets it, and so it does with `adjacency` and `rows_per_group` where
-    a step leaves them at their default.
+    ``fit`` makes copies and leaves `steps` as they are. ``predict``, ``named_steps``, slices and
+    indices use the fitted copies; parameters that are set later take effect in the next fit. The
+    pipeline sets `epsilon`, `delta` and `random_state` of every private step, and also `adjacency`
+    and `rows_per_group` where a step leaves them at their default.
 
     Parameters
     ----------

@@ -37,10 +37,10 @@ class TotalReport:
     r"""The guarantee of several fits together, by basic and by tight composition.
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
-    the losses that the fits were allowed, and asks what ε goes with the same δ. Each fit is counted
-    with its whole budget, also where it left some of it unspent after looking at what it released:
-    what is spent may then depend on the data, and only the budget is known in advance. A fit that
-    released nothing counts nothing. A later fit may use what earlier ones released.
+    the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
+    its whole budget, also where it left some of it unspent after looking at what it released: what
+    is spent may then depend on the data, and only the budget is known in advance. A fit that
+    released nothing costs nothing. A later fit may use what earlier ones released.
 
     **Unit.** If all fits protect groups of rows, so does the total, provided that they were given
     the same groups. A fit that protects the rows of a group, whatever their values, protects each
@@ -196,13 +196,13 @@ def total_guarantee(
 ) -> TotalReport:
     r"""Return what fitted estimators guarantee together, by basic and by tight composition.
 
-    All must have been fitted to the same records, as they stand: what was replaced after the fit
-    cannot be seen. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their
-    parts see the same records too, also where they see different columns.
+    All must have been fitted to the same records. A step that was replaced after the fit cannot be
+    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
+    see the same records too, also where they see different columns.
 
-    Whatever may learn from the data without privacy, or to learn nothing, has perhaps read the data
-    unpaid, and no total would be true: an error names every such step and what to do. If you know
-    better, list the step in `public`; the report then says so.
+    A step that may have learnt from the data without privacy is an error, since no total would then
+    be true. The error names every such step and what to do. If you know that a step learns nothing
+    private, list it in `public`; the report then says so.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class UnpaidStepError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One step of a composition that nothing more is to be taken out of.
+    """One step of a composition that contains no further steps.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def taken_apart(
     without functions as columns and whose output type does not depend on values, ``FeatureUnion``
     and ``TransformedTargetRegressor``. A private part is of a class that is registered by
     :func:`register_private`, a public one of a class whose condition holds
-    (:func:`register_public`). Everything else is refused: other meta-estimators too, for they learn
-    something themselves.
+    (:func:`register_public`). Everything else is refused, also other meta-estimators, since they
+    learn something themselves.
 
     Parameters
     ----------

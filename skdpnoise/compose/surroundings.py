@@ -69,7 +69,7 @@ class _Level:
 
 
 def warn_of_company(estimator: Any) -> None:
-    """Warn, once for each of them, of an ordinary search or an unpaid composition around a fit."""
+    """Warn once each of an ordinary search, or a composition without privacy, around a fit."""
     searches, compositions = _around(estimator)
     if not searches and not compositions:
         return

@@ -38,8 +38,8 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     made positive definite. The release, its privacy and its parameters are those of
     :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk.
-    Eigenvalues that stand out of the noise are freed of what it adds to them on average; the others
-    are replaced by their mean: what is known about them. That is post-processing and costs nothing.
+    From eigenvalues that stand out of the noise its mean effect is subtracted; the others are
+    replaced by their mean. That is post-processing and costs nothing.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
     `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are

@@ -43,9 +43,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
     and everything else is computed from that matrix. Off its diagonal the noise has half the
-    variance, which is exactly what one record cannot tell from equal noise. Centre c and radius
-    R are found privately too, whatever the units and the offset of the data; public bounds on the
-    features or on the norm of a centred row save most of what that costs.
+    variance, at the same privacy as equal noise everywhere. Centre c and radius R are found
+    privately too, whatever the units and the offset of the data; public bounds on the features or
+    on the norm of a centred row save most of their budget.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
@@ -54,10 +54,10 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     budget (``skdpnoise.decomposition``). Rows are rounded to integers within their bounds and
     summed exactly.
 
-    Rows beyond R are shrunk to it, keeping their direction. About a third to two thirds of the rows
-    are where noise matters, and fewer as n grows: this lowers the noise more than it blurs the
-    directions, but lowers ``explained_variance_`` too. With a public `row_norm` that all rows obey
-    nothing is shrunk.
+    Rows beyond R are shrunk to it, keeping their direction. Where noise matters these are a third
+    to two thirds of the rows, and fewer as n grows. Shrinking lowers the noise more than it blurs
+    the directions, but it also lowers ``explained_variance_``. With a public `row_norm` that all
+    rows obey, nothing is shrunk.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
 
 def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
     """Return X as a matrix of float32 or float64 in the order in which it came."""
-    # This looks at the private data and is not paid for: whether a fit is refused tells that a
+    # This looks at the private data and is not charged: whether a fit is refused tells that a
     # value is missing or infinite. See "sharp edges" in the documentation.
     rows = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
     check_size(estimator, *rows.shape)

@@ -53,25 +53,25 @@ def audit(
     does not look at the law of the noise.
 
     *black_box* (any estimator). Thousands of fits on two neighbouring data sets. Score and
-    threshold of a test are chosen on a quarter of the fits; on the others it is counted how often
-    it tells the data sets apart. Clopper-Pearson bounds of the true and the false positive rate,
-    which hold together with the stated false alarm, give
+    threshold of a test are chosen on a quarter of the fits; the other fits count how often the test
+    tells the data sets apart. Clopper-Pearson bounds of the true and the false positive rate, which
+    hold together with the stated false alarm, give
 
     .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}},
               \qquad
               \mu \ge \Phi^{-1}(\mathrm{TPR}_{low}) - \Phi^{-1}(\mathrm{FPR}_{high}).
 
     The test sees all numbers that a fitted model holds, what it predicts or transforms for the
-    records that differ and a few others, warnings and errors. It cannot show more than an attack
-    that never errs would, which is stated.
+    records that differ and a few others, warnings and errors. The report states the most that it
+    could show: that of an attack that never errs.
 
-    *one_run* (models with many coordinates). One fit with many canaries, each in the data by a coin
-    of its own: the more guesses about them are right, the larger is ε. It needs one fit, shows at
-    most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
+    *one_run* (models with many coordinates). One fit with many canaries, each included by a random
+    bit of its own: the more guesses about them are right, the larger is ε. It needs one fit, shows
+    at most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
     less than a black box.
 
-    That nothing is found proves nothing. Clones without a ledger are fitted to copies of the data,
-    each in one thread, and charge nothing; **the report is not private** unless the data are
+    If nothing is found, that proves nothing. Clones without a ledger are fitted to copies of the
+    data, each in one thread, and charge nothing; **the report is not private** unless the data are
     public.
 
     Parameters

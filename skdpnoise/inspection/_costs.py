@@ -26,7 +26,7 @@ _SELECTIONS = (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)
 class Moved:
     """What the noise of one mechanism had to make up for, in all its releases together."""
 
-    mechanism: Any  # what drew
+    mechanism: Any  # what sampled the noise
     label: str | None  # what it was charged for as; None if it was not
     share: float  # the change in units of the largest that the mechanism is charged for
     # what that change costs; None where the mechanism's loss is of another kind

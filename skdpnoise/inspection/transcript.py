@@ -31,7 +31,7 @@ class Meeting:
     kind : {"sum", "choice"}
         A vector with noise, or a choice by utilities.
     mechanism : object
-        What drew.
+        What sampled the noise.
     integers : ndarray
         The private integers, in quanta: **not to be published**.
     released : ndarray or int

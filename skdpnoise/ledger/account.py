@@ -126,12 +126,11 @@ class Account:
     in ε, or in μ (``for_group``).
 
     **A ledger** is charged for the whole fit at once, by what was fixed before anything was drawn:
-    the stages of :meth:`pay`. What is spent less than that,
-    after looking at released numbers, is not given back: it depends on the data. If stage k is
-    :math:`\varepsilon_k`-private whatever the stages before it released, with
-    :math:`\varepsilon_k` fixed beforehand, stages compose as tightly as randomised responses of
-    these :math:`\varepsilon_k` do, also beyond this fit (Kairouz, Oh and Viswanath). Gaussian
-    losses add in squares, whatever their order.
+    the stages of :meth:`pay`. If less is spent after looking at released numbers, the rest is not
+    given back, since it depends on the data. If stage k is :math:`\varepsilon_k`-private whatever
+    the stages before it released, with :math:`\varepsilon_k` fixed beforehand, stages compose as
+    tightly as randomised responses of these :math:`\varepsilon_k` do, also beyond this fit
+    (Kairouz, Oh and Viswanath). Gaussian losses add in squares, whatever their order.
 
     Parameters
     ----------

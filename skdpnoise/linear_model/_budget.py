@@ -83,7 +83,7 @@ class Budget:
         return [known.search, known.features, known.model]
 
     def for_records(self, n_samples: float) -> Budget:
-        """Return the budget once the number of records, public or paid for, is known."""
+        """Return the budget once the number of records, public or noisy, is known."""
         scaling = self.scaling
         if self.n_open:
             histograms = SensitivityProfile(np.ones(2 * self.n_open))
@@ -99,7 +99,7 @@ class Budget:
         return known
 
     def with_search(self, n_samples: float) -> Budget:
-        """Return the budget with a search for the target, paid for by all that comes after it."""
+        """Return the budget with a search for the target, which all later stages share."""
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"

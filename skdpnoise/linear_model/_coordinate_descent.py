@@ -206,7 +206,7 @@ class DPCoordinateDescentRegressor(
 
     over columns and target that are standardised and clipped to ±3, by private coordinate descent,
     or from one private release of second moments. It needs no bounds and no scaling by hand:
-    multiplying or shifting columns leaves it as it is.
+    multiplying or shifting columns does not change it.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 .. math:: G = \\frac1n \\Bigl(\\sum_i z_i z_i^\\top + E\\Bigr), \\qquad z = (x, y, 1)
 
 with x and y standardised, clipped to ±3 and shrunk, the constant included, into a ball of radius R.
-Shrinking a whole row is weighting it: a linear function that holds for the record still holds.
+Shrinking a row equals giving it a smaller weight, so an exact linear relation survives.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     over columns that are standardised and clipped to ±3, by private coordinate descent. Three
     classes or more are fitted one against the rest, all sharing one guarantee. It needs no bounds
-    and no scaling by hand: multiplying or shifting columns leaves it as it is.
+    and no scaling by hand: multiplying or shifting columns does not change it.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ Run = PrivateRun[Budget]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
-# moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
+# moments than it deserves. Binary columns are never clipped.
 FARTHEST = 20.0
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.

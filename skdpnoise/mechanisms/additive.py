@@ -47,7 +47,7 @@ _GRID = 1e-4
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """Anything that both draws noise and says what it costs, so that the two cannot disagree.
+    """An object that samples noise and states its cost, so that the two cannot disagree.
 
     Examples
     --------

@@ -89,7 +89,7 @@ class Delegation:
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the winner on other records, without noise.
 
-        On private records that is a new statistic of them, and not paid for.
+        On private records that is a new statistic of them, which the guarantee does not cover.
 
         Parameters
         ----------

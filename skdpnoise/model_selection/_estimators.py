@@ -27,9 +27,9 @@ class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
     `GridSearchCV` spends a budget on every fit and shows exact scores of private records. Here one
-    (ε, δ) covers the whole search, however many candidates there are: the chosen parameters, the
-    winner's score and the fitted winner. Budgets of the estimator say only how pipelines share what
-    one fit gets.
+    (ε, δ) covers the whole search, for any number of candidates: the chosen parameters, the
+    winner's score and the fitted winner. The estimator's own budgets only say how the steps of a
+    pipeline share the budget of one fit.
 
     Parameters
     ----------

@@ -76,19 +76,6 @@ class DiscreteGaussian:
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
         """Return the noise with sigma = step / ratio, whatever p is; see `Noise`.
 
-        Parameters
-        ----------
-        ratio : float
-            Of the change to sigma.
-        step : float
-            The most that one record moves the query, an integer.
-        p : float
-            Exponent of the error.
-
-        Returns
-        -------
-        DiscreteGaussian
-
         Examples
         --------
         >>> DiscreteGaussian.for_ratio(0.5, 3.0, 2.0)
@@ -158,15 +145,6 @@ class DiscreteGaussian:
 
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t) \propto
                   g(t - n)\,[m(t - n) - m(t) + (1 - e^{\varepsilon - L(t)})\,m(t)]
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is rounded down to an integer n.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         n, rate, total = np.floor(shift), self.rate, self._total

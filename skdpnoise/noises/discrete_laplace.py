@@ -66,19 +66,6 @@ class DiscreteLaplace:
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
         """Return the noise with b = step / ratio, whatever p is; see `Noise`.
 
-        Parameters
-        ----------
-        ratio : float
-            Of the change to b.
-        step : float
-            The most that one record moves the query, an integer.
-        p : float
-            Exponent of the error.
-
-        Returns
-        -------
-        DiscreteLaplace
-
         Examples
         --------
         >>> DiscreteLaplace.for_ratio(0.5, 3.0, 2.0)
@@ -142,15 +129,6 @@ class DiscreteLaplace:
 
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t)
                   = \frac{1 - e^{\varepsilon - t/b} + r (1 - r^{n - t})}{1 + r}
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is rounded down to an integer n.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         rate, n = self.rate, np.floor(shift)

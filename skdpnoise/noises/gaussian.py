@@ -88,15 +88,6 @@ class Gaussian:
 
         .. math:: \delta = Q(\varepsilon/\Delta - \Delta/2)
                   - e^{\varepsilon} Q(\varepsilon/\Delta + \Delta/2)
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
         """
         return NormalShift().hockey_stick(epsilon, shift)
 

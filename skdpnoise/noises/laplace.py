@@ -87,15 +87,6 @@ class Laplace:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.
 
         .. math:: \delta = \left(1 - e^{(\varepsilon - \Delta)/2}\right)_+
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))

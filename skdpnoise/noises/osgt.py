@@ -130,17 +130,7 @@ class Osgt:
         return rounded_piecewise(words, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         behind = 0.5 * shift + _threshold.ratio(epsilon, 2.0 * self.shape + shift)
         # ε/Δ and θ cancel where θ is large, which the steep density would make much of.

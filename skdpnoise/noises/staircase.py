@@ -81,19 +81,6 @@ class Staircase:
     def for_ratio(cls, ratio: float, step: float, p: float) -> Staircase:
         """Return the noise that loses the ratio in a step, whatever its width; see `Noise`.
 
-        Parameters
-        ----------
-        ratio : float
-            epsilon, the loss of one step, at least 1e-13. Steps lose no more than 64.
-        step : float
-            The most that one record moves the query: the scale, which a mechanism multiplies by.
-        p : float
-            Exponent of the error that gamma minimises.
-
-        Returns
-        -------
-        Staircase
-
         Examples
         --------
         >>> round(Staircase.for_ratio(1.0, 3.0, 2.0).share, 4)
@@ -200,15 +187,6 @@ class Staircase:
 
         For a shift of at most 1 the whole curve is
         :math:`a [\min(\Delta, 2\gamma) + \Delta r/(1 - r)] (1 - e^{\varepsilon - \epsilon})_+`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in steps.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         a, gamma, r = self._top, self.share, math.exp(-self.shape)

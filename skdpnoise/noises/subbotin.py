@@ -125,17 +125,7 @@ class Subbotin:
         return rounded_piecewise(words, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         if self.shape == 1.0:
             return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))

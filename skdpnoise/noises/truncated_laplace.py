@@ -69,20 +69,7 @@ class TruncatedLaplace:
 
     @staticmethod
     def half_width(epsilon: float, delta: float) -> float:
-        r"""Return the A that gives (epsilon, delta) at scale :math:`\Delta / \varepsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Greater than 0.
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        half_width : float
-            In units of the scale.
-        """
+        r"""Return the A that gives (epsilon, delta) at scale :math:`\Delta / \varepsilon`."""
         epsilon = check_real("TruncatedLaplace.half_width", "epsilon", epsilon, high=700.0)
         delta = check_real("TruncatedLaplace.half_width", "delta", delta, high=1.0)
         return math.log1p(math.expm1(epsilon) / (2.0 * delta))
@@ -139,17 +126,7 @@ class TruncatedLaplace:
         return rounded_piecewise(words, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         # From here on only what the support gives away is left.
         last = np.maximum(np.minimum(shift, 2.0 * self.shape - shift), 0.0)

@@ -28,8 +28,8 @@ class LedgerDisplay:
     r"""What the charges of a ledger have spent of its budget.
 
     Steps show the ε that tight composition gives all charges so far, at the δ of the budget. Beside
-    them is the basic sum, which a list of fits on paper would make: where it is above the budget,
-    tight composition is what allowed to go on.
+    them is the basic sum of all ε. Where it is above the budget, only tight composition allowed
+    further fits.
 
     Parameters
     ----------

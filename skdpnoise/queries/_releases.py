@@ -71,4 +71,4 @@ class Releases:
 
 
 def uncharged(label: str, mechanism: Any) -> None:
-    """Charge nothing: whoever calls a public function without an account keeps it."""
+    """Charge nothing: without an account the caller does the accounting."""

@@ -41,8 +41,8 @@ def private_argmax(
     bounded range allows twice the ε that pure privacy allows, ε = 2 logit Φ(μ/2) (see
     :meth:`ExponentialMechanism.gaussian_loss`).
 
-    **Guarantee.** For neighbours between whom no utility moves by more than Δ, what the guarantee
-    says. The neighbouring relation is that for which the sensitivity was computed.
+    **Guarantee.** It holds for neighbours between which no utility moves by more than Δ. The
+    neighbouring relation is that for which the sensitivity was computed.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ def noisy_histogram(
     noisy : ndarray of the shape of ``counts``
         Noisy counts: real numbers, possibly negative.
     mechanism : AdditiveMechanism
-        What drew the noise, with its ``privacy_loss``.
+        What sampled the noise, with its ``privacy_loss``.
 
     Raises
     ------

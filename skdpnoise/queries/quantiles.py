@@ -79,7 +79,7 @@ def private_quantiles(
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
 ) -> Quantiles:
-    r"""Find quantiles of columns; how many are asked for, and which, costs nothing.
+    r"""Find quantiles of columns; their number does not change the cost.
 
     1. *Ranges.* Public bounds are one; columns without are searched for a magnitude s and a
        location c (:func:`~skdpnoise.queries.private_location_scale`, steps 1 and 2).

@@ -89,7 +89,7 @@ _Quantiles = Callable[
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """How a search is paid for."""
+    """How a search shares its budget."""
 
     # Needs are numbers of records over the standard deviation of the noise on one count. They are
     # for the median, the spread, the mean square and the mean: the least, and as much as is of use.

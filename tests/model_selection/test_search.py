@@ -351,7 +351,7 @@ def test_an_invalid_candidate_is_refused_even_if_no_run_would_take_it(data):
 def test_no_run_at_all_is_an_error_that_says_so(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, strategy="repeated", random_state=0)
     search.set_params(repetitions=PoissonRepetitions(1e-6))
-    with pytest.raises(RuntimeError, match="no run"):
+    with pytest.raises(RuntimeError, match="number of runs is 0"):
         search.fit(data[0], data[2])
 
 

@@ -105,7 +105,7 @@ def calibrate_second_moments(
         lambda name: _calibrate(name, row_bounds, guarantee, adjacency),
         SymmetricMatrixMechanism.expected_error,
     )
-    # Of errors that are equal but for rounding the first one's noise is the simplest.
+    # Among errors that are equal up to rounding, the first candidate is kept.
     least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
     best = next(one for one in made if one.expected_error() <= least)
     chosen: SymmetricMatrixMechanism = noted(best, considered)

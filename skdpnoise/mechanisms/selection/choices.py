@@ -378,7 +378,7 @@ class ExponentialMechanism(Selection):
 @shared_texts
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip(Selection):
-    r"""Visit candidates in random order, and take the first whose coin falls heads.
+    r"""Visit candidates in random order, and take the first that is accepted.
 
     .. math:: \Pr[\text{heads}_r] = \exp\!\left(\frac{\varepsilon (u_r - u_{\max})}{2\Delta}\right)
 
@@ -422,9 +422,9 @@ class ReportNoisyMax(Selection):
     .. math:: r = \arg\max_r \; u_r + \frac{2\Delta}{\varepsilon} Z_r
 
     without the 2 if monotonic. Exponential noise has the law of :class:`PermuteAndFlip`, and Gumbel
-    noise that of :class:`ExponentialMechanism`; they are drawn as such. For Gaussian or any other
+    noise that of :class:`ExponentialMechanism`; they are sampled as such. For Gaussian or any other
     noise of :func:`~skdpnoise.mechanisms.calibrate`, release the noisy vector
-    (:func:`~skdpnoise.queries.noisy_histogram`), pay for that, and take its argmax.
+    (:func:`~skdpnoise.queries.noisy_histogram`) and take its argmax; the release is charged.
 
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
     Δ. For Laplace noise: given the noise of the others, candidate r wins iff its own noise reaches

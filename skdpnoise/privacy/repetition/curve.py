@@ -58,8 +58,8 @@ class Repetition:
               + E \max_u \left(g(u) - e^{\varepsilon} g(U(u))\, l - \pi(u)\right)_+
 
     with g(u) = f'(1 - u), f the generating function of K, U(u) the largest probability that a set
-    of probability u can have for a neighbour, and l the likelihood ratio of one run. For any
-    prices π this is a bound (the argument is at the head of ``_repetition_bound.py``); it is never
+    of probability u can have for a neighbour, and l the likelihood ratio of one run. For any prices
+    π this is a bound (the argument is at the head of ``privacy/repetition/_bound.py``); it is never
     above the bound :math:`E[K]\,\delta_{\text{one run}}(\varepsilon - \sup_u \log g(u)/g(U(u)))`.
 
     **Guarantee.** The curve bounds that of the best of K runs, in both orders of the neighbours,
