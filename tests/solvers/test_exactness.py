@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import SQUARED, coordinate_descent
+from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED, coordinate_descent
 from tests.solvers._problems import FINE, each_loss, last, problem, target_of
 
 # --- the update equation, in exact integer arithmetic ---------------------------------------
+
+
+SLOPES = {
+    SQUARED: lambda s, y: s - y,
+    LOGISTIC: lambda s, y: -y / (1.0 + np.exp(y * s)),
+    POISSON: lambda s, y: np.exp(s) - y,
+}
 
 
 def reference(X, y, *, loss, order, noise, step, l1, l2, clip, quantum, divisor, start):
@@ -22,10 +29,7 @@ def reference(X, y, *, loss, order, noise, step, l1, l2, clip, quantum, divisor,
             c = round(clip[j] / q)
             for i in range(n):
                 score = sum(X[i, k] * theta[k] for k in range(K))
-                if loss is SQUARED:
-                    gradient = (score - y[i]) * X[i, j]
-                else:
-                    gradient = -y[i] / (1.0 + np.exp(y[i] * score)) * X[i, j]
+                gradient = SLOPES[loss](score, y[i]) * X[i, j]
                 total += int(np.rint(min(max(gradient / q, -c), c)))
             sums.append(total)
             v = theta[j] - step[j] * q * (total + int(noise[t][j])) / divisor
