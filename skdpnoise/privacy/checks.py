@@ -84,8 +84,10 @@ def check_count(
         The class or function, and its parameter, to name in the message.
     value : object
         What the caller gave.
-    low, high : int
-        The smallest and the largest count allowed.
+    low : int, default=1
+        The smallest count allowed.
+    high : float, default=inf
+        The largest count allowed.
 
     Returns
     -------
@@ -159,37 +161,7 @@ def check_array(
     sign: Literal["", "positive", "non-negative"] = "",
     remedy: str = "",
 ) -> NDArray[np.float64]:
-    """Return finite numbers as a new array of doubles, or say what is allowed instead.
-
-    Parameters
-    ----------
-    owner, name : str
-        The class or function, and its parameter, to name in the message.
-    values : array-like
-        What the caller gave.
-    *shapes : tuple of int
-        The shapes allowed; without any, that of every vector that is not empty.
-    sign : {"", "positive", "non-negative"}
-        What all entries must be.
-    remedy : str
-        What to do about entries that are not.
-
-    Returns
-    -------
-    ndarray of float64
-
-    Raises
-    ------
-    TypeError
-        If these are not real numbers (truth values, times and texts are not).
-    ValueError
-        If they are of another shape, not finite or of the wrong sign.
-
-    Examples
-    --------
-    >>> check_array("calibrate", "weights", [1, 2], (2,), sign="positive")
-    array([1., 2.])
-    """
+    """Return finite numbers of one of the shapes, or else any vector, as a new array of doubles."""
     array = np.asarray(values)
     shown = " or ".join(map(str, dict.fromkeys(shapes))) or "(n,) with n > 0"
     kind = f"{sign} finite".lstrip()
