@@ -64,6 +64,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "n_jobs": JOBS,
     }
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        shared_texts(cls)
+
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> Self:
         """Fit the model to private data, spending the whole guarantee.
@@ -191,7 +195,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
 
 
-@shared_texts
 @register_private
 class DPCoordinateDescentRegressor(
     CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel

@@ -27,7 +27,6 @@ from skdpnoise.linear_model._records import Data, Problem, in_user_units
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["DPLassoPath"]
 
@@ -37,7 +36,6 @@ _SHARED = (
 )
 
 
-@shared_texts
 @register_private
 class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.

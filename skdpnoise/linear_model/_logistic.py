@@ -19,13 +19,11 @@ from skdpnoise.linear_model._records import Data
 from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers import LOGISTIC
 
 __all__ = ["DPLogisticCD"]
 
 
-@shared_texts
 @register_private
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.

@@ -18,13 +18,11 @@ from skdpnoise.linear_model._records import Data
 from skdpnoise.linear_model._scaling import Rate, Run, release_rate
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
-from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers import POISSON
 
 __all__ = ["DPPoissonRegressor"]
 
 
-@shared_texts
 @register_private
 class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.

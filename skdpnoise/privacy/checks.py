@@ -163,13 +163,7 @@ def check_array(
     sign: Literal["", "positive", "non-negative"] = "",
     remedy: str = "",
 ) -> NDArray[np.float64]:
-    """Return finite numbers as a new array of doubles, or say what is allowed instead.
-
-    Examples
-    --------
-    >>> check_array("calibrate", "weights", [1, 2], (2,), sign="positive")
-    array([1., 2.])
-    """
+    """Return finite numbers of one of the shapes, or else any vector, as a new array of doubles."""
     array = np.asarray(values)
     shown = " or ".join(map(str, dict.fromkeys(shapes))) or "(n,) with n > 0"
     kind = f"{sign} finite".lstrip()
