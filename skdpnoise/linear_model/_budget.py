@@ -107,10 +107,8 @@ class Budget:
         return replace(self, searching=max(rules.LEAST_SEARCHING, needed))
 
     def with_another_look(self) -> tuple[LossBudget, Budget] | None:
-        """Return what a second look at the target may cost, and the budget after it.
-
-        None where there is none, or where the search took so much that it would find nothing.
-        """
+        """Return what a second look at the target may cost, and the budget after it, or None."""
+        # None too where the search took so much that a second look would find nothing.
         if not self.looking or self.searching > rules.MOST_BEFORE_LOOK:
             return None
         taken = (1.0 - self.searching) * self.looking

@@ -246,12 +246,10 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
 def release_rate(
     settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray | None
 ) -> tuple[Rate, Run]:
-    """Buy mean and scale of counts, as of any target; return them, and the run with what is left.
-
-    Where the search finds that nearly all are alike, they are scaled as a feature is: by
-    magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
-    made smaller than counts of such a scale have is set to the least of these.
-    """
+    """Release mean and scale of counts; return them, and the run with what is left."""
+    # Where the search finds that nearly all are alike, they are scaled as a feature is: by
+    # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
+    # made smaller than counts of such a scale have is set to the least of these.
     assert bounds is not None
     found, run, search = _located(settings, run, y, bounds)
     seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
