@@ -58,7 +58,7 @@ def scaling_share(noise_level: float | None = 0.0) -> float:
 
 
 def second_look(loss: Loss) -> float:
-    """Return the share of what a search leaves for a second look at a target that seems constant."""
+    """Return the share of what a search leaves for a second look at a constant target."""
     # There is one for losses with long tails only: their targets may be nearly all alike.
     return 0.2 if loss.tail > 1.0 else 0.0
 
