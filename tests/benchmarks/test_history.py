@@ -60,6 +60,7 @@ def test_it_keeps_every_ratio_that_has_a_bar_and_no_nanosecond():
     assert point["machine"]["cores"] == 2
 
 
+@pytest.mark.slow
 def test_runs_are_kept_in_order_of_date_and_each_once(keep, capsys):
     later = run_of("b" * 12, "2026-03-01T00:00:00+00:00", slower=1.25)
     for run in (later, run_of("a" * 12), later):

@@ -228,6 +228,7 @@ BY_COLUMN = {
 }
 
 
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("step", BY_COLUMN.values(), ids=BY_COLUMN)
 @pytest.mark.parametrize("n_components", OPEN)
 def test_a_step_that_needs_so_many_columns_is_refused_behind_one_that_finds_them_out(

@@ -88,7 +88,7 @@ COMPOSITIONS = {
 }
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_replays_find_nothing_against_compositions_that_are_sound(name, adjacency):
@@ -153,6 +153,7 @@ def in_a_class(ledger):
     return InsideOut()
 
 
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("hold", [in_a_grid, in_a_class])
 @pytest.mark.parametrize("method", ["replay", "black_box"])
 def test_an_audit_charges_no_ledger_wherever_it_is_held(hold, method, monkeypatch):

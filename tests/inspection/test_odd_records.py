@@ -132,7 +132,7 @@ def plain(cell):
     return None if cell is pd.NA else cell
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(3)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", AS)
 @pytest.mark.parametrize("way", ["counts", "warns", "refuses far", "refuses late"])

@@ -317,7 +317,7 @@ SETTINGS = [
 ]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @BOTH
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 1e4])

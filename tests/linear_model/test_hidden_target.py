@@ -74,6 +74,7 @@ def test_bounds_of_the_target_may_be_far_wider_than_its_spread(high):
     assert np.sort(scores)[1] >= -0.2
 
 
+@pytest.mark.quick(6)
 @quiet
 @pytest.mark.parametrize("load", [load_breast_cancer, load_wine, load_iris])
 @pytest.mark.parametrize("public", [False, True])

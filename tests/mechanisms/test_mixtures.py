@@ -16,6 +16,7 @@ GUARANTEE = PrivacyGuarantee(1.0, 1e-6)
 DOMINATED = SensitivityProfile([200.0, *[1.0] * 100])
 
 
+@pytest.mark.slow
 def test_a_dominant_coordinate_is_worth_a_mixture():
     mechanism = calibrate("inid_mixture", DOMINATED, GUARANTEE)
     assert mechanism.families[0] == get_noise("laplace")
@@ -38,6 +39,7 @@ def test_its_loss_is_that_of_its_parts_and_one_per_cent_less_noise_breaks_it():
     assert (less + GaussianLoss(mu / 0.99)).delta(1.0) > 1e-6
 
 
+@pytest.mark.slow
 def test_every_coordinate_is_drawn_from_its_own_family():
     mechanism = calibrate("inid_mixture", DOMINATED, GUARANTEE, n_releases=100)
     draws = np.stack([mechanism.sample(SeededWords(seed))[:, :2] for seed in range(300)])

@@ -116,6 +116,7 @@ def test_units_are_bought_however_few_records_fall_into_their_part(scoring, monk
     assert all(labels == found[0] for labels in found)
 
 
+@pytest.mark.quick(4)
 @quiet
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
@@ -247,6 +248,7 @@ def test_a_list_of_filters_that_is_restored_after_a_seal_does_not_keep_it():
     assert not any(kind is _Unheard for _, _, kind, *_ in warnings.filters)
 
 
+@pytest.mark.quick(4)
 @quiet
 @pytest.mark.parametrize("strategy", ["auto", "noisy_max", "repeated"])
 @pytest.mark.parametrize("budget", [(0.01, 0.0), (0.01, 1e-6), (8.0, 1e-6)])

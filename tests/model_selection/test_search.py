@@ -219,6 +219,7 @@ def test_a_seed_repeats_a_search_and_no_seed_does_not(data):
     assert "cryptographic" in str(third.privacy_)
 
 
+@pytest.mark.slow
 def test_processes_do_not_change_a_search(data):
     X, y = data[0][:3000], data[2][:3000]
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1, 1.0]}, repetitions=LAW, random_state=3)
@@ -443,6 +444,7 @@ def test_callbacks_see_candidates_only_where_their_number_is_public(data):
 class TestParts:
     """Each record is used by one part only, and nothing of a group beyond its bound."""
 
+    @pytest.mark.quick(1)
     @pytest.mark.parametrize("name", STRATEGIES)
     def test_fits_and_scores_see_the_rows_that_their_budget_is_for(self, name, data, monkeypatch):
         fitted, scored = [], []

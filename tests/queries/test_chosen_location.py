@@ -39,7 +39,7 @@ def search(values, strength, seed=0, adjacency="replace_one"):
     return found, [label for label, _ in charged]
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("strength", [LEAST, 300.0, PLENTY])
 @pytest.mark.parametrize("offset", [0.0, 1e2, -1e4, 1e5, 1e6, -1e7, 1e9, 1e10, 1e12])
 def test_a_spread_is_right_or_said_to_be_hidden_however_far_the_values_are(offset, strength):

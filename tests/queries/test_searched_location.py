@@ -50,6 +50,7 @@ def test_distances_of_sorted_values_are_sorted(center, n):
         assert sorted_distances(values, center).tobytes() == expected.tobytes()
 
 
+@pytest.mark.quick(10)
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize(("kind", "loss"), LOSSES.items(), ids=str)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])

@@ -324,7 +324,7 @@ SHUFFLES = {
 }
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("n", [5, 70])
 @pytest.mark.parametrize("shuffle", SHUFFLES)
 def test_tables_that_were_rearranged_are_refused_by_a_newcomer_and_nothing_stays_locked(

@@ -85,6 +85,7 @@ def two_sample_pvalue(one, other):
     return float(chi2.sf(statistic, one.size - 1))
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("draw", "law"), [(exponentials, gamma(1)), (half_normals, halfnorm())], ids=["e", "n"]
 )

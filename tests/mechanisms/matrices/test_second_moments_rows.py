@@ -70,6 +70,7 @@ REACHED = (
 )
 
 
+@pytest.mark.quick(40)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", BOUNDS)
 @pytest.mark.parametrize("noise", NOISES)

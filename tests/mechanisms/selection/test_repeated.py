@@ -220,7 +220,7 @@ def test_the_curve_is_tighter_than_renyi_accounting(name, mu):
     assert loss.epsilon(DELTA) < 0.9 * renyi_epsilon(LAWS[name], mu, DELTA)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("mu", [0.02, 0.2, 2.0])
 def test_the_table_is_a_convex_curve_above_the_direct_bound(law, mu):

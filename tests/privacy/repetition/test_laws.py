@@ -103,6 +103,7 @@ def test_the_distribution_function_is_exact_to_any_number_of_bits(k):
     assert words.n_taken >= 8
 
 
+@pytest.mark.slow
 def test_the_recommended_law_covers_the_best_and_leaves_the_most():
     law = choose_repetitions(20, TOTAL)
     assert law.coverage(0.1) == pytest.approx(0.9, abs=1e-9)
