@@ -188,7 +188,7 @@ def standardise_target(
     standard, run, found = _located(settings, run, y, bounds)
     if found is not None:
         _warn_of_constant(settings, run, found)
-    return (standard if settings.fit_intercept else standard.through_origin()), run
+    return standard, run
 
 
 def _located(
@@ -196,8 +196,7 @@ def _located(
 ) -> tuple[Standardisation, Run, SearchedLocation | None]:
     """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
-        centred = replace(settings, fit_intercept=True)
-        standard = standardise(centred, run, y[:, np.newaxis], bounds, target=True)
+        standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
         if not _is_hidden(standard, run, bounds):
             return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
@@ -208,7 +207,8 @@ def _located(
         **_terms(run, "target: "),
     )
     facts = found.location, found.scale, found.found, LIMIT
-    return Standardisation(*(np.array([fact]) for fact in facts)), run, found
+    standard = Standardisation(*(np.array([fact]) for fact in facts))
+    return (standard if settings.fit_intercept else standard.through_origin()), run, found
 
 
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
@@ -251,7 +251,8 @@ def release_rate(
     # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
     # made smaller than counts of such a scale have is set to the least of these.
     assert bounds is not None
-    found, run, search = _located(settings, run, y, bounds)
+    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
+    found, run, search = _located(always, run, y, bounds)
     seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
     another = None if seen else run.budget.with_another_look()
     if another is not None:
@@ -263,7 +264,8 @@ def release_rate(
             facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
             found, search = Standardisation(*facts), None
     if not seen:
-        search = SearchedLocation(0.0, float(found.scale[0]), 1.0, found=False)
+        error = found.scale[0] if search is None else search.error
+        search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
     if search is not None:
         _warn_of_constant(settings, run, search)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import operator
 import warnings
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -22,7 +24,11 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
+from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
+from skdpnoise.linear_model._budget import split_budget
+from skdpnoise.linear_model._settings import Settings
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.solvers import POISSON
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
@@ -176,6 +182,31 @@ def test_the_file_of_the_model_is_short_and_takes_nothing_but_the_loss_from_the_
         for name in node.names
     ]
     assert taken == ["POISSON"]
+
+
+@pytest.mark.parametrize("bounds", [None, (0.0, 50.0)])
+@pytest.mark.parametrize("n_samples", [400.0, 3000.0, 1e6])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_what_all_stages_may_cost_with_a_second_look_adds_up_to_the_whole(bounds, n_samples, delta):
+    settings = Settings.of(DPPoissonRegressor())
+    ends = np.array([[0.0], [np.inf]] if bounds is None else [[bounds[0]], [bounds[1]]])
+    account = Account(PrivacyGuarantee(1.0, delta))
+    budget = split_budget(settings, account, 1, np.array([[-1.0, -np.inf], [1.0, np.inf]]), ends)
+    known = budget.for_records(n_samples)
+    first = [known.target] if bounds else []
+    staged = reduce(operator.add, budget.stages(n_samples))
+    if bounds:
+        known = known.with_search(n_samples)
+    parts = [*first, known.search]
+    if (another := known.with_another_look()) is not None:
+        parts.append(another[0])
+        known = another[1]
+    whole = reduce(operator.add, [*parts, known.features, known.model])
+    assert whole.delta(1.0) <= delta
+    assert whole.epsilon(delta) > 0.999
+    assert staged.delta(1.0) <= delta
+    assert staged.epsilon(delta) > 0.999
+    assert another is not None or n_samples < 1000
 
 
 # What it refuses
