@@ -137,9 +137,9 @@ DEFAULTS = tuple(
 class UnpaidMean(DPStandardScaler):
     """A scaler that publishes the mean without noise."""
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> UnpaidMean:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> UnpaidMean:
         """Fit, and put the exact mean in the place of the private one."""
-        super().fit(X, y, groups, **unpaid)
+        super().fit(X, y, groups, **params)
         self.mean_ = np.mean(X, axis=0)
         return self
 

@@ -180,7 +180,7 @@ class DPPipeline(FittedSteps):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPipeline:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPipeline:
         """Fit copies of all steps to private data, spending the guarantee.
 
         Parameters
@@ -192,7 +192,7 @@ class DPPipeline(FittedSteps):
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of what owns the rows; handed to every private step, each of which uses at most
             ``rows_per_group`` rows of a group. The guarantee is then for groups.
-        **unpaid : dict
+        **params : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
         Returns
@@ -211,7 +211,7 @@ class DPPipeline(FittedSteps):
         """
         # check
         warn_of_company(self)
-        self._refuse(unpaid, groups)
+        self._refuse(params, groups)
         check_numbers(self)
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
@@ -226,10 +226,10 @@ class DPPipeline(FittedSteps):
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
-        words = random_words(self.random_state)
+        rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
-            model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
+            model = with_budget(copy, budget, self.delta, ledger=cap, rng=rng, weights=weights)
             return self._for_groups(model, rows)
 
         releases = True
@@ -265,35 +265,35 @@ class DPPipeline(FittedSteps):
         return self
 
     @available_if(offers("fit_transform"))
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Fit, and transform the same data.
 
         Parameters
         ----------
-        X, y, groups, **unpaid : see :meth:`fit`
+        X, y, groups, **params : see :meth:`fit`
 
         Returns
         -------
         ndarray or frame of shape (n_samples, n_transformed_features)
             Of private records: not private by itself.
         """
-        model = self.fit(X, y, groups, **unpaid)
+        model = self.fit(X, y, groups, **params)
         with model._for_the_same_data():
             return model.transform(X)
 
     @available_if(offers("fit_predict"))
-    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Fit, and predict for the same data.
 
         Parameters
         ----------
-        X, y, groups, **unpaid : see :meth:`fit`
+        X, y, groups, **params : see :meth:`fit`
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        model = self.fit(X, y, groups, **unpaid)
+        model = self.fit(X, y, groups, **params)
         with model._for_the_same_data():
             return model.predict(X)
 
@@ -320,8 +320,8 @@ class DPPipeline(FittedSteps):
         copy.ledger = self.ledger
         return copy
 
-    def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
-        given = [n for n, value in unpaid.items() if n != "sample_weight" or value is not None]
+    def _refuse(self, params: Mapping[str, Any], groups: Any) -> None:
+        given = [n for n, value in params.items() if n != "sample_weight" or value is not None]
         if given:
             names = ", ".join(map(repr, given))
             raise TypeError(

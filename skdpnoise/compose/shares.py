@@ -78,7 +78,7 @@ def with_budget(
     delta: float,
     *,
     ledger: Cap | None,
-    words: RandomWords,
+    rng: RandomWords,
     weights: Mapping[str, float] | None = None,
 ) -> Any:
     """Return an unfitted copy whose private parts share a budget."""
@@ -101,7 +101,7 @@ def with_budget(
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
-        new["random_state"] = None if words.secure else _seed(words)
+        new["random_state"] = None if rng.secure else _seed(rng)
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 
@@ -125,5 +125,5 @@ def _weight(estimator: Any, *, pure: bool) -> float:
     return epsilon if pure or delta == 0.0 else gdp_mu(epsilon, delta) ** 2
 
 
-def _seed(words: RandomWords) -> int:
-    return int(words.take(1)[0] >> np.uint64(32))
+def _seed(rng: RandomWords) -> int:
+    return int(rng.take(1)[0] >> np.uint64(32))

@@ -123,12 +123,12 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPCovariance:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPCovariance:
         """Fit the matrix to private data, spending the whole guarantee.
 
         Parameters
         ----------
-        %(fits: X, y, groups, **unpaid)s
+        %(fits: X, y, groups, **params)s
 
         Returns
         -------
@@ -138,7 +138,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             moments = private_moments_of_rows(
@@ -151,7 +151,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             self.privacy_ = moments.report
         return self
 
-    def score(self, X_test: Any, y: Any = None, **unpaid: Any) -> float:
+    def score(self, X_test: Any, y: Any = None, **params: Any) -> float:
         """Return the log-likelihood of rows under a normal law of this mean and covariance.
 
         The score of private records is a statistic of them without noise, and is not private.
@@ -161,14 +161,14 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         X_test : array-like of shape (n_samples, n_features)
             Rows; finite.
         %(fits: y)s
-        **unpaid : dict
+        **params : dict
             Refused, but for ``sample_weight=None``.
 
         Returns
         -------
         float
         """
-        check_unpaid_arguments(self, unpaid, "score")
+        check_unpaid_arguments(self, params, "score")
         check_is_fitted(self)
         rows = read_table(self, X_test, reset=False) - self.location_
         moments = empirical_covariance(rows, assume_centered=True)

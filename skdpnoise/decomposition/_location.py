@@ -86,17 +86,17 @@ class RowSum:
         return np.broadcast_to(self.mechanism.scale, self.sensitivity.n_coordinates)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.quantum, self.sensitivity.n_coordinates)
+        return np.broadcast_to(self.mechanism.grid_size, self.sensitivity.n_coordinates)
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what the release costs."""
         return self.mechanism.privacy_loss()
 
-    def sample(self, words: RandomWords) -> NDArray[np.int64]:
-        """Return the noise in quanta, shape (n_columns,)."""
-        return np.asarray(self.mechanism.sample(words)[0])
+    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
+        """Return the noise in grid steps, shape (n_columns,)."""
+        return np.asarray(self.mechanism.sample(rng)[0])
 
 
 def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
@@ -124,7 +124,7 @@ class Locator:
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
         needed = rows_needed(run.budget, X.shape[1])
-        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.words)
+        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
         self._shares = share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
         self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
@@ -184,7 +184,7 @@ class Locator:
             limits=limits,
             n_samples=self._n_rows,
             adjacency=self._adjacency,
-            random_state=self._run.words,
+            random_state=self._run.rng,
             charge=self._run.account.charge,
         )
 
@@ -195,12 +195,12 @@ class Locator:
         sums = clipped_row_sums(
             self._rows,
             center=self._center,
-            row_quantum=release.quantum,
+            row_grid_size=release.grid_size,
             norm=radius,
             n_threads=self._n_threads,
         )
-        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.words))
-        step = noisy * (release.quantum / self._n_rows)
+        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
+        step = noisy * (release.grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length
@@ -208,13 +208,13 @@ class Locator:
 
 
 def _subset(
-    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, words: RandomWords
+    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, rng: RandomWords
 ) -> tuple[NDArray[Any], float]:
     """Return some records, each taken with one public probability, and about how many."""
     threshold = int(np.ceil(_BYTE * needed / n_samples)) if needed < n_samples else _BYTE
     if threshold > _BYTE // 2:
         return X, n_samples
-    coins = words.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
+    coins = rng.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
     taken = X[np.flatnonzero(coins < threshold)]
     # If n is public, how many were taken is known from the coins alone; else it is private.
     if adjacency == "replace_one":

@@ -183,12 +183,12 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPCA:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPCA:
         """Fit the components to private data, spending the whole guarantee.
 
         Parameters
         ----------
-        %(fits: X, y, groups, **unpaid)s
+        %(fits: X, y, groups, **params)s
 
         Returns
         -------
@@ -198,7 +198,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ------
         %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             self._check_components(X.shape[1])

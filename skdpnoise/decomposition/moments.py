@@ -89,12 +89,12 @@ def private_moments_of_rows(
         estimator.noise, n_columns, account.guarantee, account.rows_per_group
     )
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
-    account.pay(_stages(total, adjacency), noise)
-    words, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
-    (X,) = rows.keep(words, X)
-    n_samples = known_records(len(X), account, words, _count_noise(total), total)
+    account.spend(_stages(total, adjacency), noise)
+    rng, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
+    (X,) = rows.keep(rng, X)
+    n_samples = known_records(len(X), account, rng, _count_noise(total), total)
     used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
-    run = PrivateRun(account, words, n_samples, total)
+    run = PrivateRun(account, rng, n_samples, total)
     locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
     location = locator.find(bounds, estimator.row_norm, level, center=center)
@@ -109,7 +109,7 @@ def private_moments_of_rows(
         X,
         center=location.center,
         scale=unit,
-        row_quantum=mechanism.row_quantum,
+        row_grid_size=mechanism.row_grid_size,
         norm=ball.norm,
         columns=ball.columns,
         l1_norm=ball.l1_norm,
@@ -119,11 +119,11 @@ def private_moments_of_rows(
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
         location.center,
-        mechanism.release(counts, words) / divisor * unit**2,
+        mechanism.release(counts, rng) / divisor * unit**2,
         deviation / divisor * unit**2,
         n_samples,
         location.radius,
-        account.report(type(estimator).__name__, secure=words.secure),
+        account.report(type(estimator).__name__, secure=rng.secure),
     )
 
 

@@ -24,12 +24,12 @@ __all__ = [
 ]
 
 _LARGEST, _SMALLEST = 1e100, 1e-290
-# The largest contribution of a record, in quanta: 2**24 or 2**16 times what one noise scale is of
-# it (``mechanisms.calibrate``), with room for how the budget is shared.
+# The largest contribution of a record, in grid steps: 2**24 or 2**16 times what one noise scale is
+# of it (``mechanisms.calibrate``), with room for how the budget is shared.
 _QUANTA, _QUANTA_PER_EPSILON = 2.0**26, 2.0**18
 _SUM = 2.0**62
 _MOST_ROWS = 2**30  # of which squares of row integers sum to less than 2**63
-# Rounding to quanta of 2**-52 noise scales may cost so much of ε for every column.
+# Rounding to grid steps of 2**-52 noise scales may cost so much of ε for every column.
 _EPSILON_PER_COLUMN = 1e-9
 
 

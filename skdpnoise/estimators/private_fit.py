@@ -54,18 +54,18 @@ class PrivateRun(Generic[Budget]):
     """What every stage of a fit needs that releases something."""
 
     account: Account  # where every release is charged for before it is drawn
-    words: RandomWords  # source of all randomness
+    rng: RandomWords  # source of all randomness
     n_samples: float  # number of records, public or estimated privately
     budget: Budget  # what the stages may cost
 
 
 def known_records(
-    n_rows: int, account: Account, words: RandomWords, noise: str, total: LossBudget
+    n_rows: int, account: Account, rng: RandomWords, noise: str, total: LossBudget
 ) -> float:
     """Return the number of records: public under replace-one, bought under add/remove."""
     if account.guarantee.adjacency == "replace_one":
         return float(n_rows)
-    found = release_record_count(n_rows, total, noise, words, account.charge)
+    found = release_record_count(n_rows, total, noise, rng, account.charge)
     account.n_records = max(2.0, found)
     return account.n_records
 
@@ -92,7 +92,7 @@ class PrivateFitMixin:
         check_parameters(self)
 
     @contextmanager
-    def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
+    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
         """Check the parameters; give the account of the fit: the one way into a private fit."""
         # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
         # value meet noise. No warning but our own is heard from the first look at the data on: what
@@ -100,7 +100,7 @@ class PrivateFitMixin:
         # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
         # released come last, when the fit is stored.
         warn_of_company(self)
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         self._validate_params()
         check_grouped(self, groups)
         account = Account(

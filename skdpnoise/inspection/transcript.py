@@ -33,7 +33,7 @@ class Meeting:
     mechanism : object
         What sampled the noise.
     integers : ndarray
-        The private integers, in quanta: **not to be published**.
+        The private integers, in grid steps: **not to be published**.
     released : ndarray or int
         What the fit used.
 

@@ -185,7 +185,7 @@ class Account:
         self._planned = False
         self._paid = False
 
-    def pay(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
+    def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.
 
         Parameters

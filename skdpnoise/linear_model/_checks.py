@@ -73,7 +73,7 @@ def _check_plan(estimator: Any, n_columns: int) -> None:
 
 def _check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
     """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
-    # All scales span the same number of quanta, chosen so that the largest one is no fewer than
+    # All scales span the same number of grid steps, chosen so that the largest one is no fewer than
     # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
     # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
     # budget of the passes grows.

@@ -69,7 +69,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         shared_texts(cls)
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Fit the model to private data, spending the whole guarantee.
 
         Parameters
@@ -78,7 +78,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
             Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
-        %(fits: groups, **unpaid)s
+        %(fits: groups, **params)s
 
         Returns
         -------
@@ -92,29 +92,29 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             the noise cannot give the guarantee.
         %(fits: BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             # check
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
             facts = len(data.outputs), data.bounds, data.target_bounds
             budget = split_budget(settings, account, *facts)
             self._check_plans(settings, data, budget)
-            account.pay(budget.stages(data.rows.n_kept), budget.noise)
+            account.spend(budget.stages(data.rows.n_kept), budget.noise)
             # bound
-            words = random_words(self.random_state)
-            data = data.kept(words)
-            n_samples = known_records(len(data.y), account, words, budget.noise, budget.total)
-            run = PrivateRun(account, words, n_samples, budget.for_records(n_samples))
+            rng = random_words(self.random_state)
+            data = data.kept(rng)
+            n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
+            run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
             features = standardise(settings, run, data.X, data.bounds)
             problem = Problem(data, features, target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)
             plan.charge(account)
-            draws = plan.draw(words)
+            draws = plan.draw(rng)
             # solve, store
             model = self._solve(settings, problem, plan, draws)
-            model["privacy_"] = account.report(type(self).__name__, secure=words.secure)
+            model["privacy_"] = account.report(type(self).__name__, secure=rng.secure)
             self._store(model)
         return self
 
@@ -281,7 +281,7 @@ class DPCoordinateDescentRegressor(
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
        the public bounds with "of bounded columns" where only some columns have bounds.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
-       clipped to [−C, C] and rounded to integer quanta
+       clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
        plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
        ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "second moments": once, the sum

@@ -75,7 +75,7 @@ _OFF, _OFF_CENTER = 0.2, 0.15
 class Draws:
     """All randomness of a descent."""
 
-    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in quanta, output after output
+    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in grid steps, output after output
     order: np.ndarray  # (n_passes, n_coordinates): how each pass visits the coordinates; public
     last: np.ndarray  # (1,): noise of what is released last; 0 where that is nothing
 
@@ -115,14 +115,14 @@ class DescentPlan:
             release, mechanism, _ = self.last
             account.charge(release.label, mechanism)
 
-    def draw(self, words: RandomWords) -> Draws:
+    def draw(self, rng: RandomWords) -> Draws:
         """Return the noise of all passes, a fresh order for each, and the noise of what is last."""
         n_coordinates = 0 if self.mechanism is None else self.coordinates.size
         noise = np.zeros((self.n_passes, 0), dtype=np.int64)
         if self.mechanism is not None:
-            noise = self.mechanism.sample(words)
-        order = [permutation(words, n_coordinates) for _ in range(self.n_passes)]
-        last = np.zeros(1, dtype=np.int64) if self.last is None else self.last[1].sample(words)[0]
+            noise = self.mechanism.sample(rng)
+        order = [permutation(rng, n_coordinates) for _ in range(self.n_passes)]
+        last = np.zeros(1, dtype=np.int64) if self.last is None else self.last[1].sample(rng)[0]
         return Draws(noise, self.coordinates[np.stack(order)], last)
 
     def standardised(self, problem: Problem) -> Problem:
@@ -140,8 +140,8 @@ class DescentPlan:
         # Of coordinates that are not visited any will do that the clip is no huge multiple of.
         shape = (constant.size, self.n_passes, self.n_features + 1)
         quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
-        quantum = np.broadcast_to(self.mechanism.quantum, draws.noise.shape)
-        for every, visited in ((quanta, quantum), (noise, draws.noise)):
+        grid_size = np.broadcast_to(self.mechanism.grid_size, draws.noise.shape)
+        for every, visited in ((quanta, grid_size), (noise, draws.noise)):
             by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
         outputs = [
@@ -154,7 +154,7 @@ class DescentPlan:
                 l1=settings.l1_ratio * penalty,
                 l2=(1.0 - settings.l1_ratio) * penalty,
                 clip=self.clip,
-                quantum=quanta[k],
+                grid_size=quanta[k],
                 noise=noise[k],
                 add=adder(self.mechanism),
                 order=draws.order,
@@ -182,11 +182,11 @@ class DescentPlan:
             return path
         release, mechanism, reach = self.last
         values = release.contributions(DescentPlan.averaged(path), problem)
-        quantum = float(mechanism.quantum[0])
-        steps = np.rint(np.clip(values, -reach, reach) / quantum).astype(np.int64)
+        grid_size = float(mechanism.grid_size[0])
+        steps = np.rint(np.clip(values, -reach, reach) / grid_size).astype(np.int64)
         total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
-        mean = float(total[0]) * quantum / self.n_samples
+        mean = float(total[0]) * grid_size / self.n_samples
         return release.finish(path, (mean, noise), self, problem)
 
 

@@ -66,11 +66,11 @@ class GramPlan:
         if self.mechanism is not None:
             account.charge("second moments", self.mechanism)
 
-    def draw(self, words: RandomWords) -> np.ndarray:
-        """Return the noise, in quanta, shape (n_columns, n_columns), symmetric."""
+    def draw(self, rng: RandomWords) -> np.ndarray:
+        """Return the noise, in grid steps, shape (n_columns, n_columns), symmetric."""
         if self.mechanism is None:
             return np.zeros((0, 0), dtype=np.int64)
-        return self.mechanism.sample(words)
+        return self.mechanism.sample(rng)
 
     def penalty(self, settings: Settings) -> tuple[float, float]:
         """Return strength and mix of the penalty; "auto" is a ridge of half the noise level."""
@@ -111,13 +111,13 @@ class GramPlan:
             targets=np.column_stack([y, np.ones((len(y), self.constant))]),
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
-            row_quantum=mechanism.row_quantum,
+            row_grid_size=mechanism.row_grid_size,
             norm=mechanism.row_bounds.norm,
             columns=mechanism.row_bounds.columns,
             l1_norm=mechanism.row_bounds.l1_norm,
             n_threads=effective_n_jobs(settings.n_jobs),
         )
-        noisy = plus_noise(mechanism, moments, noise) * mechanism.quantum / self.n_samples
+        noisy = plus_noise(mechanism, moments, noise) * mechanism.grid_size / self.n_samples
         return make_pseudo_data(noisy, used, self.noise_level)
 
 

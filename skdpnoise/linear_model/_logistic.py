@@ -87,8 +87,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
        the public bounds with "of bounded columns" where only some columns have bounds.
     4. "gradients": for each pass and coordinate the sum over records of the gradient, clipped to
-       [−C, C] and rounded to integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C
-       under replace-one, C under add/remove), plus exact integer noise.
+       [−C, C] and rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`:
+       2C under replace-one, C under add/remove), plus exact integer noise.
     5. "gain over the largest class", with an intercept and where noise may have made the model
        worse than that class: how many more records the model predicts rightly. A record adds −1, 0
        or 1: 2 under replace-one, 1 under add/remove.

@@ -88,7 +88,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass and coordinate the sum over records of
        :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
-       integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
+       integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
        replace-one, once under add/remove), plus exact integer noise.
 
     Each release depends on earlier ones only through released numbers; costs compose adaptively and

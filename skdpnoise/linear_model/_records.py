@@ -26,9 +26,9 @@ class Data:
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
 
-    def kept(self, words: RandomWords) -> Data:
+    def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""
-        X, y, *outputs = self.rows.keep(words, self.X, self.y, *self.outputs)
+        X, y, *outputs = self.rows.keep(rng, self.X, self.y, *self.outputs)
         return replace(self, X=X, y=y, outputs=outputs)
 
 

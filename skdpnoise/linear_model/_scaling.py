@@ -173,7 +173,7 @@ def _terms(run: Run, prefix: str) -> dict[str, Any]:
         "noise": run.budget.noise,
         "adjacency": run.budget.adjacency,
         "n_samples": run.n_samples,
-        "random_state": run.words,
+        "random_state": run.rng,
         "charge": lambda label, mechanism: run.account.charge(prefix + label, mechanism),
     }
 
@@ -236,7 +236,7 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     sensitivity = histogram_counts(positive.size, budget.adjacency)
     mechanism = calibrate(budget.noise, sensitivity, budget.search)
     run.account.charge("class shares", mechanism)
-    counts = mechanism.release(positive, run.words)
+    counts = mechanism.release(positive, run.rng)
     least = max(0.5, float(mechanism.standard_deviation[0]))
     counts = np.maximum(counts, least)
     others = counts.sum() - counts

@@ -29,7 +29,7 @@ __all__ = ["by_shape"]
 
 Vector = NDArray[np.float64]
 
-_BITS = 25  # the unit of continuous noise spans 2**25 quanta
+_BITS = 25  # the unit of continuous noise spans 2**25 grid steps
 _LEAST_RATIO = 1e-9  # that 64 bits can draw with so many; smaller ones get fewer bits
 _SMALLEST_RATIO = 1e-13
 _SMALL_PART = 1e-3  # of the budget
@@ -169,7 +169,8 @@ def _ratios(
         isinstance(target, PrivacyGuarantee) and target.delta == 0.0
     ):
         return
-    steps = limit if get_noise(name).lattice else np.ones(limit.size)  # changes, in quanta or steps
+    # changes, in grid steps or steps
+    steps = limit if get_noise(name).lattice else np.ones(limit.size)
     pairs, times = np.unique(np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True)
     unique: Vector = pairs[0]
     if unique.size > _FEW and pure:

@@ -110,7 +110,7 @@ class DPGridSearchCV(PrivateSearchCV):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _candidates(self, words: RandomWords) -> list[Mapping[str, Any]]:
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         return list(ParameterGrid(self.param_grid))
 
 
@@ -199,9 +199,9 @@ class DPRandomizedSearchCV(PrivateSearchCV):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _candidates(self, words: RandomWords) -> list[Mapping[str, Any]]:
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         # Seeds of candidates are public: they are not those of the noise.
-        seed = None if words.secure else int(words.take(1)[0] >> np.uint64(32))
+        seed = None if rng.secure else int(rng.take(1)[0] >> np.uint64(32))
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 

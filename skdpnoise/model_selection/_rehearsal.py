@@ -37,7 +37,7 @@ def rehearse(
     if isinstance(X, np.ndarray):
         X = np.asfortranarray(X)  # as estimators want it: no candidate makes a copy of its own
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
-    problem = replace(problem, X=X, y=problem.y[rows], words=SeededWords(0))
+    problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
         candidates = [replace(candidates[0], estimator=strategy.release.estimator)]

@@ -125,11 +125,11 @@ class Problem:
     adjacency: str
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     classes: NDArray[Any] | None  # public labels
-    words: RandomWords
+    rng: RandomWords
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        asking = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        asking = with_budget(estimator, budget, self.delta, ledger=None, rng=self.rng)
         for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
                 # A list, as users give it: cards of scikit-learn 1.7 cannot compare arrays.
@@ -176,7 +176,7 @@ class Problem:
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
-        mean = noisy_mean(losses, budget, self.adjacency, self.words) * self.scoring.limit
+        mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
         return self.scoring.score(mean, target.units, target.variance)
 
 
@@ -248,7 +248,7 @@ def noisy_mean(
     losses: NDArray[np.int64],
     budget: LossBudget,
     adjacency: str,
-    words: RandomWords,
+    rng: RandomWords,
     label: str = "score",
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
@@ -258,15 +258,15 @@ def noisy_mean(
     note_charge(label, mechanism)
     one = float(1 << BITS)
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
-    noisy = mechanism.release(np.array(values), words)
+    noisy = mechanism.release(np.array(values), rng)
     count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
-def noisy_count(n: int, budget: LossBudget, adjacency: str, words: RandomWords) -> float:
+def noisy_count(n: int, budget: LossBudget, adjacency: str, rng: RandomWords) -> float:
     """Return a number of records, at least 2: public under replace-one, else released."""
     if adjacency == "replace_one":
         return float(max(n, 2))
-    found = private_count(n, budget, adjacency="add_remove", random_state=words)
+    found = private_count(n, budget, adjacency="add_remove", random_state=rng)
     note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

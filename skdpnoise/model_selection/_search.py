@@ -93,11 +93,11 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     }
 
     @abstractmethod
-    def _candidates(self, words: RandomWords) -> list[Mapping[str, Any]]:
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         """Return the parameters of all candidates, public."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> PrivateSearchCV:
         """Choose, fit and score on private data, spending the whole guarantee.
 
         Parameters
@@ -109,7 +109,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         groups : array-like of shape (n_samples,) or None, default=None
             Whose row it is: the guarantee is then for groups, of which at most `rows_per_group`
             rows are used.
-        **unpaid : dict
+        **params : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
         Returns
@@ -128,12 +128,12 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # check
         owner = type(self).__name__
         warn_of_company(self)
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         self._validate_params()
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        words = random_words(self.random_state)
-        candidates = sealed_candidates(self, self._candidates(words))
+        rng = random_words(self.random_state)
+        candidates = sealed_candidates(self, self._candidates(rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         known = self._public_units(scoring)
         X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
@@ -141,19 +141,19 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         advise(self)
         advise_on_public_number(self, len(y), codes)
         # bound
-        rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, words)
+        rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, rng)
         # calibrate
         strategy = self._strategy(guarantee, candidates, grouped=codes is not None)
         buys = scoring.needs_target and strategy.name != "release"
-        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, words)
+        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
         shared = (scoring, X, y, parts, buys, self.adjacency, self.delta, classes)
-        problem = Problem(candidates, *shared, words)
+        problem = Problem(candidates, *shared, rng)
         self._rehearse(problem, strategy, known)
         # charge
         most = None if codes is None else self._most
-        report = state(self, guarantee, strategy, candidates, words.secure, most)
+        report = state(self, guarantee, strategy, candidates, rng.secure, most)
         ledger = charge(self, report)
         # draw, choose, store
         outcome = self._chosen(problem, strategy, known, report)
@@ -284,14 +284,14 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         codes: NDArray[np.intp] | None,
         strategy: Strategy,
         reference: float,
-        words: RandomWords,
+        rng: RandomWords,
     ) -> Parts:
         """Return the parts of the rows that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:
             return Parts(rows, rows, rows[:0])
         fraction = _VALIDATION if self.validation_fraction == "auto" else self.validation_fraction
         groups = None if codes is None else codes[rows]
-        parts = divide(rows.size, fraction, reference, self.adjacency, words, groups)
+        parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "

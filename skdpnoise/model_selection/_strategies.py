@@ -213,14 +213,14 @@ class RepeatedRuns:
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
-        words = problem.words
-        n_runs = self.law.sample(words)
+        rng = problem.rng
+        n_runs = self.law.sample(rng)
         if n_runs == 0:
             raise SearchStopped(
                 "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
-        chosen = [int(k) for k in integers_below(words, len(problem.candidates), n_runs)]
+        chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
         estimators = [problem.candidates[k].estimator for k in chosen]
         priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
@@ -243,7 +243,7 @@ class RepeatedRuns:
         keys = []
         for k, model in enumerate(models):
             score = problem.noisy_score(losses[k], self.fit_budget, target)
-            tie = int(problem.words.take(1)[0])
+            tie = int(problem.rng.take(1)[0])
             keys.append((-np.inf if model is None else score, tie, k))
         score, _, best = max(keys)
         return best, score
@@ -290,7 +290,7 @@ def _best(
         budget.share(_CHOICE),
         sensitivity=sensitivity,
         monotonic=monotonic,
-        random_state=problem.words,
+        random_state=problem.rng,
     )
     by_range = isinstance(mechanism, ExponentialMechanism)
     note_charge("choice", _Ranged(mechanism) if by_range else mechanism)

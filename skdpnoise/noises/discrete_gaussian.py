@@ -131,11 +131,11 @@ class DiscreteGaussian:
         return 2.0 * _lattice_sums.power_sum(p, self.rate, 2) / self._total
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
         _lattice_sums.only_whole(bits, "DiscreteGaussian")
-        return integer_piecewise(words, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
+        return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.

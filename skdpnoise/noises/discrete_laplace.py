@@ -116,11 +116,11 @@ class DiscreteLaplace:
         return 2.0 * math.tanh(0.5 * self.rate) * _lattice_sums.power_sum(p, self.rate, 1)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
         _lattice_sums.only_whole(bits, "DiscreteLaplace")
-        return integer_piecewise(words, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
+        return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.

@@ -136,12 +136,12 @@ class FlippedHuber:
         return float(2.0 * (centre + math.exp(-0.5 * alpha * alpha) * tail) / self._total)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         alpha = self.shape
         pieces = ((0.0, alpha, 0.0, 0.0), (0.5 * alpha * alpha, 0.0, 0.5, 0.0))
-        return rounded_piecewise(words, size, bits, Exponent((0.0, alpha), pieces))
+        return rounded_piecewise(rng, size, bits, Exponent((0.0, alpha), pieces))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest delta at each epsilon for a change of at most `shift`."""

@@ -78,10 +78,10 @@ class Laplace:
         return math.gamma(p + 1.0)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_laplace`."""
-        return rounded_laplace(words, size, bits)
+        return rounded_laplace(rng, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.

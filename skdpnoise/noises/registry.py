@@ -88,7 +88,7 @@ class Noise(Protocol):
         ...
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Exact samples of round(2**bits * Z), as int64 of shape `size`."""
         ...

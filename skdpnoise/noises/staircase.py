@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 # Shifts beyond so many steps lose no more than their last 2**-53 to the centre.
 _NEGLIGIBLE = 45.0
-_LEAST = 1e-15  # a smaller gamma is far below the quantum of any release
+_LEAST = 1e-15  # a smaller gamma is far below the grid step of any release
 _FIRST = 20  # terms of a slow series that are added one by one
 # Smaller steps have no sampler in 64 bits; in larger ones all that is left is rounding.
 _SMALLEST_STEP, _LARGEST_STEP = 1e-13, 64.0
@@ -165,13 +165,13 @@ class Staircase:
         return 2.0 * self._top * -math.expm1(-self.shape) / (p + 1.0) * series
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         epsilon = float(self.shape)
         levels = ((0.0, 0.0, 0.0, 0.0), (epsilon, 0.0, 0.0, 0.0))
         exponent = Exponent((0.0, self.share), levels, period=(1.0, epsilon))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.

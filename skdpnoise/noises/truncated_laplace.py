@@ -119,11 +119,11 @@ class TruncatedLaplace:
         return math.gamma(p + 1.0) * float(gammainc(p + 1.0, self.shape)) * 2.0 / self._mass
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         exponent = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),), end=float(self.shape))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest delta at each epsilon for a change of at most `shift`."""

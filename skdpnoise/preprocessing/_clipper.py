@@ -59,7 +59,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.feature_bounds = feature_bounds
         self.copy = copy
 
-    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> BoundsClipper:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> BoundsClipper:
         """Check the parameters and remember the columns' names.
 
         Parameters
@@ -68,7 +68,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Finite.
         y : None
             Ignored.
-        **unpaid : dict
+        **params : dict
             Refused, as by the private estimators, but for ``sample_weight=None``.
 
         Returns
@@ -82,7 +82,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         TypeError
             If anything but X and y is passed, or X is sparse, masked or not of numbers.
         """
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         check_parameters(self)
         with unchanged_on_failure(self):
             X = read_table(self, X, largest=np.inf, keeps_subnormal=True)

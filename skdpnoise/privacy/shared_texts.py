@@ -75,7 +75,7 @@ groups : array-like of shape (n_samples,) or None, default=None
     Labels of what owns the rows: people, households, devices. The guarantee then holds for
     groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
     None protects single records.
-**unpaid : dict
+**params : dict
     Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 TypeError
     If anything but X, y and groups is passed.

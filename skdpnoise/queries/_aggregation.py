@@ -35,8 +35,8 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 _ROWS = 1 << 16  # of one block: temporaries stay small beside the data
-# Contributions are rounded to 2**-16 of the quantum of the noise, and their sum to the quantum: so
-# rounding adds up to nothing that shows, even over 10**9 records.
+# Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
+# so rounding adds up to nothing that shows, even over 10**9 records.
 _FINE_BITS = 16
 _HALF_BITS = 31
 _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
@@ -63,31 +63,31 @@ def noisy_sums(
     table: NDArray[Any] | None,
     bounds: Bounds | None,
     mechanism: AdditiveMechanism,
-    words: RandomWords,
+    rng: RandomWords,
     count: int | None = None,
 ) -> Vector:
     """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
-    # A contribution is at most floor(half_width/u) steps of u = 2**-16 quanta to either side, so
-    # that the exact sum moves by at most half_width/u (twice that if a record is replaced), and its
-    # rounding to quanta by one more at most: what the mechanism is charged for.
-    unit = np.ldexp(mechanism.quantum, -_FINE_BITS)
+    # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
+    # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
+    # its rounding to grid steps by one more at most: what the mechanism is charged for.
+    unit = np.ldexp(mechanism.grid_size, -_FINE_BITS)
     totals = []
     if table is not None and bounds is not None:
         totals += _exact_sums(table, bounds, unit[: table.shape[1]])
     if count is not None:
         totals.append(count * math.floor(1.0 / unit[-1]))
     half = 1 << (_FINE_BITS - 1)
-    (draws,) = mechanism.sample(words)
+    (draws,) = mechanism.sample(rng)
     # Python's integers: a sum may be larger than any of numpy's.
     quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
     noisy = plus_noise(mechanism, quanta, draws.astype(object))
-    released: Vector = mechanism.quantum * noisy.astype(np.float64)
+    released: Vector = mechanism.grid_size * noisy.astype(np.float64)
     return released
 
 
 def check_widths(owner: str, bounds: Bounds, mechanism: AdditiveMechanism) -> None:
     """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
-    unit = np.ldexp(mechanism.quantum[: bounds.half_width.size], -_FINE_BITS)
+    unit = np.ldexp(mechanism.grid_size[: bounds.half_width.size], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
             f"The bounds of {owner} are too wide in some columns for the noise that others need: "

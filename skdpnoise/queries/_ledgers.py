@@ -8,7 +8,7 @@ from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["LedgerLike", "check_adaptive", "check_ledger", "pay"]
+__all__ = ["LedgerLike", "check_adaptive", "check_ledger", "spend"]
 
 
 class ChargeFacts(TypedDict, total=False):
@@ -43,7 +43,7 @@ def check_ledger(owner: str, ledger: object) -> None:
         )
 
 
-def pay(
+def spend(
     ledger: LedgerLike | None,
     owner: str,
     cost: PrivacyLoss,

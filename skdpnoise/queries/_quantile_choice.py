@@ -54,7 +54,7 @@ def choose_quantile(
         # in records: a choice multiplies probabilities by exp(utility / scale)
         preference = log_mass * mechanism.scale[0]
         utilities = quantile_utilities(below, probability * n_samples, preference)
-        place = mechanism.select(utilities, releases.words)
+        place = mechanism.select(utilities, releases.rng)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
     return Belief(edges, log_mass)
 

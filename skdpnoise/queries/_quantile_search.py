@@ -170,24 +170,24 @@ def search_quantile(
     belief: Belief,
     mechanism: AdditiveMechanism,
     n_samples: float,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> Belief:
     """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism."""
     # The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
     below, above = parts
     probability = above / (below + above)
-    draws = mechanism.sample(words)
-    quanta = np.broadcast_to(mechanism.quantum, draws.shape)
+    draws = mechanism.sample(rng)
+    quanta = np.broadcast_to(mechanism.grid_size, draws.shape)
     scales = np.broadcast_to(mechanism.scale, draws.shape)
     for step, draw in enumerate(draws):
         belief, edge = belief.cut(belief.quantile(0.5))
         threshold = real(int(belief.edges[edge]))
-        quantum = float(quanta[step, 0])
+        grid_size = float(quanta[step, 0])
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
-        steps_below, steps_above = round(below / quantum), round(above / quantum)
+        steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
-        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * quantum
+        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
         unit = (below + above) * n_samples
         share = answer / unit + probability
         scale = float(scales[step, 0]) / unit

@@ -29,7 +29,7 @@ class Releases:
 
     noise: str  # `"<rule>_<family>"`
     adjacency: Adjacency  # the neighbouring relation
-    words: RandomWords  # source of randomness
+    rng: RandomWords  # source of randomness
     charge: Charge  # called with a label and the mechanism before each release
 
     def fullest_bins(
@@ -46,7 +46,7 @@ class Releases:
         )
         mechanism = calibrate(self.noise, sensitivity, loss)
         self.charge(label, mechanism)
-        noisy = mechanism.release(counts.ravel(), self.words).reshape(counts.shape)
+        noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
         scale = mechanism.scale.reshape(counts.shape)[:, 0]
         threshold = scale * mechanism.family.isf(_MISS / n_bins)
         return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
@@ -64,9 +64,9 @@ class Releases:
         low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
-        totals = count_sums(records, columns, mechanism.quantum, contribution)
-        draws = mechanism.sample(self.words)[0]
-        noisy = plus_noise(mechanism, totals, draws) * mechanism.quantum
+        totals = count_sums(records, columns, mechanism.grid_size, contribution)
+        draws = mechanism.sample(self.rng)[0]
+        noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
         return noisy, float(mechanism.standard_deviation[0])
 
 

@@ -154,12 +154,12 @@ class _Sweep:
         return counts
 
 
-def count_sums(source: Source, columns: Places, quantum: Floats, contribution: Visit) -> Integers:
-    """Return the sums of what all values contribute, each rounded to integer quanta."""
+def count_sums(source: Source, columns: Places, grid_size: Floats, contribution: Visit) -> Integers:
+    """Return the sums of what all values contribute, each rounded to integer grid steps."""
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
         contribution(loops, tile, n, counts, which)
-        loops.add_rounded(tile, n, quantum[which], counts)
+        loops.add_rounded(tile, n, grid_size[which], counts)
 
     return np.concatenate([c for _, c in tallies(source, columns, 1, visit)])[:, 0]
 

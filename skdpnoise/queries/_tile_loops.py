@@ -124,10 +124,10 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
 
 
 @njit(**_COMPILED, error_model="numpy")
-def add_rounded(tile: Floats, n: int, quantum: Floats, totals: Integers) -> None:
-    """Add the values in quanta, rounded to the nearest integers, to the totals."""
-    for j in range(quantum.shape[0]):
-        values, unit = tile[j], quantum[j]
+def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
+    """Add the values in grid steps, rounded to the nearest integers, to the totals."""
+    for j in range(grid_size.shape[0]):
+        values, unit = tile[j], grid_size[j]
         for i in range(n):
             values[i] = np.rint(values[i] / unit)
         total = np.int64(0)

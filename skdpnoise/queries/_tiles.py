@@ -93,9 +93,9 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
     np.minimum(np.abs(values, out=values), reach, out=values)
 
 
-def add_rounded(tile: Floats, n: int, quantum: Floats, totals: Integers) -> None:
-    """Add the values in quanta, rounded to the nearest integers, to the totals."""
-    totals[:, 0] += np.rint(tile[:, :n] / quantum[:, None]).astype(np.int64).sum(axis=1)
+def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
+    """Add the values in grid steps, rounded to the nearest integers, to the totals."""
+    totals[:, 0] += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
 
 
 def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:

@@ -52,7 +52,7 @@ def _magnitudes(
     releases: Releases,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
-    gaps = Gaps(table, secret_order(releases.words, len(table)))
+    gaps = Gaps(table, secret_order(releases.rng, len(table)))
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
         loops.count_exponents(tile, n, counts)

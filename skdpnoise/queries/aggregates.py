@@ -23,7 +23,7 @@ from skdpnoise.queries._aggregation import (
     with_count,
 )
 from skdpnoise.queries._estimate import PrivateEstimate
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.queries._tallies import count_bins, count_categories, count_records
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
@@ -92,12 +92,12 @@ def private_count(
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
-    n, words = count_records(owner, records), random_words(random_state)
+    n, rng = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    (released,) = noisy_sums(None, None, mechanism, words, n)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    (released,) = noisy_sums(None, None, mechanism, rng, n)
     return PrivateEstimate(
-        round(released), rounded_deviation(mechanism), mechanism, secure=words.secure
+        round(released), rounded_deviation(mechanism), mechanism, secure=rng.secure
     )
 
 
@@ -127,8 +127,8 @@ def private_sum(
        [0, h] this has up to a quarter of the variance, and the count comes with it.
 
     **Guarantee.** The bounds above hold for the values as they are summed: each is clipped and
-    rounded to an integer number of a public fine quantum, within integers that obey the bound; sums
-    of integers are exact. All columns (and the count) are released by one mechanism of
+    rounded to an integer number of a public fine grid step, within integers that obey the bound;
+    sums of integers are exact. All columns (and the count) are released by one mechanism of
     :func:`~skdpnoise.mechanisms.calibrate`.
 
     Parameters
@@ -179,16 +179,16 @@ def private_sum(
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
     centre, half = bounds.centre, bounds.half_width
-    words = random_words(random_state)
+    rng = random_words(random_state)
     n: float | None = None
     if relation == "replace_one":
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        sums = noisy_sums(table, bounds, mechanism, words)
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        sums = noisy_sums(table, bounds, mechanism, rng)
         sums = sums + len(table) * centre
         deviation = mechanism.standard_deviation
-        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
+        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
     profile = clipped_sum(bounds.low, bounds.high, "add_remove")
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     if (centre != 0.0).any():
@@ -197,17 +197,17 @@ def private_sum(
         error = float(importance @ deviation**2)
         if error <= _FREE * mechanism.expected_error(weights=importance):
             check_widths(owner, bounds, joint)
-            _pay(ledger, owner, joint, guarantee, relation, words)
-            *centred, n = noisy_sums(table, bounds, joint, words, len(table)).tolist()
+            _spend(ledger, owner, joint, guarantee, relation, rng)
+            *centred, n = noisy_sums(table, bounds, joint, rng, len(table)).tolist()
             return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n, words.secure
+                shape(np.array(centred) + n * centre), shape(deviation), joint, n, rng.secure
             )
     bounds = bounds.uncentred()
     check_widths(owner, bounds, mechanism)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    sums = noisy_sums(table, bounds, mechanism, words)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    sums = noisy_sums(table, bounds, mechanism, rng)
     deviation = mechanism.standard_deviation
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
 
 
 @shared_texts
@@ -290,7 +290,7 @@ def private_mean(
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
     centre, half = bounds.centre, bounds.half_width
-    words = random_words(random_state)
+    rng = random_words(random_state)
     count: float | None = None
     if relation == "replace_one":
         if len(table) == 0:
@@ -301,15 +301,15 @@ def private_mean(
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         divisor = float(len(table))
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        sums = noisy_sums(table, bounds, mechanism, words)
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        sums = noisy_sums(table, bounds, mechanism, rng)
         deviation = mechanism.standard_deviation
         distance = np.clip(sums / divisor, -half, half)
     else:
         mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        *released, count = noisy_sums(table, bounds, mechanism, words, len(table)).tolist()
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        *released, count = noisy_sums(table, bounds, mechanism, rng, len(table)).tolist()
         divisor = max(count, 1.0)
         distance = np.clip(np.array(released) / divisor, -half, half)
         deviation = np.hypot(
@@ -318,7 +318,7 @@ def private_mean(
     mean = np.clip(centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, words.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, rng.secure)
 
 
 @shared_texts
@@ -394,22 +394,22 @@ def private_histogram(
         counts = count_categories(owner, values, categories)
     sensitivity = histogram_counts(counts.size, relation)
     mechanism = calibrate(noise, sensitivity, guarantee)
-    words = random_words(random_state)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    noisy = mechanism.release(counts, words)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=words.secure)
+    rng = random_words(random_state)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    noisy = mechanism.release(counts, rng)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
 
 
-def _pay(
+def _spend(
     ledger: LedgerLike | None,
     owner: str,
     mechanism: AdditiveMechanism,
     guarantee: PrivacyGuarantee | LossBudget,
     relation: Adjacency,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> None:
     """Charge a ledger by what the noise discloses."""
     if ledger is not None:
         cost = mechanism.own_loss()
-        name, secure = mechanism.noise, words.secure
-        pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)
+        name, secure = mechanism.noise, rng.secure
+        spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)

@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.selection import (
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]
@@ -102,7 +102,7 @@ def private_argmax(
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
     check_ledger("private_argmax", ledger)
-    words = random_words(random_state)
+    rng = random_words(random_state)
     mechanism.check(utilities)
     chosen = method
     if method == "auto":
@@ -111,6 +111,6 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    owner, secure = "private_argmax", words.secure
-    pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
-    return mechanism.select(utilities, words), mechanism
+    owner, secure = "private_argmax", rng.secure
+    spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
+    return mechanism.select(utilities, rng), mechanism

@@ -54,18 +54,18 @@ class GroupedRows:
             return self.n_rows
         return int(np.minimum(np.bincount(self.codes), self.most).sum())
 
-    def keep(self, words: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    def keep(self, rng: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
         """Return the kept rows of each table, in their order; the tables themselves if all are."""
         if self.codes is None or self.n_kept == self.n_rows:
             return tables
-        rows = sample_rows(self.codes, self.most, words)
+        rows = sample_rows(self.codes, self.most, rng)
         return tuple(
             np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
             for table in tables
         )
 
 
-def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArray[np.intp]:
+def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray[np.intp]:
     """Choose at most so many rows of each group, uniformly and independently between groups."""
     # Each row of a group that is too large gets a random word, and those with the smallest words
     # are kept. Distinct words are in every order with the same probability, so that the choice is
@@ -75,7 +75,7 @@ def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArr
     kept = np.flatnonzero(~crowded[codes])
     if rows.size == 0:
         return kept
-    group, drawn = codes[rows], words.take(rows.size).copy()
+    group, drawn = codes[rows], rng.take(rows.size).copy()
     while True:
         order = np.lexsort((drawn, group))
         ordered, keys = group[order], drawn[order]
@@ -83,7 +83,7 @@ def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArr
         if ties.size == 0:
             break
         again = np.isin(group, ties)
-        drawn[again] = words.take(int(np.count_nonzero(again)))
+        drawn[again] = rng.take(int(np.count_nonzero(again)))
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     place = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))

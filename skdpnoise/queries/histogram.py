@@ -13,7 +13,7 @@ from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -100,7 +100,7 @@ def noisy_histogram(
             f"given, which has one already. Got {adjacency!r} instead."
         )
     check_ledger("noisy_histogram", ledger)
-    mechanism, words = calibrate(noise, sensitivity, guarantee), random_words(random_state)
+    mechanism, rng = calibrate(noise, sensitivity, guarantee), random_words(random_state)
     if array.size != sensitivity.n_coordinates or (
         mechanism.family.lattice and not are_integers(array)
     ):
@@ -111,14 +111,14 @@ def noisy_histogram(
         )
     if ledger is not None:
         cost = mechanism.own_loss()
-        pay(
+        spend(
             ledger,
             "noisy_histogram",
             cost,
             guarantee,
             adjacency=adjacency,
             mechanism=mechanism.noise,
-            secure=words.secure,
+            secure=rng.secure,
         )
-    noisy = mechanism.release(array.reshape(-1), words)
+    noisy = mechanism.release(array.reshape(-1), rng)
     return noisy.reshape(array.shape), mechanism

@@ -13,7 +13,7 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
 from skdpnoise.privacy.checks import check_adjacency, check_order
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, spend
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records, all_finite
 from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
@@ -90,7 +90,7 @@ def private_location_scale(
     **Privacy.** Each column's paired histogram moves by at most one count down and one up, under
     either adjacency (see :func:`~skdpnoise.sensitivity.paired_histogram`); each histogram of single
     records as :func:`~skdpnoise.sensitivity.histogram_counts` says; sums of clipped values as
-    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer quanta
+    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer grid steps
     before they are summed, so that the sums are exact. The scales of later releases depend on
     earlier ones only through released numbers (which columns stand out, how many digits a location
     needs), and the shares of the budget that they use never add up to more than the whole, whatever
@@ -173,8 +173,8 @@ def private_location_scale(
     sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
-    secure = releases.words.secure
-    pay(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
+    secure = releases.rng.secure
+    spend(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
 
     location, scale = np.zeros(n_columns), np.ones(n_columns)
     found = np.ones(n_columns, dtype=bool)

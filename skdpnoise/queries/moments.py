@@ -99,8 +99,8 @@ def private_moments(
     the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
     :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, the released vector is computed
-    from them and rounded to quanta by exact arithmetic, and one mechanism releases it. Where ranges
-    are estimated, adaptive composition of shares that never exceed the whole is what
+    from them and rounded to grid steps by exact arithmetic, and one mechanism releases it. Where
+    ranges are estimated, adaptive composition of shares that never exceed the whole is what
     :func:`~skdpnoise.queries.private_location_scale` says.
 
     **Allocation.** With b_j = t a_j the joint bound is that of the sums alone, a sum over columns.
@@ -181,7 +181,7 @@ def private_moments(
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
-    released, deviation = _release(mechanism, totals, first, square, ranges.releases.words)
+    released, deviation = _release(mechanism, totals, first, square, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
     if second:
@@ -269,7 +269,7 @@ def _release(
     totals: list[tuple[int, int]],
     first: NDArray[np.float64],
     square: NDArray[np.float64],
-    words: Any,
+    rng: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
@@ -280,7 +280,7 @@ def _release(
     def weighted(row: list[Fraction]) -> list[Fraction]:
         return [Fraction(f) * value for f, value in zip(factors.tolist(), row, strict=True)]
 
-    released = exact_release(mechanism, np.array([exact], dtype=object), weighted, words)[0]
+    released = exact_release(mechanism, np.array([exact], dtype=object), weighted, rng)[0]
     deviation = np.broadcast_to(mechanism.standard_deviation, factors.shape)
     shape = (n_parts, len(totals))
     return (released / factors).reshape(shape), (deviation / factors).reshape(shape)

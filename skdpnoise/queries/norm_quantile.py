@@ -22,7 +22,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.checks import check_adjacency, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -137,21 +137,21 @@ class NormQuantileMechanism:
             return self.selection.gaussian_loss()
         return self.selection.privacy_loss()
 
-    def select(self, utilities: ArrayLike, words: RandomWords) -> int:
+    def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
         """Return the index of the chosen candidate: what may be made public.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             In records; larger is better.
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
         -------
         int
         """
-        return self.selection.select(utilities, words)
+        return self.selection.select(utilities, rng)
 
 
 @shared_texts
@@ -258,21 +258,21 @@ def private_norm_quantile(
         n_samples = values.size
     n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
     check_ledger(owner, ledger)
-    words = random_words(random_state)
+    rng = random_words(random_state)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
-    secure = words.secure
-    pay(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    secure = rng.secure
+    spend(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
         )
         if charge is not None:
             charge("magnitude of norms", mechanism)
-        low, high = _find_window(within, low, high, limits is None, mechanism, words)
+        low, high = _find_window(within, low, high, limits is None, mechanism, rng)
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     if charge is not None:
@@ -281,7 +281,7 @@ def private_norm_quantile(
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
     utilities = _rank_utilities(within(candidates), q * n_samples, price)
-    return float(np.exp2(candidates[mechanism.select(utilities, words)] / _PER_OCTAVE))
+    return float(np.exp2(candidates[mechanism.select(utilities, rng)] / _PER_OCTAVE))
 
 
 def _rank_utilities(
@@ -330,7 +330,7 @@ def _find_window(
     high: int,
     unlimited: bool,
     mechanism: NormQuantileMechanism,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> tuple[int, int]:
     """Return the ends, in quarters of an octave, of a window that holds most norms."""
     tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
@@ -340,7 +340,7 @@ def _find_window(
         # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
         preference = -np.log1p(octaves**2) * mechanism.scale[0]
     utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
-    top = int(tops[mechanism.select(utilities, words)])
+    top = int(tops[mechanism.select(utilities, rng)])
     return top - _WINDOW, top
 
 

@@ -186,7 +186,7 @@ def private_quantiles(
         ranges.releases.charge("cumulative counts", plan.mechanism)
         counts = _counts(Records(ranges.table), kept, edges)
         answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
-        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.words)
+        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
             sums = strategy.cumulative(part, ranges.n_samples)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
 from skdpnoise.privacy.checks import check_adjacency
 from skdpnoise.queries._aggregation import as_table
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
 from skdpnoise.queries.location_scale import check_bounds
@@ -92,16 +92,18 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     low, high = check_bounds(owner, asked.bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
     noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
-    words, charge = random_words(asked.random_state), asked.charge or uncharged
-    releases = Releases(noise, relation, words, charge)
+    rng, charge = random_words(asked.random_state), asked.charge or uncharged
+    releases = Releases(noise, relation, rng, charge)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
-    secure = words.secure
-    pay(asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure)
+    secure = rng.secure
+    spend(
+        asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure
+    )
     rest = 1.0
     if n_samples is None and relation == "add_remove":
         rest -= COUNT_SHARE
-        n_samples = release_record_count(len(table), budget, noise, releases.words, releases.charge)
+        n_samples = release_record_count(len(table), budget, noise, releases.rng, releases.charge)
     elif n_samples is None:
         n_samples = float(len(table))
     center, unit = np.zeros(n_columns), np.ones(n_columns)

@@ -27,7 +27,7 @@ by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b
 by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility of a cell [l,
 h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and a record moves it
 by at most 1 under either relation. Mean square and mean are clipped sums in [0, 4] and [-r, r], r
-the 2.5 to 5 scales. (Each is rounded to integer quanta once, and sums are exact.) Thresholds,
+the 2.5 to 5 scales. (Each is rounded to integer grid steps once, and sums are exact.) Thresholds,
 cells, m, s and whether to look closer depend on released numbers and public ones only. So all are
 adaptive releases, and the shares of `loss` that they may get never add up to more than the whole,
 whatever was released: adaptive composition then costs no more than `loss`. For groups of rows,
@@ -169,8 +169,8 @@ def search_location(
     """Find the location and scale of a column, from a few hundred records over ε."""
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
     schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
-    words, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
-    releases = Releases(noise, terms["adjacency"], words, charge)
+    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
+    releases = Releases(noise, terms["adjacency"], rng, charge)
     common = (releases, n_samples)
     strength = count_strength(noise, loss, n_samples)
     if strength < schedule.least:
@@ -215,7 +215,7 @@ def _search(
     (label, n_steps), (releases, n_samples) = stage, common
     mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
     releases.charge(label, mechanism)
-    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.words)
+    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.rng)
 
 
 def _refined(

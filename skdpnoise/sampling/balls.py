@@ -35,7 +35,7 @@ def most_places(n_exponentials: int) -> int:
 
 
 def rounded_cube(
-    words: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
+    rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_\infty}`.
 
@@ -44,20 +44,20 @@ def rounded_cube(
     # X is uniform on the cube of half-width R, the sum of K + 1 exponential numbers. A coordinate
     # is drawn uniformly up to a bound just above R, and rejected if it exceeds R itself.
     places = max(bits + 1, _COARSEST) if places is None else places
-    radius = exponentials(words, n_draws * (n_coordinates + 1), places)
+    radius = exponentials(rng, n_draws * (n_coordinates + 1), places)
     least = radius.first.reshape(n_draws, n_coordinates + 1).sum(axis=1)
     bounds = least + (n_coordinates + 1)
-    candidates = uniforms(words, bounds, n_coordinates, places)
+    candidates = uniforms(rng, bounds, n_coordinates, places)
     cells = candidates.first
     for index in np.flatnonzero(cells >= np.repeat(least, n_coordinates)).tolist():
         draw = index // n_coordinates
         terms = range(draw * (n_coordinates + 1), (draw + 1) * (n_coordinates + 1))
-        candidate = LazyNumbers(words, cells[index : index + 1].copy(), places)
+        candidate = LazyNumbers(rng, cells[index : index + 1].copy(), places)
         while candidate.first[0] >= least[draw] and not _is_below_sum(candidate, radius, terms):
-            candidate = uniforms(words, bounds[draw : draw + 1], 1, places)
+            candidate = uniforms(rng, bounds[draw : draw + 1], 1, places)
         cells[index] = candidate.first[0]
     cells >>= places - bits - 1
-    return with_random_signs(words, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
+    return with_random_signs(rng, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
 
 
 def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
@@ -73,7 +73,7 @@ def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) ->
 
 
 def rounded_euclidean(
-    words: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_2}`.
 
@@ -88,8 +88,8 @@ def rounded_euclidean(
     # both sides in double precision; where the bounds round to different integers, more places are
     # drawn and the computation is repeated in integers.
     n_terms, odd = divmod(n_coordinates + 1, 2)
-    terms = exponentials(words, n_draws * n_terms, min(places, most_places(n_terms)))
-    normals = half_normals(words, n_draws * (n_coordinates + odd), places)
+    terms = exponentials(rng, n_draws * n_terms, min(places, most_places(n_terms)))
+    normals = half_normals(rng, n_draws * (n_coordinates + odd), places)
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
@@ -109,7 +109,7 @@ def rounded_euclidean(
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
         twice[draw, column] = _product(terms, mine, normals, extra, index, bits + 1)
-    return with_random_signs(words, (twice + 1) >> 1)
+    return with_random_signs(rng, (twice + 1) >> 1)
 
 
 def _product(
@@ -150,7 +150,7 @@ class Radii:
 
 
 def rounded_simplex_levels(
-    words: RandomWords,
+    rng: RandomWords,
     n_draws: int,
     n_coordinates: int,
     bits: int,
@@ -166,9 +166,9 @@ def rounded_simplex_levels(
     # unknown further places must be looked at if a spacing is next to a rounding boundary.
     if places is None:
         places = 61 - (len(radii.cumulative) + 2).bit_length()
-    level = _levels(words, n_draws, radii.cumulative)
+    level = _levels(rng, n_draws, radii.cumulative)
     bounds = ((level << radii.fraction_bits) + radii.first) << (places - radii.fraction_bits)
-    points = uniforms(words, bounds, n_coordinates, places)
+    points = uniforms(rng, bounds, n_coordinates, places)
     table = np.sort(points.first.reshape(n_draws, n_coordinates), axis=1)
     spacing = np.diff(table, axis=1, prepend=0)
     # A spacing of d cells is between d - 1 and d + 1 of them.
@@ -177,11 +177,11 @@ def rounded_simplex_levels(
     twice = spacing >> dropped
     for row in np.flatnonzero(open_rows).tolist():
         twice[row] = _spacings(points, row * n_coordinates, n_coordinates, bits + 1)
-    return with_random_signs(words, (twice + 1) >> 1)
+    return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _levels(words: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
-    numbers = LazyNumbers(words, (words.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
+def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
+    numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)
     for draw in np.flatnonzero(level != np.searchsorted(cuts, numbers.first, side="right")):

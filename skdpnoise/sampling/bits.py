@@ -14,7 +14,7 @@ from skdpnoise.sampling.words import RandomWords
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
 _CHUNK = 1 << 14
 
-# A kernel(words, position, out, done, *parameters) fills out[done:] from the words, beginning at
+# A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at
 # bit `position`, and returns (done, position, exhausted) when `out` is full or the words do not
 # suffice for the next draw; `position` is then the first bit that no finished draw has read.
 Progress = tuple[int, int, bool]
@@ -50,7 +50,7 @@ def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> 
 
 def fill(
     kernel: Kernel,
-    words: RandomWords,
+    rng: RandomWords,
     out: NDArray[np.int64],
     mean_bits: float,
     *parameters: object,
@@ -67,7 +67,7 @@ def fill(
         # leftover words, followed by fresh ones. Starting from fresh words only would throw away
         # just those beginnings that need many words, and so favour draws that need few.
         leftover = buffer[position >> 6 :]
-        fresh = words.take(min(n_words, _CHUNK))
+        fresh = rng.take(min(n_words, _CHUNK))
         buffer = np.concatenate([leftover, fresh])
         position &= 63
         # Each time anew: a draw may need far more bits than draws do on average.

@@ -48,7 +48,7 @@ def _shuffle(
     return done, position, False
 
 
-def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
+def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
     r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
     .. math:: P(N = i) = 1 / \mathrm{bound}
@@ -57,7 +57,7 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     bound : int
         Number of possible values, 1 <= `bound` <= 2**62.
@@ -84,11 +84,11 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
     out = np.zeros(check_count("integers_below", "size", size, low=0, high=2**48), dtype=np.int64)
     if bound > 1:
         n = (bound - 1).bit_length()
-        fill(_fill_below, words, out, _MEAN_ATTEMPTS * n, bound, n)
+        fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n, bound, n)
     return out
 
 
-def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
+def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
     r"""Sample one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
 
     Fisher and Yates' shuffle with unbiased integers; it is exact, unlike a shuffle seeded by
@@ -96,7 +96,7 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     n : int
         Length, 0 <= `n` <= 2**48.
@@ -123,16 +123,16 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
     out = np.arange(check_count("permutation", "n", n, low=0, high=2**48), dtype=np.int64)
     if out.size > 1:
         n_bits = (out.size - 1).bit_length()
-        fill(_shuffle, words, out, _MEAN_ATTEMPTS * n_bits, n_bits)
+        fill(_shuffle, rng, out, _MEAN_ATTEMPTS * n_bits, n_bits)
     return out
 
 
-def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
+def secret_order(rng: RandomWords, n: int) -> NDArray[np.int64]:
     """Sample an order of `n` records that is never released.
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     n : int
         Number of records, 0 <= `n` <= 2**48.
@@ -150,4 +150,4 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     observer = current()
-    return permutation(words, n) if observer is None else observer.order(n).copy()
+    return permutation(rng, n) if observer is None else observer.order(n).copy()

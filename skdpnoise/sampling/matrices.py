@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 
 
 def rounded_frobenius(
-    words: RandomWords, size: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, size: int, bits: int, *, places: int = _FINEST
 ) -> tuple[Integers, Integers]:
     r"""Draw :math:`\mathrm{round}(2^{bits} M)`, M symmetric of density :math:`e^{-|M|_F}`.
 
@@ -52,10 +52,10 @@ def rounded_frobenius(
     # more places if need be.
     n_entries = size * (size + 1) // 2
     n_terms, odd = divmod(n_entries + 1, 2)
-    terms = exponentials(words, n_terms, min(places, most_places(n_terms)))
-    extra = half_normals(words, odd, places)
-    normals = half_normals(words, n_entries, places)
-    sign = with_random_signs(words, np.ones(n_entries, dtype=np.int64))
+    terms = exponentials(rng, n_terms, min(places, most_places(n_terms)))
+    extra = half_normals(rng, odd, places)
+    normals = half_normals(rng, n_entries, places)
+    sign = with_random_signs(rng, np.ones(n_entries, dtype=np.int64))
     variances: dict[int, tuple[int, int]] = {}
 
     def variance(extension: int) -> tuple[int, int]:
@@ -113,7 +113,7 @@ def wishart_places(size: int) -> int:
 
 
 def rounded_wishart(
-    words: RandomWords, size: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, size: int, bits: int, *, places: int = _FINEST
 ) -> tuple[Integers, Integers]:
     r"""Draw :math:`\mathrm{round}(2^{bits} (W - W'))`, two Wishart matrices of p + 1 degrees.
 
@@ -133,9 +133,9 @@ def rounded_wishart(
             f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
             f"{bits!r} instead."
         )
-    normals = half_normals(words, size * n_normals, places)
+    normals = half_normals(rng, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
-    sign = with_random_signs(words, ones).reshape(size, n_normals)
+    sign = with_random_signs(rng, ones).reshape(size, n_normals)
     above, below, unknown = _bounded_products(normals, sign, places)
     shift = places * 2 - 2 * _LIMB - bits - 1  # from units of `below` to those of the result
     ends = []

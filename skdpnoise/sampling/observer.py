@@ -102,7 +102,7 @@ def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -
 
 
 def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
-    """Return integers plus their noise, in quanta: what is released."""
+    """Return integers plus their noise, in grid steps: what is released."""
     observer = _CURRENT.get()
     return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
 
@@ -117,11 +117,11 @@ def adder(mechanism: Any) -> Callable[[int, int], int]:
 
 
 def chosen(
-    mechanism: Any, utilities: Any, words: RandomWords, draw: Callable[[RandomWords], int]
+    mechanism: Any, utilities: Any, rng: RandomWords, draw: Callable[[RandomWords], int]
 ) -> int:
     """Return the candidate that a mechanism draws by private utilities."""
     observer = _CURRENT.get()
-    return draw(words) if observer is None else observer.choice(mechanism, utilities, draw)
+    return draw(rng) if observer is None else observer.choice(mechanism, utilities, draw)
 
 
 def note_charge(label: str, mechanism: Any) -> None:

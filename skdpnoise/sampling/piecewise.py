@@ -259,7 +259,7 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
+def _fill(table: Table, rng: RandomWords, out: NDArray[np.int64]) -> None:
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
@@ -286,11 +286,11 @@ def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
                     raise RuntimeError(BROKEN)
                 return done, position, False
 
-    fill(kernel, words, out, table.mean_bits)
+    fill(kernel, rng, out, table.mean_bits)
 
 
 def rounded_piecewise(
-    words: RandomWords, size: Shape, bits: int, exponent: Exponent
+    rng: RandomWords, size: Shape, bits: int, exponent: Exponent
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
 
@@ -303,7 +303,7 @@ def rounded_piecewise(
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -345,7 +345,7 @@ def rounded_piecewise(
     True
     """
     out, bits = new_draws(size, bits)
-    _fill(_table(exponent, bits), words, out.reshape(-1))
+    _fill(_table(exponent, bits), rng, out.reshape(-1))
     return out
 
 
@@ -353,7 +353,7 @@ _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
 _GAUSSIAN = Exponent((0.0,), ((0.0, 0.0, 0.5, 0.0),))
 
 
-def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
@@ -365,7 +365,7 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -400,10 +400,10 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
     >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
     True
     """
-    return rounded_piecewise(words, size, bits, _LAPLACE)
+    return rounded_piecewise(rng, size, bits, _LAPLACE)
 
 
-def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
@@ -417,7 +417,7 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
 
     Parameters
     ----------
-    words, size, bits
+    rng, size, bits
         As in `rounded_laplace`.
 
     Returns
@@ -447,10 +447,10 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
     >>> bool(0.9 < (draws / 2**20).std() < 1.1)
     True
     """
-    return rounded_piecewise(words, size, bits, _GAUSSIAN)
+    return rounded_piecewise(rng, size, bits, _GAUSSIAN)
 
 
-def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
+def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
     r"""Sample integers of probability proportional to the exponential of an exponent, exactly.
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
@@ -460,7 +460,7 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -496,5 +496,5 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
     True
     """
     out, _ = new_draws(size, 0)
-    _fill(_table(exponent, None), words, out.reshape(-1))
+    _fill(_table(exponent, None), rng, out.reshape(-1))
     return out

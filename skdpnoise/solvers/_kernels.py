@@ -7,8 +7,8 @@ and the score vector. A column is an array of all rows, or, for the intercept, o
 that is read again for every block of rows.
 
 Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
-only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
-same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
+only fused multiply-adds are the explicit ones. The number of grid steps of a record is therefore
+the same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
 One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
 not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
@@ -145,10 +145,10 @@ def _slope_of_counts(code: Any, score: Any, target: Any, i: Any) -> Any:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _quanta(gradient: float, inverse_quantum: float, bound: float) -> np.int64:
-    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / quantum)``."""
-    # The bound is c quanta up to one rounding, and so is the product: off by less than 3/8 for c at
-    # most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and becomes
-    # the lower bound: whatever a record holds, it adds at most c quanta.
+    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / grid_size)``."""
+    # The bound is c grid steps up to one rounding, and so is the product: off by less than 3/8 for
+    # c at most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and
+    # becomes the lower bound: whatever a record holds, it adds at most c grid steps.
     v = gradient if gradient > -bound else -bound
     v = v if v < bound else bound
     return np.float64(_fused_multiply_add(v, inverse_quantum, _ROUNDING)).view(np.int64)

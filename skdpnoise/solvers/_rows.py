@@ -64,7 +64,7 @@ def quantise(
     # A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
     # outside a ball, it is rounded towards zero instead; if it is outside still, it becomes zero.
     # Whatever a row holds, its integers are finite and within the bounds: they are checked last.
-    quantum, most, norm, l1_norm = grid
+    grid_size, most, norm, l1_norm = grid
     squares, magnitudes, factors = sums[0], sums[1], sums[2]
     for i in range(n):
         factor = norm / factors[i] if factors[i] > norm else 1.0
@@ -72,8 +72,14 @@ def quantise(
         factors[i] = l1_norm / magnitudes[i] if shrunk > l1_norm else factor
         squares[i] = 0.0
     magnitudes[:n] = 0.0
-    for j in range(quantum.shape[0]):
-        column, whole, unit, inverse, bound = tile[j], out[j], quantum[j], 1.0 / quantum[j], most[j]
+    for j in range(grid_size.shape[0]):
+        column, whole, unit, inverse, bound = (
+            tile[j],
+            out[j],
+            grid_size[j],
+            1.0 / grid_size[j],
+            most[j],
+        )
         for i in range(n):
             k = np.rint(column[i] * factors[i] * inverse)
             k = k if k > -bound else -bound
@@ -87,15 +93,15 @@ def quantise(
         if squares[i] <= most_squares and magnitudes[i] <= most_magnitudes:
             continue
         total, size = 0.0, 0.0
-        for j in range(quantum.shape[0]):
-            k = np.trunc(tile[j, i] * factors[i] * (1.0 / quantum[j]))
+        for j in range(grid_size.shape[0]):
+            k = np.trunc(tile[j, i] * factors[i] * (1.0 / grid_size[j]))
             k = k if k > -most[j] else -most[j]
             k = k if k < most[j] else most[j]
             out[j, i] = k
-            total += (k * quantum[j]) * (k * quantum[j])
-            size += abs(k * quantum[j])
+            total += (k * grid_size[j]) * (k * grid_size[j])
+            size += abs(k * grid_size[j])
         if not (total <= most_squares and size <= most_magnitudes):
-            for j in range(quantum.shape[0]):
+            for j in range(grid_size.shape[0]):
                 out[j, i] = 0.0
 
 

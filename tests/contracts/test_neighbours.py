@@ -56,8 +56,8 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
     rng, largest, p = np.random.default_rng(0), 0.0, 3
     for _ in range(1500):
         clip = float(rng.lognormal(0.0, 2.0))
-        quantum = clip * 2.0 ** -rng.uniform(4.0, 30.0)
-        bound = round(clip / quantum) * (2 if adjacency == "replace_one" else 1)
+        grid_size = clip * 2.0 ** -rng.uniform(4.0, 30.0)
+        bound = round(clip / grid_size) * (2 if adjacency == "replace_one" else 1)
         X, X_other = np.repeat([records(rng, 9, p)], 2, axis=0)
         y = rng.choice([-1.0, 1.0], 9) if loss is LOGISTIC else records(rng, 9, 1)[:, 0]
         X_other[-1], y_other = records(rng, 1, p)[0], np.r_[y[:-1], -y[-1]]
@@ -68,7 +68,7 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
             "order": rng.integers(p, size=(1, 1)),
         }
         settings |= {"center": 0.1, "scale": 1.3, "limit": 3.0, "loss": loss}
-        settings |= {"n_passes": 1, "step": 1.0, "clip": clip, "quantum": quantum}
+        settings |= {"n_passes": 1, "step": 1.0, "clip": clip, "grid_size": grid_size}
         sums = []
         for columns in ((X, y), (X_other, y_other)):
             met = []
@@ -115,7 +115,7 @@ def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
         transcript = Ordered(order)
         transcript.watch(private_location_scale, [column], PrivacyGuarantee(1.0))
         first = transcript.meetings[0]
-        counts = np.rint(first.integers * first.mechanism.quantum)
+        counts = np.rint(first.integers * first.mechanism.grid_size)
         gaps = [abs(np.subtract(*column[list(pair)])) for pair in pairs(order)]
         expected = Counter(int(np.floor(np.log2(gap))) for gap in gaps if gap > 0)
         assert {k - 100: int(counts[k]) for k in np.flatnonzero(counts)} == expected

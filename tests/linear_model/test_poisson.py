@@ -138,7 +138,7 @@ def test_clips_are_in_units_of_the_scale_over_the_mean_of_the_target():
 # What it rests on
 
 
-def plain_descent(X, y, *, loss, n_passes, step, l1, l2, clip, quantum, noise, add, **rest):
+def plain_descent(X, y, *, loss, n_passes, step, l1, l2, clip, grid_size, noise, add, **rest):
     """Coordinate descent in numpy that knows a loss by its slope alone."""
     center, scale, limit = rest["center"], rest["scale"], rest["limit"]
     columns = np.column_stack([np.clip((X - center) / scale, -limit, limit), np.ones(len(X))])
@@ -146,7 +146,7 @@ def plain_descent(X, y, *, loss, n_passes, step, l1, l2, clip, quantum, noise, a
     for t in range(n_passes):
         for k in rest["order"][t]:
             slopes = loss.slope(columns @ theta, y) * columns[:, k]
-            q = quantum[t, k]
+            q = grid_size[t, k]
             total = int(np.rint(np.clip(slopes, -clip, clip) / q).astype(np.int64).sum())
             moved = theta[k] - step * q * add(total, int(noise[t, k])) / rest["n_samples"]
             soft = np.sign(moved) * max(abs(moved) - step * l1[k], 0.0)

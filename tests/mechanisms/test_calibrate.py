@@ -401,7 +401,7 @@ def test_one_record_spans_many_quanta_wherever_precision_allows():
         [APPROXIMATE, PrivacyGuarantee(0.01, 1e-9)],
     ):
         mechanism = calibrate(noise, JOINT[0], guarantee, n_releases=30)
-        spans = JOINT[0].per_coordinate / mechanism.quantum
+        spans = JOINT[0].per_coordinate / mechanism.grid_size
         assert 2.0**24 <= spans.min() < 2.0**26
     assert calibrate("iid_laplace", SensitivityProfile([1.0, 1e-20]), PURE).bits == 52
     assert calibrate("iid_laplace", SensitivityProfile([1.0]), PrivacyGuarantee(1e6)).bits == 16

@@ -24,11 +24,11 @@ class Script:
     secure = False
 
     def __init__(self, *words):
-        self.words, self.taken = list(words), 0
+        self.rng, self.taken = list(words), 0
 
     def take(self, n):
         self.taken += n
-        taken, self.words = self.words[:n], self.words[n:]
+        taken, self.rng = self.rng[:n], self.rng[n:]
         assert len(taken) == n
         return np.array(taken, dtype=np.uint64)
 

@@ -56,15 +56,15 @@ class Script:
     secure = False
 
     def __init__(self, words, at_most=10**9):
-        self.words = np.asarray(words, dtype=np.uint64)
+        self.rng = np.asarray(words, dtype=np.uint64)
         self.at_most = at_most
         self.taken = 0
 
     def take(self, n):
         n = min(n, self.at_most)
         self.taken += n
-        assert self.taken <= self.words.size, "the script is too short"
-        return self.words[self.taken - n : self.taken]
+        assert self.taken <= self.rng.size, "the script is too short"
+        return self.rng[self.taken - n : self.taken]
 
 
 @pytest.mark.quick(12)

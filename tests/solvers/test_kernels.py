@@ -30,12 +30,12 @@ def decays(t):
     return out
 
 
-def one_sum(column, score, quantum, bound, rows=None, block=64):
+def one_sum(column, score, grid_size, bound, rows=None, block=64):
     score = np.array(score, dtype=float)
     column = np.array(column, dtype=float)
     rows = (0, len(score)) if rows is None else rows
     columns = column, column, score, np.empty(0, dtype=np.int8)
-    code, fine = SQUARED.code, (1.0 / quantum, bound * quantum)
+    code, fine = SQUARED.code, (1.0 / grid_size, bound * grid_size)
     return private_sweep(rows, block, code, *columns, 0.0, None, *fine)
 
 
@@ -66,26 +66,26 @@ def test_a_lone_value_and_one_in_a_vector_lane_are_the_same_bits(compiled):
     assert_array_equal(compiled(t), [compiled(t[i : i + 1])[0] for i in range(len(t))])
 
 
-@pytest.mark.parametrize("quantum", [1.0, 0.125, 2.0**-30])
-def test_quanta_are_rounded_to_the_nearest_integer_and_ties_to_even(quantum):
+@pytest.mark.parametrize("grid_size", [1.0, 0.125, 2.0**-30])
+def test_quanta_are_rounded_to_the_nearest_integer_and_ties_to_even(grid_size):
     multiples = np.array([0.0, 0.49, 0.5, 0.51, 1.5, 2.5, -0.5, -1.5, -2.5, 7.0, -7.49, 1e6 + 0.5])
     for multiple in multiples:
         expected = round(Fraction(multiple))
-        assert one_sum([1.0], [multiple * quantum], quantum, 2.0**22) == expected
+        assert one_sum([1.0], [multiple * grid_size], grid_size, 2.0**22) == expected
 
 
 def test_a_gradient_beyond_the_bound_counts_as_the_bound_and_a_nan_as_minus_the_bound():
     for bound in (1.0, 5.0, float(QUANTA_LIMIT)):
-        for quantum in (1.0, 0.3, 1e-7, 1e100):
-            sums = [one_sum([1.0], [g], quantum, bound) for g in (1e300, -1e300, np.inf, np.nan)]
+        for grid_size in (1.0, 0.3, 1e-7, 1e100):
+            sums = [one_sum([1.0], [g], grid_size, bound) for g in (1e300, -1e300, np.inf, np.nan)]
             assert sums == [bound, -bound, bound, -bound]
 
 
 def test_bounds_that_are_no_multiple_of_a_power_of_two_never_grow_by_rounding():
     rng = np.random.default_rng(2)
-    for quantum in 10.0 ** rng.uniform(-12, 3, 300):
+    for grid_size in 10.0 ** rng.uniform(-12, 3, 300):
         bound = float(rng.integers(QUANTA_LIMIT - 1000, QUANTA_LIMIT + 1))
-        assert one_sum([1.0], [1e300], quantum, bound) == bound
+        assert one_sum([1.0], [1e300], grid_size, bound) == bound
 
 
 def test_a_sum_is_exact_however_its_rows_are_divided():

@@ -45,13 +45,13 @@ def test_the_curvature_bounds_the_change_of_the_slope_and_is_reached(loss):
 @each_loss
 def test_the_kernel_of_a_code_has_the_slope_of_its_loss(loss):
     rng = np.random.default_rng(0)
-    change, quantum, n = 0.7, 2.0**-40, 200
+    change, grid_size, n = 0.7, 2.0**-40, 200
     y = labels(rng.normal(size=n))
     one, other = rng.normal(size=(2, n))
     targets = (y + 1.0) / 2.0 if loss.name == "logistic" else y
     for i in range(n):
         score, target = loss.start(y[i : i + 1])
         columns = one[i : i + 1], other[i : i + 1], score, target
-        k = private_sweep((0, 1), 8, loss.code, *columns, change, None, 1.0 / quantum, 2.0**8)
+        k = private_sweep((0, 1), 8, loss.code, *columns, change, None, 1.0 / grid_size, 2.0**8)
         expected = loss.slope(change * one[i], targets[i]) * other[i]
-        assert k * quantum == pytest.approx(expected, rel=3e-12, abs=1e-11)
+        assert k * grid_size == pytest.approx(expected, rel=3e-12, abs=1e-11)

@@ -29,9 +29,9 @@ def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
 
 
 def check_units(owner: str, name: str, value: float, scale: float, bits: int) -> None:
-    """Refuse a value whose noise scale, or the quantum of that, is near the limits of doubles."""
+    """Refuse a value whose noise scale, or the grid step of that, is near the limits of doubles."""
     if not within_doubles(scale, bits):
         raise ValueError(
-            f"The {name!r} parameter of {owner} must give noise and quanta within double "
+            f"The {name!r} parameter of {owner} must give noise and grid steps within double "
             f"precision. Got {value!r} instead. Choose other units."
         )

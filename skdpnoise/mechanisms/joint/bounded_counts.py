@@ -45,7 +45,7 @@ class BoundedCountsMechanism(MixedMechanism):
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
     mechanism within releases y and is calibrated to the exact l2 sensitivity of y,
     :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing. y is
-    computed and rounded to quanta by exact rational arithmetic.
+    computed and rounded to grid steps by exact rational arithmetic.
 
     Parameters
     ----------

@@ -45,9 +45,9 @@ class CorrelatedSumMechanism(MixedMechanism):
     in [low_j, high_j]. What is released is (f - n c, n) with independent noise, by the additive
     mechanism within, which is calibrated to
     :func:`~skdpnoise.sensitivity.joint.shifted_sums` and is charged for; the rest is
-    post-processing of it. :math:`f_j - n c_j` is computed and rounded to quanta by exact rational
-    arithmetic, so nothing is lost between the bound and the integers. The sums themselves must be
-    exact: sum integers or add the error of the sum to the interval.
+    post-processing of it. :math:`f_j - n c_j` is computed and rounded to grid steps by exact
+    rational arithmetic, so nothing is lost between the bound and the integers. The sums themselves
+    must be exact: sum integers or add the error of the sum to the interval.
 
     Parameters
     ----------

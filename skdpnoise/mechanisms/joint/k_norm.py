@@ -41,8 +41,8 @@ class KNormMechanism(VectorMechanism):
     so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
 
     **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm. Rounding
-    both values to integer quanta adds at most one quantum per coordinate, K^{1/q} quanta in the
-    norm, so by the triangle inequality no density changes by more than the factor
+    both values to integer grid steps adds at most one grid step per coordinate, K^{1/q} grid steps
+    in the norm, so by the triangle inequality no density changes by more than the factor
     :math:`e^{(\Delta + K^{1/q} 2^{-B} b)/b}`; rounding the noise as well is post-processing. The
     charge covers ``n_releases`` adaptive releases, by basic composition. Draws are exact: see
     ``skdpnoise.sampling``. The bound Δ must hold for the value *as computed*: sum integers, or
@@ -58,7 +58,7 @@ class KNormMechanism(VectorMechanism):
     scale : float
         b, in the units of the value.
     bits : int
-        B: the scale spans 2**bits quanta.
+        B: the scale spans 2**bits grid steps.
     n_releases : int, default=1
         Number of releases that are charged for.
 
@@ -108,7 +108,7 @@ class KNormMechanism(VectorMechanism):
         check_units(owner, "scale", self.scale, self.scale, bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
 
@@ -128,9 +128,9 @@ class KNormMechanism(VectorMechanism):
         each = rounded_up(self.radius / self.scale + rounding)
         return PureLoss(rounded_up(each * self.n_releases))
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
-        return draw(words, count, self.n_coordinates, self.bits)
+        return draw(rng, count, self.n_coordinates, self.bits)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates + 1

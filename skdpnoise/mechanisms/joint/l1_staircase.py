@@ -41,12 +41,12 @@ class L1StaircaseMechanism(VectorMechanism):
     for k = 0, 1, ... and the width w.
 
     **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the l1 norm.
-    Rounding both to integer quanta adds at most one quantum per coordinate, K quanta in all, and w
-    is at least Δ plus that. The density is a non-increasing function of :math:`|x|_1` that falls by
-    exactly :math:`e^{-\varepsilon}` over a width, so by the triangle inequality it changes by at
-    most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is post-processing. The
-    charge covers ``n_releases`` adaptive releases, by basic composition. The bound Δ must hold for
-    the value *as computed*.
+    Rounding both to integer grid steps adds at most one grid step per coordinate, K grid steps in
+    all, and w is at least Δ plus that. The density is a non-increasing function of :math:`|x|_1`
+    that falls by exactly :math:`e^{-\varepsilon}` over a width, so by the triangle inequality it
+    changes by at most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is
+    post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition. The
+    bound Δ must hold for the value *as computed*.
 
     **Drawing.** A non-increasing density of the norm is a mixture of uniform balls: that of radius
     (j + γ) w has weight :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary
@@ -70,7 +70,7 @@ class L1StaircaseMechanism(VectorMechanism):
     gamma : float
         γ in (0, 1], a multiple of 2**-32.
     bits : int
-        The width spans 2**bits quanta.
+        The width spans 2**bits grid steps.
     n_releases : int, default=1
         Number of releases that are charged for.
 
@@ -119,7 +119,7 @@ class L1StaircaseMechanism(VectorMechanism):
         check_units(owner, "width", self.width, self.width, bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.width, -self.bits))
 
@@ -139,10 +139,10 @@ class L1StaircaseMechanism(VectorMechanism):
         widths = math.ceil(rounded_up(self.radius / self.width + rounding))
         return PureLoss(self.step * widths).compose(self.n_releases)
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         least = int(self.gamma * 2**_GAMMA_BITS)
         radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
-        return rounded_simplex_levels(words, count, self.n_coordinates, self.bits, radii)
+        return rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates

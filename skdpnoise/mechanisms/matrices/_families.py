@@ -76,12 +76,12 @@ def _independent(
     """Return what draws independent entries; off the diagonal by the exponent at a scale r."""
 
     def draw(
-        words: RandomWords, size: int, off_diagonal: float, bits: int
+        rng: RandomWords, size: int, off_diagonal: float, bits: int
     ) -> tuple[Integers, Integers]:
-        diagonal, n_others = rounded(words, size, bits), size * (size - 1) // 2
+        diagonal, n_others = rounded(rng, size, bits), size * (size - 1) // 2
         if off_diagonal == 1.0:
-            return diagonal, rounded(words, n_others, bits)
-        return diagonal, rounded_piecewise(words, n_others, bits, exponent(off_diagonal))
+            return diagonal, rounded(rng, n_others, bits)
+        return diagonal, rounded_piecewise(rng, n_others, bits, exponent(off_diagonal))
 
     return draw
 
@@ -108,14 +108,14 @@ K_NORM = Family(
     True,
     _change("l2"),
     lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
-    lambda words, size, r, bits: rounded_frobenius(words, size, bits),
+    lambda rng, size, r, bits: rounded_frobenius(rng, size, bits),
     lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
 )
 WISHART = Family(
     True,
     _half_nuclear,
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
-    lambda words, size, r, bits: rounded_wishart(words, size, bits),
+    lambda rng, size, r, bits: rounded_wishart(rng, size, bits),
     wishart_places,
     MOST_ROWS,
 )

@@ -57,8 +57,8 @@ def calibrate_second_moments(
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
 
-    Rows are bounded by 2**15.25 to 2**16.25 quanta, if the samplers have so many bits: sums of a
-    thousand million rows fit 63 bits.
+    Rows are bounded by 2**15.25 to 2**16.25 grid steps, if the samplers have so many bits: sums of
+    a thousand million rows fit 63 bits.
 
     Parameters
     ----------
@@ -131,7 +131,8 @@ def _calibrate(
         worst = family.change(bounds, adjacency, units, off_diagonal) * MARGIN
         scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
         square = bounds.largest_square(scale)
-        if square > _LARGEST_SQUARE:  # so little noise that its quanta are one step wide: take more
+        # so little noise that its grid steps are one step wide: take more
+        if square > _LARGEST_SQUARE:
             scale *= math.sqrt(square / _LARGEST_SQUARE)
         wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))
         bits = min(wanted, family.most_bits(bounds.n_columns) // 2)

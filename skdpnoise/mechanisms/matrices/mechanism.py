@@ -32,7 +32,7 @@ __all__ = ["MARGIN", "SymmetricMatrixMechanism"]
 MARGIN = 1.0 + 1e-10
 _LARGEST_COUNT = 2**63 - 2**61
 _MOST_BITS = 26  # of a column: 52 of an entry
-_SMALLEST, _LARGEST = 1e-140, 1e140  # of quanta and scales of rows, which are multiplied
+_SMALLEST, _LARGEST = 1e-140, 1e140  # of grid steps and scales of rows, which are multiplied
 
 
 @shared_texts
@@ -122,7 +122,7 @@ class SymmetricMatrixMechanism(Sealed):
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
     >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
-    >>> counts = second_moments(X, row_quantum=mechanism.row_quantum, norm=1.0)
+    >>> counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
     >>> released = mechanism.release(counts)
     >>> released.shape, bool((released == released.T).all())
     ((3, 3), True)
@@ -148,7 +148,7 @@ class SymmetricMatrixMechanism(Sealed):
         if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
             raise ValueError(
                 f"The 'row_scale' parameter of {owner} must be within double precision with "
-                "its quanta. Choose units in which it is nearer to one."
+                "its grid steps. Choose units in which it is nearer to one."
             )
         check_real(owner, "off_diagonal", self.off_diagonal)
         equal = self.noise.startswith("iid_")
@@ -187,14 +187,14 @@ class SymmetricMatrixMechanism(Sealed):
         return self._entries(*self._family.deviations(self.n_columns, self.off_diagonal))
 
     @property
-    def row_quantum(self) -> NDArray[np.float64]:
+    def row_grid_size(self) -> NDArray[np.float64]:
         """Unit q of the integers of each column, shape (n_columns,)."""
         return np.ldexp(self.row_scale, -self.bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Unit of the integers of each entry, shape (n_columns, n_columns)."""
-        return np.outer(self.row_quantum, self.row_quantum)
+        return np.outer(self.row_grid_size, self.row_grid_size)
 
     @property
     def sensitivity(self) -> SensitivityProfile:
@@ -220,12 +220,12 @@ class SymmetricMatrixMechanism(Sealed):
         kind = PureLoss if self._family.pure else GaussianLoss
         return kind(worst * MARGIN)
 
-    def sample(self, words: RandomWords) -> NDArray[np.int64]:
-        """Return the noise, in quanta.
+    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
+        """Return the noise, in grid steps.
 
         Parameters
         ----------
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
@@ -241,21 +241,21 @@ class SymmetricMatrixMechanism(Sealed):
         (3, 3)
         """
         size = self.n_columns
-        diagonal, others = self._family.draw(words, size, self.off_diagonal, 2 * self.bits)
+        diagonal, others = self._family.draw(rng, size, self.off_diagonal, 2 * self.bits)
         noise = np.zeros((size, size), dtype=np.int64)
         noise[np.triu_indices(size, 1)] = others
         noise += noise.T
         noise[np.diag_indices(size)] = diagonal
         return noise
 
-    def release(self, counts: NDArray[np.int64], words: Any = None) -> NDArray[np.float64]:
+    def release(self, counts: NDArray[np.int64], rng: Any = None) -> NDArray[np.float64]:
         """Return the second moments with noise added: what may be made public.
 
         Parameters
         ----------
         counts : ndarray of int64, shape (n_columns, n_columns)
             Sums of products of integer rows, symmetric: nothing is known of any other matrix.
-        words : None, int, numpy generator or RandomWords, default=None
+        rng : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
 
@@ -299,8 +299,8 @@ class SymmetricMatrixMechanism(Sealed):
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
-        noisy = plus_noise(self, kept, self.sample(random_words(words)))
-        released: NDArray[np.float64] = noisy * self.quantum
+        noisy = plus_noise(self, kept, self.sample(random_words(rng)))
+        released: NDArray[np.float64] = noisy * self.grid_size
         return released
 
     def expected_error(self, weights: ArrayLike | None = None) -> float:

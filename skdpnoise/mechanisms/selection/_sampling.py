@@ -147,33 +147,33 @@ def _fill_permute_and_flip(
 
 
 def draw_exponential(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
     """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
-    return _fill(_fill_exponential, words, utilities, bits, size)
+    return _fill(_fill_exponential, rng, utilities, bits, size)
 
 
 def draw_permute_and_flip(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
     """Draw indices by visiting candidates in random order until one is accepted."""
     order, left = np.arange(utilities.size), np.array([utilities.size])
-    return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
+    return _fill(_fill_permute_and_flip, rng, utilities, bits, size, order, left)
 
 
 def draw_laplace(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
     """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     winners: NDArray[np.int64] = np.argmax(
-        rounded_laplace(words, (size, utilities.size), bits) + utilities, axis=1
+        rounded_laplace(rng, (size, utilities.size), bits) + utilities, axis=1
     ).astype(np.int64)
     return winners
 
 
 def _fill(
     kernel: Kernel,
-    words: RandomWords,
+    rng: RandomWords,
     utilities: NDArray[np.int64],
     bits: int,
     size: int,
@@ -186,5 +186,5 @@ def _fill(
         index_bits = (gaps.size - 1).bit_length()
         numbers = new_numbers(3, DIGIT_BITS)
         mean_bits = (1.4 * index_bits + _VISIT_BITS) * min(gaps.size, _MOST_VISITS)
-        fill(kernel, words, out, mean_bits, gaps, bits, index_bits, DIGIT_BITS, numbers, *state)
+        fill(kernel, rng, out, mean_bits, gaps, bits, index_bits, DIGIT_BITS, numbers, *state)
     return out

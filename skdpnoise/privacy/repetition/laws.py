@@ -132,7 +132,7 @@ class CountLaw:
         """
         raise NotImplementedError
 
-    def sample(self, words: Words) -> int:
+    def sample(self, rng: Words) -> int:
         """Sample K exactly, in integers, with no cap on it.
 
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
@@ -141,7 +141,7 @@ class CountLaw:
 
         Parameters
         ----------
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
@@ -157,7 +157,7 @@ class CountLaw:
         """
         value, bits = 0, 0
         while True:
-            for word in words.take(2):
+            for word in rng.take(2):
                 value, bits = value << _WORD | int(word), bits + _WORD
             found = self._search(value, bits)
             if found is not None:
