@@ -42,18 +42,18 @@ def test_scikit_learn_common_checks(estimator, check):
 
 
 def test_mixed_columns_frames_and_names():
-    table = pd.DataFrame({"age": X[:, 0], "spend": X[:, 1], "kind": np.where(Y, "a", "b")})
+    table = pd.DataFrame({"age": X[:, 0], "pay": X[:, 1], "kind": np.where(Y, "a", "b")})
     encoder = OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore", sparse_output=False)
     columns = ColumnTransformer(
         [
-            ("numbers", make_pipeline(DPRobustScaler(), BoundsClipper((-3, 3))), ["age", "spend"]),
+            ("numbers", make_pipeline(DPRobustScaler(), BoundsClipper((-3, 3))), ["age", "pay"]),
             ("kinds", encoder, ["kind"]),
         ]
     )
     steps = [("columns", columns), ("model", DPLogisticCD(classes=[0, 1]))]
     model = DPPipeline(steps, random_state=0)
     model.set_output(transform="pandas").fit(table, Y)
-    assert list(model.feature_names_in_) == ["age", "spend", "kind"]
+    assert list(model.feature_names_in_) == ["age", "pay", "kind"]
     assert model.score(table, Y) > 0.9
     names = ["numbers__age", "numbers__pay", "kinds__kind_a", "kinds__kind_b"]
     assert list(model[:-1].transform(table).columns) == names

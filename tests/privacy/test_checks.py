@@ -62,7 +62,7 @@ def test_a_number_passes_exactly_if_it_lies_in_the_interval(value, low, high):
                 check_count("Owner", "name", value, low=low, high=high)
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("value", NO_NUMBERS, ids=lambda value: type(value).__name__)
 def test_what_is_no_number_is_of_the_wrong_type_and_truth_values_are_none(value):
     with pytest.raises(TypeError, match=r"'name' parameter of Owner must be a float.* of type"):
         check_real("Owner", "name", value, low=-9.0)
