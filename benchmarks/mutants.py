@@ -33,7 +33,7 @@ from benchmarks._report import ROOT, add_common_arguments, print_table, save_jso
 
 KEPT = Path(__file__).with_name("mutants.toml")
 _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
-_LONGEST = 1200.0  # seconds
+_LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
