@@ -2,12 +2,14 @@
 PYTHON ?= python3
 # Test processes; the tests are written for two cores.
 WORKERS ?= 2
+# `make mutants` begins none after so many minutes.
+MINUTES ?= 15
 
 VENV := .venv
 OLDEST := .venv-oldest
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all test-oldest coverage lint clean
+.PHONY: help demo test test-all test-oldest docs mutants coverage lint clean
 .NOTPARALLEL:
 
 help:
@@ -15,6 +17,8 @@ help:
 	@echo "make test         set up and run tests, doctests, ruff and mypy"
 	@echo "make test-all     the same, and then the slow cases that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
+	@echo "make docs         the pages as a site in build/docs; a fault in one of them fails"
+	@echo "make mutants      faults in the files that changed, each of which some test must notice"
 	@echo "make coverage     make test, with the lines that no test runs in htmlcov"
 	@echo "make lint         ruff and mypy only"
 	@echo "make clean        remove the environments and all caches"
@@ -32,6 +36,13 @@ test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
 	  -o cache_dir=$(OLDEST)/.pytest_cache -m "not slow" $$($(OLDEST)/bin/python .ci/oldest.py tests)
 
+docs: $(VENV)/.docs
+	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
+
+mutants: $(VENV)/.test
+	$(VENV)/bin/python -m benchmarks mutants --workers $(WORKERS) --minutes $(MINUTES) \
+	  --files $$($(VENV)/bin/python .ci/changed.py files)
+
 coverage: $(VENV)/.test
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" \
 	  --cov --cov-report=term:skip-covered --cov-report=html
@@ -43,7 +54,7 @@ lint: $(VENV)/.test
 
 clean:
 	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
-	rm -rf htmlcov .coverage .coverage.* coverage.xml
+	rm -rf build htmlcov .coverage .coverage.* coverage.xml
 	find skdpnoise tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml
@@ -54,6 +65,10 @@ $(VENV)/.demo: $(VENV)/.made pyproject.toml
 $(VENV)/.test: $(VENV)/.made pyproject.toml
 	$(VENV)/$(PIP) --editable ".[test]"
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(VENV)/.made pyproject.toml
+	$(VENV)/$(PIP) --editable ".[docs]"
+	@touch $@
 
 $(OLDEST)/.test: $(OLDEST)/.made pyproject.toml .ci/oldest.py
 	$(OLDEST)/$(PIP) --editable ".[test]" $$($(OLDEST)/bin/python .ci/oldest.py pins)

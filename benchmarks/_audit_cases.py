@@ -23,6 +23,7 @@ from skdpnoise import (
     DPLogisticCD,
     DPMinMaxScaler,
     DPPipeline,
+    DPPoissonRegressor,
     DPRandomizedSearchCV,
     DPRobustScaler,
     DPStandardScaler,
@@ -109,6 +110,7 @@ SOUND = (
         _search(DPRandomizedSearchCV, n_iter=2, strategy="repeated", repetitions=_SHORT),
         n_replays=_OF_SEARCHES,
     ),
+    Case("counts", _made(DPPoissonRegressor, target_bounds=(0.0, 4.0), **_PASS), "counted line"),
 )
 # Default settings on raw data, where scales and locations are bought first: replayed only.
 DEFAULTS = tuple(
@@ -117,6 +119,7 @@ DEFAULTS = tuple(
         ("regressor, descent", _made(DPCoordinateDescentRegressor, solver="gradient"), "cloud"),
         ("regressor, gram", _made(DPCoordinateDescentRegressor, solver="gram"), "cloud"),
         ("classifier", _made(DPLogisticCD), "labels"),
+        ("counts", _made(DPPoissonRegressor), "counts"),
         ("lasso path", _made(DPLassoPath), "cloud"),
         ("PCA", _made(DPPCA), "cloud"),
         ("covariance", _made(DPCovariance), "cloud"),
@@ -134,9 +137,9 @@ DEFAULTS = tuple(
 class UnpaidMean(DPStandardScaler):
     """A scaler that publishes the mean without noise."""
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> UnpaidMean:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> UnpaidMean:
         """Fit, and put the exact mean in the place of the private one."""
-        super().fit(X, y, groups, **unpaid)
+        super().fit(X, y, groups, **params)
         self.mean_ = np.mean(X, axis=0)
         return self
 
@@ -202,10 +205,12 @@ def rows() -> Iterator[tuple[Case, float, str]]:
 
 def data_of(case: Case) -> tuple[Any, Any]:
     """Return the records that stay."""
-    if case.data in ("cloud", "labels"):
+    if case.data in ("cloud", "labels", "counts"):
         rng = np.random.default_rng(0)
         X = rng.normal([10.0, -3.0], [1.0, 20.0], size=(400, 2))
         y = X[:, 0] + rng.normal(size=400)
+        if case.data == "counts":
+            return X, rng.poisson(np.exp(0.3 * (y - 7.0))).astype(float)
         return X, (y > 10.0).astype(int) if case.data == "labels" else y
     if case.data == "column":
         return np.random.default_rng(0).normal(size=(200, 1)), None
@@ -213,4 +218,6 @@ def data_of(case: Case) -> tuple[Any, Any]:
     target = np.tile([-1.0, 1.0], 30)
     if case.data == "line":
         return line, target
+    if case.data == "counted line":
+        return line, 2.0 + target
     return 0.5 * np.hstack([line, target[:, np.newaxis]]), None

@@ -127,8 +127,8 @@ def private_path(
     """Iterates after each pass, shape (n_passes, n_features), of one private run."""
     n_passes, n_features = mechanism.n_releases, problem.X.shape[1]
     if order == "shuffled":
-        words = SeededWords([seed, n_passes, 0])
-        visits = np.array([permutation(words, n_features) for _ in range(n_passes)])
+        rng = SeededWords([seed, n_passes, 0])
+        visits = np.array([permutation(rng, n_features) for _ in range(n_passes)])
     else:
         visits = np.tile(fixed_order(problem, order), (n_passes, 1))
     return np.array(
@@ -142,7 +142,7 @@ def private_path(
                 l1=problem.l1,
                 l2=problem.l2,
                 clip=clip * problem.feature_size,
-                quantum=mechanism.quantum,
+                grid_size=mechanism.grid_size,
                 noise=mechanism.sample(SeededWords([seed, n_passes, 1]), n_passes),
                 order=visits,
             )

@@ -57,15 +57,15 @@ class Recovery:
         mechanism = self.mechanism(strength)
         counts = second_moments(
             self.X,
-            row_quantum=mechanism.row_quantum,
+            row_grid_size=mechanism.row_grid_size,
             norm=self.bounds.norm,
             columns=self.bounds.columns,
             l1_norm=self.bounds.l1_norm,
         )
-        words = SeededWords(0)
+        rng = SeededWords(0)
         found = np.empty(n_trials)
         for trial in range(n_trials):
-            V = np.linalg.eigh(mechanism.release(counts, words))[1][:, -self.k :]
+            V = np.linalg.eigh(mechanism.release(counts, rng))[1][:, -self.k :]
             found[trial] = np.linalg.norm(V @ V.T - self.truth)
         return found
 

@@ -152,7 +152,7 @@ def lasso_release(
     counts = second_moments(
         problem.X,
         targets=problem.y,
-        row_quantum=chosen.row_quantum,
+        row_grid_size=chosen.row_grid_size,
         norm=chosen.row_bounds.norm,
         columns=limits,
     )

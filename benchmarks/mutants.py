@@ -13,6 +13,7 @@ import argparse
 import ast
 import hashlib
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -22,9 +23,9 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from queue import SimpleQueue
 from typing import Any
 
@@ -32,7 +33,7 @@ from benchmarks._report import ROOT, add_common_arguments, print_table, save_jso
 
 KEPT = Path(__file__).with_name("mutants.toml")
 _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
-_LONGEST = 1200.0  # seconds
+_LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
@@ -72,10 +73,24 @@ def kept_mutants(path: Path = KEPT) -> list[Mutant]:
     ]
 
 
+def touched(mutants: list[Mutant], files: Sequence[str]) -> list[Mutant]:
+    """Return the mutants of these files or folders, then those that their tests are to notice."""
+
+    def lies_in(name: str) -> bool:
+        path = PurePosixPath(name.partition("::")[0])
+        given = [PurePosixPath(file) for file in files]
+        return any(path.is_relative_to(one) or one.is_relative_to(path) for one in given)
+
+    own = [mutant for mutant in mutants if lies_in(mutant.file)]
+    return own + [m for m in mutants if m not in own and any(map(lies_in, m.tests))]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the mutants; the exit status is 1 if any survives."""
     args = _parser().parse_args(argv)
     mutants = [m for m in kept_mutants() if args.only in m.name or args.only in m.file]
+    if args.files is not None:
+        mutants = touched(mutants, args.files)
     if args.quick:
         mutants = mutants[:2]
     known = {} if args.fresh else _earlier(args.out)
@@ -84,16 +99,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{len(mutants)} mutants, {len(mutants) - len(left)} known from an earlier run")
     with tempfile.TemporaryDirectory() as folder:
         copies = _copies(Path(folder), args.workers)
+        bench = Bench(copies, args.workers, time.monotonic() + 60.0 * args.minutes)
         for part in _PARTS:
-            _check_unmutated(left, part, copies, args.workers)
-            for mutant, noticed in _results(left, part, copies, args.workers):
+            for mutant, noticed in bench.results(left, part):
                 verdict = "noticed" if noticed["noticed"] else f"survived {part!r}"
                 print(f"{verdict:9} {noticed['seconds']:5.0f} s  {mutant.name}", flush=True)
                 if noticed["noticed"] or part == _PARTS[-1]:
                     known[keys[mutant]] = {"name": mutant.name, "file": mutant.file, **noticed}
                     _save(args.out, known)
             left = [mutant for mutant in left if keys[mutant] not in known]
-    rows = [known[keys[mutant]] for mutant in mutants]
+    rows = [known[keys[mutant]] for mutant in mutants if keys[mutant] in known]
     survivors = [row for row in rows if not row["noticed"]]
     save_json(args.out, "mutants", {"mutants": rows})
     if survivors:
@@ -102,6 +117,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             [[row["name"], row["file"]] for row in survivors],
             title="SURVIVED",
         )
+    if len(rows) < len(mutants):
+        print(f"no time for {len(mutants) - len(rows)} more: {args.minutes:g} minutes are over")
     print(f"{len(rows)} mutants, survivors: {len(survivors) or 'none'}")
     return 1 if survivors else 0
 
@@ -113,6 +130,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_common_arguments(parser)
     parser.add_argument("--only", default="", help="mutants whose name or file contains this")
+    parser.add_argument(
+        "--files",
+        nargs="*",
+        metavar="PATH",
+        help="mutants of these files or folders, and those that tests in these are to notice",
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="begin no mutant after so many minutes"
+    )
     parser.add_argument("--workers", type=int, default=2, help="mutants at a time (default: 2)")
     parser.add_argument(
         "--fresh", action="store_true", help="forget what an interrupted run of these files found"
@@ -137,40 +163,41 @@ def _copies(folder: Path, number: int) -> SimpleQueue[Path]:
     return copies
 
 
-def _check_unmutated(
-    mutants: list[Mutant], part: str, copies: SimpleQueue[Path], workers: int
-) -> None:
-    """Refuse to go on where the tests fail anyway: every mutant would seem to be noticed."""
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Copies of the checkout that are worked on at the same time, and when to begin no more."""
 
-    def run(test: str) -> subprocess.CompletedProcess[str]:
-        copy = copies.get()
-        try:
-            return _pytest(copy, [test], part, copy / ".numba")
-        finally:
-            copies.put(copy)
+    copies: SimpleQueue[Path]
+    workers: int
+    until: float
+    passed: set[tuple[str, str]] = field(default_factory=set)  # parts of tests, unmutated
 
-    with ThreadPoolExecutor(workers) as pool:
-        tests = sorted({test for mutant in mutants for test in mutant.tests})
-        for test, done in zip(tests, pool.map(run, tests), strict=True):
+    def results(self, mutants: list[Mutant], part: str) -> Iterator[tuple[Mutant, dict[str, Any]]]:
+        """Yield each mutant with what its tests said, while there is time."""
+
+        def run(mutant: Mutant) -> tuple[Mutant, dict[str, Any]] | None:
+            if time.monotonic() > self.until:
+                return None
+            copy = self.copies.get()
+            try:
+                self._check_unmutated(mutant.tests, part, copy)
+                return mutant, _noticed(mutant, part, copy)
+            finally:
+                self.copies.put(copy)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            yield from (result for result in pool.map(run, mutants) if result is not None)
+
+    def _check_unmutated(self, tests: Sequence[str], part: str, copy: Path) -> None:
+        """Refuse to go on where a test fails anyway: every mutant would seem to be noticed."""
+        for test in tests:
+            if (test, part) in self.passed:
+                continue
+            done = _pytest(copy, [test], part, copy / ".numba")
             if done.returncode not in _PASSED:
                 output = done.stdout[-3000:] + done.stderr[-1000:]
                 sys.exit(f"{test} fails without any mutant:\n{output}")
-
-
-def _results(
-    mutants: list[Mutant], part: str, copies: SimpleQueue[Path], workers: int
-) -> Iterator[tuple[Mutant, dict[str, Any]]]:
-    """Yield each mutant with what its tests said."""
-
-    def run(mutant: Mutant) -> tuple[Mutant, dict[str, Any]]:
-        copy = copies.get()
-        try:
-            return mutant, _noticed(mutant, part, copy)
-        finally:
-            copies.put(copy)
-
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(run, mutants)
+            self.passed.add((test, part))
 
 
 def _noticed(mutant: Mutant, part: str, copy: Path) -> dict[str, Any]:

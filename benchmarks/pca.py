@@ -117,11 +117,11 @@ def pure(data_dir: Any, quick: bool) -> list[dict[str, Any]]:
                 bounds = RowBounds(p, norm, l1_norm=l1_norm)
                 mechanism = calibrate_second_moments(noise, bounds, PrivacyGuarantee(epsilon))
                 counts = second_moments(
-                    rows, row_quantum=mechanism.row_quantum, norm=norm, l1_norm=l1_norm
+                    rows, row_grid_size=mechanism.row_grid_size, norm=norm, l1_norm=l1_norm
                 )
-                words = SeededWords(0)
+                rng = SeededWords(0)
                 vectors[noise] = [
-                    np.linalg.eigh(mechanism.release(counts, words))[1].T[::-1]
+                    np.linalg.eigh(mechanism.release(counts, rng))[1].T[::-1]
                     for _ in range(3 if quick else 20)
                 ]
             for k in ranks:

@@ -25,6 +25,7 @@ from benchmarks._report import ROOT, add_common_arguments, print_table, save_jso
 PACKAGE = "skdpnoise"
 NEW = ROOT / "benchmarks" / "size.toml"
 MOST_CODE, MOST_DOCSTRING = 14_500, 8_000  # lines, for the features of the first edition
+SHORT_MODEL, MOST_OF_MODEL = "linear_model/_poisson.py", 60  # a model by the short way
 MOST_PARAMETERS = 6  # of a private function outside kernels
 KERNEL_MARKS = {"njit", "Compilable", "inner"}
 
@@ -244,6 +245,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     _print_sizes("rooms", rooms | {"all": whole})
     _print_sizes("newer than the first edition", new | {"all that is new": added})
     _print_sizes("compared", {"the first edition's features": first})
+    short = sum(file.size().code for file in files if file.name == SHORT_MODEL)
     lists = sorted(long_parameter_lists(files, exported(files)), key=lambda one: -one[1])
     print_table(["function", "parameters"], lists, title=f"private, > {MOST_PARAMETERS} parameters")
     crossing, rings = borrowed(files), circles(import_graph(files))
@@ -252,6 +254,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     bars = {
         f"code of the first edition's features, <= {MOST_CODE:,}": (first.code, MOST_CODE),
         f"docstrings of these, <= {MOST_DOCSTRING:,}": (first.docstring, MOST_DOCSTRING),
+        f"code of {SHORT_MODEL}, <= {MOST_OF_MODEL}": (short, MOST_OF_MODEL),
         f"private functions of more than {MOST_PARAMETERS} parameters": (len(lists), 0),
         "underscore files imported from other folders": (len(crossing), 0),
         "circular imports": (len(rings), 0),

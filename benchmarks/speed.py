@@ -56,7 +56,7 @@ def solver(
     """Passes of ours, without end."""
     keywords: dict[str, Any] = {}
     if private:
-        keywords |= {"clip": CLIP, "quantum": QUANTUM}
+        keywords |= {"clip": CLIP, "grid_size": QUANTUM}
     if standardise:
         keywords |= {"center": 0.0, "scale": 1.0, "limit": LIMIT}
     step = np.full(N_FEATURES, 1.0 / LOSSES[loss].curvature)

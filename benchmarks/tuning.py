@@ -102,8 +102,8 @@ def one_fit(case: Case, data_dir: str | None, parameters: dict[str, Any], seed: 
     model, prefix = estimator(case.data, X)
     model = clone(model).set_params(**{prefix + k: v for k, v in parameters.items()})
     budget = GaussianLoss(gdp_mu(case.epsilon, DELTA))
-    words = SeededWords(seed)
-    model = with_budget(model, budget, DELTA, ledger=None, words=words)
+    rng = SeededWords(seed)
+    model = with_budget(model, budget, DELTA, ledger=None, rng=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return float(model.fit(X, y).score(X_test, y_test))

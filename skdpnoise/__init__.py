@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         DPCoordinateDescentRegressor,
         DPLassoPath,
         DPLogisticCD,
+        DPPoissonRegressor,
         PrivacyWarning,
     )
     from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
@@ -35,6 +36,7 @@ __all__ = [
     "DPLogisticCD",
     "DPMinMaxScaler",
     "DPPipeline",
+    "DPPoissonRegressor",
     "DPRandomizedSearchCV",
     "DPRobustScaler",
     "DPStandardScaler",
@@ -56,6 +58,7 @@ _HOMES = {
     "DPMinMaxScaler": "preprocessing",
     "DPPCA": "decomposition",
     "DPPipeline": "compose",
+    "DPPoissonRegressor": "linear_model",
     "DPRandomizedSearchCV": "model_selection",
     "DPRobustScaler": "preprocessing",
     "DPStandardScaler": "preprocessing",

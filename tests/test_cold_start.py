@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -17,7 +18,13 @@ from skdpnoise.ledger.privacy_ledger import STORAGE
 ROOT = Path(__file__).resolve().parents[1]
 
 # scikit-learn imports pandas where it finds it; nothing of ours may, before there is a frame.
-NO_PANDAS = "import sys; sys.modules['pandas'] = None\n"
+NO_PANDAS = """
+import sys
+class NoPandas:
+    def find_spec(name, *_):
+        if name.partition(".")[0] == "pandas": raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, NoPandas)
+"""
 
 
 def run(code: str) -> list[str]:
@@ -80,13 +87,78 @@ def test_numba_and_pandas_wait_until_a_fit_needs_them():
         "    getattr(skdpnoise, name); alone(name)\n"
         "for one in pkgutil.walk_packages(skdpnoise.__path__, 'skdpnoise.'):\n"
         "    if one.ispkg: importlib.import_module(one.name); alone(one.name)\n"
-        "del sys.modules['pandas']; warnings.simplefilter('ignore')\n"
+        "warnings.simplefilter('ignore')\n"
         "X = np.random.default_rng(0).normal(size=(2000, 3)); y = X.sum(axis=1)\n"
         "for name in ('DPCoordinateDescentRegressor', 'DPPCA', 'DPStandardScaler'):\n"
         "    getattr(skdpnoise, name)(random_state=0).fit(X, y); alone(name)\n"
         "skdpnoise.DPLogisticCD(random_state=0).fit(X, y > 0); print('numba' in sys.modules)\n"
     )
     assert run(code) == ["True"]
+
+
+WITHOUT_PANDAS = f"""
+{NO_PANDAS}
+import warnings, numpy as np, polars as pl, skdpnoise as dp
+from skdpnoise.cli import main
+from skdpnoise.datasets import fetch_california
+from skdpnoise.inspection import audit
+from skdpnoise.plotting import AllocationDisplay, LedgerDisplay
+import matplotlib; matplotlib.use("Agg")
+from sklearn.compose import make_column_transformer
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 3))
+y, people = X.sum(axis=1), [f"p{{i // 2}}" for i in range(400)]
+labels = np.where(y > 0, "yes", "no").astype(object)
+ledger = dp.PrivacyLedger("trips", 50.0, 1e-3, "sqlite:///" + sys.argv[1])
+plain, tables = dp.DPCoordinateDescentRegressor(), [X, pl.DataFrame(X, schema=list("abc"))]
+for table in tables:
+    model = dp.DPCoordinateDescentRegressor(random_state=0, ledger=ledger).fit(table, y)
+    dp.DPPCA(random_state=0).set_output(transform="polars").fit_transform(tables[1])
+    dp.DPLogisticCD(random_state=0, rows_per_group=2).fit(table, labels, groups=people)
+    dp.DPGridSearchCV(plain, {{"alpha": [0.0, 0.1]}}, random_state=0).fit(table, y)
+mixed = tables[1].with_columns(kind=pl.Series(["u", "v"] * 200))
+steps = make_column_transformer(
+    (OneHotEncoder(categories=[["u", "v"]], sparse_output=False), ["kind"]), remainder="passthrough"
+)
+dp.DPPipeline([("read", steps), ("model", plain)], public=["read"]).fit(mixed, y).predict(mixed)
+AllocationDisplay.from_estimator(model); LedgerDisplay.from_ledger(ledger)
+str(model.privacy_), model.privacy_._repr_html_(), ledger._repr_html_(), str(ledger.total())
+audit(dp.DPStandardScaler(), X, method="replay", n_replays=2, random_state=0)
+assert main(["ledger", "history", "--dataset", "trips", "--storage", ledger.storage]) == 0
+
+def needs(call, *args, **options):
+    try:
+        call(*args, **options)
+    except ImportError as error:
+        assert 'pip install "skdpnoise[pandas]"' in str(error), error
+    else:
+        raise AssertionError(call)
+
+needs(ledger.history)
+count = len(ledger.charges())
+needs(dp.DPPCA(ledger=ledger).set_output(transform="pandas").fit, X)
+assert len(ledger.charges()) == count
+assert main(["audit", "skdpnoise:DPStandardScaler", "--data", __file__]) == 1
+print("pandas" not in sys.modules)
+"""
+
+
+def test_without_pandas_all_but_its_frames_work_and_these_name_the_extra(tmp_path):
+    script = tmp_path / "without.py"
+    script.write_text(WITHOUT_PANDAS, "utf-8")
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "budget.db"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "True"
+    assert "skdpnoise audit needs pandas" in done.stderr
 
 
 def test_the_help_of_the_command_imports_no_library():

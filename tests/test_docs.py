@@ -114,6 +114,12 @@ def test_the_api_page_lists_every_public_name(name):
     assert missing(importlib.import_module(name).__all__, section(page, name)) == []
 
 
+def test_the_reference_shows_the_docstrings_of_every_room():
+    text = (ROOT / "docs" / "reference.rst").read_text("utf-8")
+    shown = re.findall(r"^\.\. automodule:: skdpnoise\.(\w+)$", text, flags=re.MULTILINE)
+    assert shown == [room for room in ROOMS if room != "cli"]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     assert broken_links(page) == []

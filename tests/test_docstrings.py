@@ -1,5 +1,6 @@
 """Every public name explains itself; files stay short and know nothing of one machine."""
 
+import ast
 import importlib
 import inspect
 import pkgutil
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import skdpnoise
+from skdpnoise.noises import get_noise, noise_names
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = sorted(room.name for room in pkgutil.iter_modules(skdpnoise.__path__) if room.ispkg)
@@ -166,3 +168,136 @@ def test_no_file_names_a_path_of_one_machine():
         if MACHINE_PATH.search(path.read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def stated(section: str) -> dict[str, tuple[str, str | None]]:
+    """Type and default of every parameter in an expanded Parameters section."""
+    heads = re.findall(r"^(\w+(?:, \w+)*) : (.*(?:\n .*)?)", section, flags=re.MULTILINE)
+    found = {}
+    for names, rest in heads:
+        kind, _, default = rest.partition("\n")[0].partition(", default=")
+        found |= dict.fromkeys(names.split(", "), (kind, default or None))
+    return found
+
+
+def wrong_defaults(obj) -> list[str]:
+    """Parameters whose default is documented otherwise than the signature has it."""
+    text = inspect.cleandoc(vars(obj).get("__doc__") if inspect.isclass(obj) else obj.__doc__)
+    described = stated(sections(text).get("Parameters", ""))
+    found = []
+    for name, parameter in inspect.signature(obj).parameters.items():
+        if name in described:
+            default = described[name][1]
+            # A field made by a factory has no value to state.
+            unstated = inspect.Parameter.empty, None
+            absent = default is None and (
+                parameter.default in unstated or repr(parameter.default) == "<factory>"
+            )
+            if not absent and not _same(default, parameter.default):
+                found.append(f"{name}: {default} is documented, the default is {parameter.default}")
+    return found
+
+
+def _same(documented: str | None, default: object) -> bool:
+    try:
+        return ast.literal_eval(documented or "") == default
+    except (SyntaxError, ValueError):
+        return documented in (repr(default), _name(default))
+
+
+def _name(default: object) -> str:
+    return f"{getattr(default, '__module__', '')}.{getattr(default, '__qualname__', '')}".strip("_")
+
+
+@pytest.mark.quick(99)
+@pytest.mark.parametrize(("room", "name"), list(public_names()))
+def test_documented_defaults_are_those_of_the_signature(room, name):
+    obj = getattr(importlib.import_module(f"skdpnoise.{room}"), name)
+    if not (inspect.isclass(obj) and issubclass(obj, BaseException)):
+        assert wrong_defaults(obj) == []
+
+
+def _misleading(scale=2.0, *, shape=None, size=3):
+    """Scale a shape.
+
+    Parameters
+    ----------
+    scale : float, default=1.0
+        The scale.
+    shape : tuple or None, default=None
+        The shape.
+    size : int
+        Its size.
+    """
+
+
+def test_the_check_of_defaults_sees_wrong_and_missing_ones():
+    wrong, missing = wrong_defaults(_misleading)
+    assert wrong.startswith("scale: 1.0")
+    assert missing.startswith("size: None")
+
+
+def shown() -> set[tuple[str, str]]:
+    """Module and dotted name of what help() shows of public classes, inherited or not.
+
+    Noise families count, since :func:`skdpnoise.noises.get_noise` hands them out.
+    """
+    objs = [getattr(importlib.import_module(f"skdpnoise.{r}"), n) for r, n in public_names()]
+    families = [getattr(f, "func", f) for f in map(get_noise, noise_names())]
+    families = [f if inspect.isclass(f) else type(f) for f in families]
+    own = {(obj.__module__, obj.__qualname__) for obj in [*objs, *families]}
+    classes = {c for obj in [*objs, *families] if inspect.isclass(obj) for c in obj.__mro__}
+    methods = {(c.__module__, f"{c.__qualname__}.{n}") for c in classes for n in vars(c)}
+    return own | {one for one in methods if not one[1].rpartition(".")[2].startswith("_")}
+
+
+def private_docstrings(tree: ast.AST, module: str, public: set, path: str = ""):
+    """Yield dotted name and docstring of everything that nobody is shown."""
+    for node in ast.iter_child_nodes(tree):
+        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not isinstance(node, ast.expr):
+                yield from private_docstrings(node, module, public, path)
+            continue
+        name = f"{path}{node.name}"
+        text = ast.get_docstring(node)
+        if text is not None and (module, name) not in public:
+            yield f"{module}:{name}", text
+        yield from private_docstrings(node, module, public, f"{name}.")
+
+
+SENTENCE_ENDS = re.compile(r"(?<!e\.g)(?<!i\.e)(?<! [A-Z])[.!?](?=\s+[A-Z`])")
+
+
+def too_long(docstring: str) -> bool:
+    """Whether there is more than a sentence, equations, references and an example."""
+    head = sections(docstring)
+    first, *others = [" ".join(part.split()) for part in head.pop("").strip().split("\n\n")]
+    allowed = (".. math::", "Reference: ")
+    return bool(
+        set(head) - {"Examples"}
+        or SENTENCE_ENDS.search(first)
+        or [part for part in others if not part.startswith(allowed)]
+    )
+
+
+def test_private_docstrings_are_one_sentence_and_the_equation():
+    public = shown()
+    found = []
+    for path in sorted((ROOT / "skdpnoise").rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        texts = private_docstrings(tree, module, public)
+        found += [name for name, text in texts if too_long(text)]
+    assert found == []
+
+
+def test_the_check_of_private_docstrings_sees_what_is_too_long():
+    assert not too_long("Return k.\n\n.. math:: k = 1\n\nReference: Dwork (2006).")
+    assert not too_long("Return k.\n\nExamples\n--------\n>>> 1\n1")
+    assert not too_long("Return k, by the rule of K. Pearson.")
+    assert too_long("Return k. It is one.")
+    assert too_long("Return k.\n\nIt is one.")
+    assert too_long("Return k.\n\nParameters\n----------\nk : int")
+    tree = ast.parse("class A:\n  def b(self):\n    def c():\n      'C.'\n  def d(self):\n    'D.'")
+    names = [name for name, _ in private_docstrings(tree, "m", {("m", "A.d")})]
+    assert names == ["m:A.b.c"]

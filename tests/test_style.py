@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,75 @@ def test_make_test_covers_every_file_of_tests():
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
         ]
         assert any("pytest.mark.slow" not in marks for marks in tests), path.name
+
+
+def branches_on_a_class(source: str) -> list[str]:
+    """What of a test asks which class of ours something is; what is asserted does not count."""
+    tree = ast.parse(source)
+    parts = list(ast.walk(tree))
+    ours = {
+        alias.asname or alias.name
+        for node in parts
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("skdpnoise")
+        for alias in node.names
+        if isinstance(cls := getattr(import_module(node.module), alias.name, None), type)
+        and not issubclass(cls, Warning)
+    }
+    for node in tree.body:  # lists of classes
+        shown = isinstance(node, ast.Assign) and not any(
+            isinstance(part, ast.Call | ast.Dict) for part in ast.walk(node.value)
+        )
+        if shown and not isinstance(node.value, ast.Name | ast.Attribute):
+            ours |= names(*node.targets) if names(node.value) & ours else set()
+    asserted = {
+        id(part) for node in parts if isinstance(node, ast.Assert) for part in ast.walk(node)
+    }
+    return [ast.unparse(node) for node in parts if id(node) not in asserted and asks(node, ours)]
+
+
+def names(*nodes: ast.AST) -> set[str]:
+    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+def asks(node: ast.AST, ours: set[str]) -> bool:
+    """Whether a piece of code compares with one of the classes, or with what a class is called."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        kind = node.func.id in ("isinstance", "issubclass") and bool(names(*node.args[1:]) & ours)
+        return kind or node.func.id in ("is_classifier", "is_regressor")
+    if not isinstance(node, ast.Compare):
+        return False
+    text = ast.unparse(node)
+    return bool(names(node) & ours) or any(
+        part in text for part in ("type(", ".__class__", ".__name__")
+    )
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "tests" / "contracts").glob("*.py")), ids=lambda path: path.name
+)
+def test_contracts_ask_what_an_estimator_can_do_and_not_which_it_is(path):
+    assert branches_on_a_class(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if isinstance(model, DPLogisticCD): pass",
+        "y = 1 if model is not DPLogisticCD else 2",
+        "y = model in (DPPCA, int)",
+        "y = model in BOTH",
+        "y = [one for one in models if type(one) is int]",
+        "if model.__name__ == 'DPPCA': pass",
+        "y = 1 if is_classifier(model) else 2",
+    ],
+)
+def test_the_check_sees_a_branch_on_a_class(line):
+    start = (
+        "from skdpnoise import DPPCA, DPLogisticCD, PrivacyWarning\nBOTH = [DPPCA, DPLogisticCD]\n"
+    )
+    assert len(branches_on_a_class(start + line)) == 1
+    for fine in ("assert isinstance(model, DPPCA)", "y = issubclass(kind, PrivacyWarning)"):
+        assert branches_on_a_class(start + fine) == []
 
 
 def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):

@@ -114,9 +114,9 @@ def _made(text: str) -> Any:
 
 def _read(path: Path, target: str | None) -> tuple[Any, Any]:
     """Return the records, and the target if there is one."""
-    import pandas as pd
+    from skdpnoise.privacy.checks import pandas_for
 
-    table = pd.read_csv(path)
+    table = pandas_for("skdpnoise audit").read_csv(path)
     y = None
     if target is not None:
         if target not in table.columns:

@@ -11,6 +11,7 @@ from typing import Any
 
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
 from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError, encode_loss
+from skdpnoise.ledger.history import past
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -182,10 +183,10 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
 
 
 def _records(ledger: PrivacyLedger) -> list[dict[str, Any]]:
-    """Return the history as plain values; a frame has its own for what is missing."""
-    records = jsonable(ledger.history().to_dict("records"))
-    assert isinstance(records, list)
-    return records
+    """Return the history as plain values."""
+    columns = past(ledger.charges(), ledger.guarantee.delta)
+    rows = zip(*columns.values(), strict=True)
+    return [jsonable(dict(zip(columns, row, strict=True))) for row in rows]
 
 
 def _kind(out: Path | None, default: str) -> str:

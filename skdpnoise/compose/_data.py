@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils.validation import _num_samples
 
 from skdpnoise.compose.silence import silence
-from skdpnoise.queries.groups import group_codes
 
-__all__ = ["check_data", "read_groups", "read_once"]
+__all__ = ["check_data", "read_once"]
 
 
 def read_once(data: Any) -> Any:
@@ -65,17 +63,4 @@ def _n_rows(name: str, data: Any) -> int:
     raise TypeError(  # outside the handler, so that the quoting error is not attached to it
         f"DPPipeline needs {name} as an array, a frame or a list with an entry for each record. "
         f"Got an object of type {kind}, which has no length."
-    )
-
-
-def read_groups(groups: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the groups of the rows as numbers from 0."""
-    try:
-        with silence():
-            return group_codes("DPPipeline.fit", groups, n_rows)
-    except (ValueError, TypeError) as error:
-        kind = type(error)
-    raise kind(  # outside the handler, so that an error that quotes a label is not attached to it
-        f"The 'groups' parameter of DPPipeline.fit must be an array-like of shape ({n_rows},) of "
-        "labels that can be hashed, one for each row of X."
     )

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._data import check_data, read_groups, read_once
+from skdpnoise.compose._data import check_data, read_once
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.advice import (
     advise,
@@ -26,7 +23,7 @@ from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
-from skdpnoise.compose.numbers import check_numbers
+from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
 from skdpnoise.compose.shares import check_shareable, pure_noise, with_budget
@@ -37,26 +34,28 @@ from skdpnoise.compose.surroundings import (
     warn_if_cloned_to_be_scored,
     warn_of_company,
 )
-from skdpnoise.ledger import LedgerWarning, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
 
 __all__ = ["DPPipeline"]
 
 
+@shared_texts
 @register_private
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
     scikit-learn's :class:`~sklearn.pipeline.Pipeline`, in which everything that is learnt from the
-    data is paid for. Steps that neither pay nor are known to learn nothing are refused before
-    anything is fitted or charged; ε is divided among the private ones; there is one report.
+    data is charged. Steps that may learn from the data without privacy are refused before anything
+    is fitted or charged. The private steps share ε, and there is one report.
 
-    ``fit`` makes copies and leaves `steps` as they are, whatever they hold. The fitted copies are
-    what ``predict``, ``named_steps``, slices and indices give; parameters that are set later take
-    effect in the next fit. What a private step says itself of `epsilon`, `delta` and `random_state`
-    is not used: the pipeline sets it, and so it does with `adjacency` and `rows_per_group` where
-    a step leaves them at their default.
+    ``fit`` makes copies and leaves `steps` as they are. ``predict``, ``named_steps``, slices and
+    indices use the fitted copies; parameters that are set later take effect in the next fit. The
+    pipeline sets `epsilon`, `delta` and `random_state` of every private step, and also `adjacency`
+    and `rows_per_group` where a step leaves them at their default.
 
     Parameters
     ----------
@@ -77,15 +76,13 @@ class DPPipeline(FittedSteps):
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
     public : collection of str, default=()
-        Names of steps for which you vouch that they learn nothing private; the report lists them.
+        Names of steps of which you know that they learn nothing private; the report lists them.
     rows_per_group : int, default=1
         With `groups` in fit: the most rows of a group that each step uses. **Public**.
     ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, once for the whole, before anything is drawn.
-        Fitted steps get it too: whoever fits one of them again pays for that.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+        Where the cost of every fit is recorded, once for the whole, before anything is sampled.
+        Fitted steps get it too: fitting one of them again is charged.
+    %(estimators: random_state)s
     verbose : bool, default=False
         Whether to print the time of each step.
 
@@ -102,7 +99,7 @@ class DPPipeline(FittedSteps):
 
     See Also
     --------
-    total_guarantee : What steps promise together that were fitted by themselves.
+    total_guarantee : What steps guarantee together that were fitted by themselves.
     DPGridSearchCV : A private search; it takes a DPPipeline as its estimator.
 
     Notes
@@ -144,39 +141,34 @@ class DPPipeline(FittedSteps):
     >>> DPPipeline([("scale", StandardScaler()), ("classify", DPLogisticCD())]).fit(X, y)
     Traceback (most recent call last):
     ...
-    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold steps
-    that pay for what they read, or learn nothing. Refused: 'scale' (StandardScaler): learns from
-    the data unpaid, use DPStandardScaler. ...
+    skdpnoise.compose.parts.UnpaidStepError: The 'steps' parameter of DPPipeline must hold
+    private steps, or steps that learn nothing from the data. Refused: 'scale' (StandardScaler):
+    learns from the data without privacy: use DPStandardScaler. ...
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "steps": [list, tuple],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
+        **BUDGET,
         "weights": [None, dict],
         "public": [tuple, list, set, frozenset],
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "ledger": [None, HasMethods("charge")],
-        "random_state": ["random_state", np.random.Generator],
         "verbose": ["boolean"],
     }
     privacy_: PrivacyReport
 
     def __init__(
         self,
-        steps,
+        steps: list[tuple[str, Any]],
         *,
-        epsilon=1.0,
-        delta=1e-6,
-        adjacency="replace_one",
-        weights=None,
-        public=(),
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        verbose=False,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency = "replace_one",
+        weights: Mapping[str, float] | None = None,
+        public: Collection[str] = (),
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
         self.steps = steps
         self.epsilon = epsilon
         self.delta = delta
@@ -188,7 +180,7 @@ class DPPipeline(FittedSteps):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPipeline:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPipeline:
         """Fit copies of all steps to private data, spending the guarantee.
 
         Parameters
@@ -200,7 +192,7 @@ class DPPipeline(FittedSteps):
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of what owns the rows; handed to every private step, each of which uses at most
             ``rows_per_group`` rows of a group. The guarantee is then for groups.
-        **unpaid : dict
+        **params : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
         Returns
@@ -210,17 +202,16 @@ class DPPipeline(FittedSteps):
         Raises
         ------
         UnpaidStepError
-            If a step is not known to pay for what it reads, nor to learn nothing.
+            If a step may learn from the data without privacy.
         ValueError
             If a parameter or the data are not as described.
         TypeError
             If no step is private, or anything but X, y and groups is passed.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+        %(fits: BudgetExceededError)s
         """
         # check
         warn_of_company(self)
-        self._refuse(unpaid, groups)
+        self._refuse(params, groups)
         check_numbers(self)
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
@@ -230,14 +221,15 @@ class DPPipeline(FittedSteps):
         rows = None if groups is None else int(self.rows_per_group)
         X, y = read_features("DPPipeline", read_once(X)), read_once(y)
         n_rows = check_data(X, y)
-        codes = None if groups is None else read_groups(groups, n_rows)
+        with silence():
+            codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         budget = self._budget(pure=pure_noise(copy))
-        words = random_words(self.random_state)
+        rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
-            model = with_budget(copy, budget, self.delta, ledger=cap, words=words, weights=weights)
+            model = with_budget(copy, budget, self.delta, ledger=cap, rng=rng, weights=weights)
             return self._for_groups(model, rows)
 
         releases = True
@@ -260,7 +252,7 @@ class DPPipeline(FittedSteps):
                 report = whole_report(self, budget, fitted, parts, rows)
                 if report.releases and not releases:
                     raise UnsettledError(
-                        "The steps released what was not charged. No guarantee holds."
+                        "The steps released something without a charge. No guarantee holds."
                     )
             except BaseException as error:
                 if releases and self.ledger is not None:
@@ -273,35 +265,35 @@ class DPPipeline(FittedSteps):
         return self
 
     @available_if(offers("fit_transform"))
-    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Fit, and transform the same data.
 
         Parameters
         ----------
-        X, y, groups, **unpaid : see :meth:`fit`
+        X, y, groups, **params : see :meth:`fit`
 
         Returns
         -------
         ndarray or frame of shape (n_samples, n_transformed_features)
             Of private records: not private by itself.
         """
-        model = self.fit(X, y, groups, **unpaid)
+        model = self.fit(X, y, groups, **params)
         with model._for_the_same_data():
             return model.transform(X)
 
     @available_if(offers("fit_predict"))
-    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+    def fit_predict(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Fit, and predict for the same data.
 
         Parameters
         ----------
-        X, y, groups, **unpaid : see :meth:`fit`
+        X, y, groups, **params : see :meth:`fit`
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        model = self.fit(X, y, groups, **unpaid)
+        model = self.fit(X, y, groups, **params)
         with model._for_the_same_data():
             return model.predict(X)
 
@@ -328,8 +320,8 @@ class DPPipeline(FittedSteps):
         copy.ledger = self.ledger
         return copy
 
-    def _refuse(self, unpaid: Mapping[str, Any], groups: Any) -> None:
-        given = [n for n, value in unpaid.items() if n != "sample_weight" or value is not None]
+    def _refuse(self, params: Mapping[str, Any], groups: Any) -> None:
+        given = [n for n, value in params.items() if n != "sample_weight" or value is not None]
         if given:
             names = ", ".join(map(repr, given))
             raise TypeError(
@@ -339,11 +331,7 @@ class DPPipeline(FittedSteps):
         complaint = watched(self)
         if complaint is not None:
             raise ValueError(f"DPPipeline {complaint}.")
-        if groups is None and self.rows_per_group != 1:
-            raise ValueError(
-                "The 'rows_per_group' parameter of DPPipeline must be 1 where fit gets no 'groups'."
-                f" Got {self.rows_per_group!r} instead. Pass groups= to fit."
-            )
+        check_grouped(self, groups)
 
     def _shown(self, model: Any) -> Any:
         """Hand over progress bars, unless they come from a composition around this one."""

@@ -22,6 +22,7 @@ _COUNTERPART = {
     "LogisticRegression": "DPLogisticCD",
     "LogisticRegressionCV": "DPGridSearchCV around DPLogisticCD",
     "SGDClassifier": "DPLogisticCD",
+    "PoissonRegressor": "DPPoissonRegressor",
     "LinearRegression": "DPCoordinateDescentRegressor",
     "Ridge": "DPCoordinateDescentRegressor",
     "Lasso": "DPCoordinateDescentRegressor",
@@ -56,12 +57,12 @@ def remedy_for(estimator: Any) -> str:
             f"skdpnoise.compose.register_{parent[0]}; or use {parent[1]} itself"
         )
     if name in _COUNTERPART:
-        return f"learns from the data unpaid, use {_COUNTERPART[name]}"
+        return f"learns from the data without privacy: use {_COUNTERPART[name]}"
     if name == "FrozenEstimator":
         return "holds a model whose training cannot be seen from here: use a private model itself"
     if any(attribute in vars(estimator) for attribute in _HOLDS):
         return (
-            "learns from the data itself, whatever it holds, and fits what it holds as often as it "
-            "likes: use what it holds directly, or DPGridSearchCV to choose among candidates"
+            "learns from the data itself, and fits the estimator in it many times: use that "
+            "estimator directly, or DPGridSearchCV to choose among candidates"
         )
-    return "is not known to pay for what it learns, nor to learn nothing: use a private counterpart"
+    return "may learn from the data without privacy: use a private counterpart"

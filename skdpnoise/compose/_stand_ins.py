@@ -13,7 +13,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -39,27 +38,13 @@ class NoFurther(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reader:
-    """A step that is fitted, or a target that is transformed.
+    """A step that is fitted, or a target that is transformed."""
 
-    Parameters
-    ----------
-    label : str
-        The prefix of its parameters in the whole.
-    step : estimator or str
-        A part, or a TransformedTargetRegressor.
-    passed : frozenset of str
-        Which of X and y it gets as the user passed them.
-    fills : bool
-        Whether a step behind it may do something about missing values.
-    output : str
-        In what form "passthrough" hands on columns.
-    """
-
-    label: str
-    step: Any
-    passed: frozenset[str]
-    fills: bool = False
-    output: str = "default"
+    label: str  # the prefix of its parameters in the whole
+    step: Any  # A part, or a TransformedTargetRegressor
+    passed: frozenset[str]  # which of X and y it gets as the user passed them
+    fills: bool = False  # whether a step behind it may do something about missing values
+    output: str = "default"  # in what form "passthrough" hands on columns
 
 
 def readers(
@@ -104,13 +89,12 @@ def open_widths(composition: Any) -> list[str]:
 def stand_ins(
     pipeline: Any, passed: frozenset[str], y: Any, *, grouped: bool, narrow: bool = False
 ) -> dict[str, Any]:
-    """Return what takes the places of steps in a rehearsal, by label.
-
-    Values of what the user passed are looked at as in scikit-learn: by the steps that read it
-    first. No other step refuses a value. That holds for numbers; Python objects, which scikit-learn
-    and numpy compute with one by one, fail for a value, so that their *type* is refused. Steps that
-    return so many columns as they find out return all that they may, or a single one if `narrow`.
-    """
+    """Return what takes the places of steps in a rehearsal, by label."""
+    # Values of what the user passed are looked at as in scikit-learn: by the steps that read it
+    # first. No other step refuses a value. That holds for numbers; Python objects, which
+    # scikit-learn and numpy compute with one by one, fail for a value, so that their *type* is
+    # refused. Steps that return so many columns as they find out return all that they may, or a
+    # single one if `narrow`.
     checks = bool(get_config()["assume_finite"])
     found: dict[str, Any] = {}
     for one in list(readers(pipeline, passed)):
@@ -138,20 +122,11 @@ def is_stand_in(subject: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What holds for all private steps of a rehearsal.
+    """What holds for all private steps of a rehearsal."""
 
-    Parameters
-    ----------
-    grouped : bool
-        Whether fit gets groups.
-    assume_finite : bool
-        Whether scikit-learn is told not to look at values.
-    narrow : bool
-        Whether a step whose number of columns is open returns one, rather than all that it may.
-    """
-
-    grouped: bool
-    assume_finite: bool
+    grouped: bool  # whether fit gets groups
+    assume_finite: bool  # whether scikit-learn is told not to look at values
+    # whether a step whose number of columns is open returns one, rather than all that it may
     narrow: bool
 
 
@@ -214,7 +189,7 @@ class StandIn(BaseEstimator):
             "before the charge. Fit it to public data of that form to see why."
         )
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of what `transform` gives."""
         return self.fitted_.get_feature_names_out(input_features)
 
@@ -223,10 +198,7 @@ class StandIn(BaseEstimator):
 
 
 class Looking(BaseEstimator):
-    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn.
-
-    At what another step computed it has the step look at types alone.
-    """
+    """Has a step that learns nothing look at what the user passed, as it does in scikit-learn."""
 
     def __init__(self, step: Any, label: str, passed: bool, assume_finite: bool) -> None:
         self.step = step
@@ -255,7 +227,7 @@ class Looking(BaseEstimator):
         return self.step.transform(X)
 
     @available_if(lambda self: hasattr(self.step, "get_feature_names_out"))
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names that the step gives."""
         return self.step.get_feature_names_out(input_features)
 
@@ -274,19 +246,7 @@ class Looking(BaseEstimator):
 
 
 class Passing(TransformerMixin, BaseEstimator):
-    """Looks at columns of a table that pass by other steps: at values where none may refuse them.
-
-    Parameters
-    ----------
-    label : str
-        The prefix of its parameters in the whole.
-    looks : bool
-        Whether they are the user's, and no later step does something about missing values.
-    assume_finite : bool
-        Whether scikit-learn is told not to look.
-    output : str
-        In what form columns are handed on.
-    """
+    """Looks at columns that pass by other steps, at values where none may refuse them."""
 
     def __init__(self, label: str, looks: bool, assume_finite: bool, output: str) -> None:
         self.label = label
@@ -372,10 +332,8 @@ def _fills(step: Any) -> bool:
 
 
 def _noise_like(X: Any, *, with_text: bool = False) -> Any:
-    """Return normal values in the shape of a table, with its columns; of many rows a thousand.
-
-    Columns that are not of numbers stay `with_text`: nothing is drawn from them, or shown.
-    """
+    """Return normal values in the shape of a table, with its columns; of many rows a thousand."""
+    # Columns that are not of numbers stay `with_text`: nothing is drawn from them, or shown.
     n_rows, n_columns = np.shape(X)
     size = min(n_rows, max(_ENOUGH, 2 * n_columns))
     noise = np.random.default_rng().normal(size=(size, n_columns))

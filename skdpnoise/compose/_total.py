@@ -1,4 +1,4 @@
-"""What several fits promise together: a pipeline, or any estimators fitted to the same records."""
+"""The guarantee of several fits: of a pipeline, or of estimators fitted to the same records."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class TotalReport:
     r"""The guarantee of several fits together, by basic and by tight composition.
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
-    the losses that the fits were allowed, and asks what ε goes with the same δ. Each fit is counted
-    with its whole budget, also where it left some of it unspent after looking at what it released:
-    what is spent may then depend on the data, and only the budget is known in advance. A fit that
-    released nothing counts nothing. A later fit may use what earlier ones released.
+    the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
+    its whole budget, also where it left some of it unspent after looking at what it released: what
+    is spent may then depend on the data, and only the budget is known in advance. A fit that
+    released nothing costs nothing. A later fit may use what earlier ones released.
 
     **Unit.** If all fits protect groups of rows, so does the total, provided that they were given
     the same groups. A fit that protects the rows of a group, whatever their values, protects each
@@ -194,15 +194,15 @@ class TotalReport:
 def total_guarantee(
     *estimators: Any, delta: float | None = None, public: Collection[str] = ()
 ) -> TotalReport:
-    r"""Return what fitted estimators promise together, by basic and by tight composition.
+    r"""Return what fitted estimators guarantee together, by basic and by tight composition.
 
-    All must have been fitted to the same records, as they stand: what was replaced after the fit
-    cannot be seen. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their
-    parts see the same records too, also where they see different columns.
+    All must have been fitted to the same records. A step that was replaced after the fit cannot be
+    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
+    see the same records too, also where they see different columns.
 
-    Whatever is not known to pay for what it reads, or to learn nothing, has perhaps read the data
-    unpaid, and no total would be true: an error names every such step and what to do. If you know
-    better, vouch for the step in `public`; the report then says so.
+    A step that may have learnt from the data without privacy is an error, since no total would then
+    be true. The error names every such step and what to do. If you know that a step learns nothing
+    private, list it in `public`; the report then says so.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def total_guarantee(
     delta : float or None, default=None
         δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
     public : collection of str, default=()
-        Names of steps for which you vouch that they learn nothing private: as in the report, or
+        Names of steps of which you know that they learn nothing private: as in the report, or
         the last part of it.
 
     Returns
@@ -221,7 +221,7 @@ def total_guarantee(
     Raises
     ------
     UnpaidStepError
-        If a step is not known to pay for what it reads, nor to learn nothing.
+        If a step may learn from the data without privacy.
     ValueError
         If there is no private step, one is not fitted, or steps have different neighbouring
         relations: different adjacencies, or under "add_remove" different units.
@@ -303,16 +303,6 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
 
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
     """Return the loss that a fit was allowed in advance, of the kind in which it was charged.
-
-    Parameters
-    ----------
-    report : PrivacyReport
-        Of the fit.
-
-    Returns
-    -------
-    PrivacyLoss
-        At least ``report.total``; a numeric loss is that of a fixed mechanism, and stays.
 
     Examples
     --------

@@ -54,28 +54,22 @@ def advise(estimator: Any) -> None:
     if epsilon > _WEAK_EPSILON:
         warn_once(
             f"The 'epsilon' parameter of {name} is {epsilon:g}, above {_WEAK_EPSILON:g}: one "
-            f"record may make a result e^{epsilon:g} times as probable, which protects hardly "
-            "anybody. Pass epsilon=1 or less for a strong promise, 10 at the very most."
+            f"record may make a result e^{epsilon:g} times as probable, which is hardly any "
+            "protection. Pass epsilon=1 or less for a strong guarantee, and at most 10."
         )
 
 
 def advise_on_public_number(
     estimator: Any, n_rows: int, codes: NDArray[np.intp] | None = None
 ) -> None:
-    """Warn, before anything is spent, of a δ above 1/n where the number of records is public.
-
-    So it is under replace-one, and with groups so is their number: `codes` count them from 0.
-    """
+    """Warn, before anything is spent, of a δ above 1/n where the number of records is public."""
     if estimator.adjacency == "replace_one":
         n = n_rows if codes is None else int(codes.max()) + 1
         _advise_on_delta(estimator, n, warn_once, grouped=codes is not None)
 
 
 def advise_on_bought_number(estimator: Any, n_records: float | None, *, grouped: bool) -> None:
-    """Warn of a δ above 1/n for the released number of records: post-processing of that release.
-
-    Groups are no more than the records that were kept of them.
-    """
+    """Warn of a δ above 1/n for the released number of records: post-processing of that release."""
     if n_records is not None:
         _advise_on_delta(estimator, n_records, warn_last, grouped=grouped)
 
@@ -109,11 +103,10 @@ def _advise_on_delta(
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Hold back what :func:`warn_last` says until a fit has stored what it was charged for.
-
-    Where warnings are errors, the first one would else end a fit that is paid for without a result.
-    A fit within another leaves what it says to the outer one; a fit that fails says nothing.
-    """
+    """Hold back what :func:`warn_last` says until a fit has stored what it was charged for."""
+    # Where warnings are errors, the first one would else end a fit that is paid for without a
+    # result. A fit within another leaves what it says to the outer one; a fit that fails says
+    # nothing.
     known: list[tuple[str, str | None]] = []
     token = _known.set(known)
     try:
@@ -138,10 +131,8 @@ def warn_last(text: str, topic: str | None = None) -> None:
 
 
 def warn_once(text: str, topic: str | None = None) -> None:
-    """Give a PrivacyWarning at the line that called the library, once for each line and topic.
-
-    Filters are obeyed: with "always" and "error" it is given each time.
-    """
+    """Give a PrivacyWarning at the line that called the library, once for each line and topic."""
+    # Filters are obeyed: with "always" and "error" it is given each time.
     level, frame = 1, sys._getframe(1)
     while _module(frame).partition(".")[0] in _INSIDE and frame.f_back is not None:
         level, frame = level + 1, frame.f_back

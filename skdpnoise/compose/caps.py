@@ -1,4 +1,9 @@
-"""A guard that the parts of a composition spend what was charged for the whole, and no more."""
+"""A guard that the parts of a composition spend what was charged for the whole, and no more.
+
+Every part charges before it samples noise; so that the run is within the loss for which it is
+accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian).
+A copy could be spent a second time, and what another process charges would be lost: there is none.
+"""
 
 from __future__ import annotations
 
@@ -43,20 +48,7 @@ class _OneObject(Allowance):
 
 
 class Cap(_OneObject):
-    """Stands where a ledger would, and lets the parts of one run spend no more than it may cost.
-
-    Every part charges before it draws; so that the run is within the loss for which it is
-    accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ²
-    (Gaussian). A copy could be spent a second time, and what another process charges would be
-    lost: there is none.
-
-    Parameters
-    ----------
-    limit : PureLoss, GaussianLoss or None
-        What the run may cost; None closes the cap: the first charge ends the fit.
-    adjacency : str
-        Neighbouring relation of the run.
-    """
+    """Stands where a ledger would, and lets the parts of one run spend no more than it may cost."""
 
     def __init__(self, limit: LossBudget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
@@ -80,18 +72,11 @@ class Cap(_OneObject):
         self._charge("", label, cost, adjacency, facts.get("guarantee"))
 
     def settle(self, reports: Iterable[tuple[str, Any]]) -> None:
-        """Raise unless what was charged is what the parts report, fit by fit.
-
-        A difference means that a part was fitted more than once, or somewhere where it could not
-        charge, so that the run may have cost more than is accounted for. A part may have released
-        less than it charged, after a look at what it had released before; never more. Nor may a
-        run go on after a charge that was refused.
-
-        Parameters
-        ----------
-        reports : iterable of (str, PrivacyReport)
-            Label and report of every private part that the fitted composition holds.
-        """
+        """Raise unless what was charged is what the parts report, fit by fit."""
+        # A difference means that a part was fitted more than once, or somewhere where it could not
+        # charge, so that the run may have cost more than is accounted for. A part may have released
+        # less than it charged, after a look at what it had released before; never more. Nor may a
+        # run go on after a charge that was refused.
         if self.refused:
             raise UnsettledError("A charge was refused, but the run went on. No guarantee holds.")
         told: dict[str, list[PrivacyReport]] = {}

@@ -46,14 +46,7 @@ class Allowance(ABC):
 
 @contextmanager
 def after_charge(private: Iterable[Any]) -> Iterator[None]:
-    """Let no step of a composition that was charged refuse a value.
-
-    Parameters
-    ----------
-    private : iterable of estimators
-        The private steps of the composition. Beside one of another author, who may rely on
-        scikit-learn's look at the values, scikit-learn looks.
-    """
+    """Let no step of a composition that was charged refuse a value."""
     token = _charged.set(True)
     try:
         with reading(DATA), config_context(assume_finite=all_ours(private)):

@@ -22,56 +22,16 @@ _SIMPLE = 4  # bytes of a number of single precision, which stays one
 
 
 def read_features(owner: str, X: Any) -> Any:
-    """Return features in which no single value decides how the others are read.
-
-    Parameters
-    ----------
-    owner : str
-        Who reads the data: for messages.
-    X : array-like
-        The data as the user passed them.
-
-    Returns
-    -------
-    array-like
-        Lists of rows as :func:`~skdpnoise.compose.lists.without_lists`, frames as
-        :func:`by_declared_type` returns them.
-    """
+    """Return features in which no single value decides how the others are read."""
     return by_declared_type(owner, without_lists(owner, X))
 
 
 def by_declared_type(owner: str, data: Any) -> Any:
-    """Return a frame whose columns have a type that no missing value changes.
-
-    Numbers and truth values that can be missing become doubles, or floats of single precision if
-    they are declared as such, with NaN for what is missing; text, and categories of text, become
-    objects. Categories become what they are categories of. Columns of numpy's own types in pandas,
-    and arrays, cannot change their type for a value: they stay as they are.
-
-    Parameters
-    ----------
-    owner : str
-        Who reads the data: for messages.
-    data : array-like
-        Of any type; only frames and series are looked at.
-
-    Returns
-    -------
-    array-like
-
-    Raises
-    ------
-    TypeError
-        If this is a frame of a library other than pandas and polars, whose types are not known.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> whole = pd.DataFrame({"age": pd.array([31, 47], dtype="Int64")})
-    >>> missing = pd.DataFrame({"age": pd.array([31, None], dtype="Int64")})
-    >>> [by_declared_type("Example", frame)["age"].dtype.name for frame in (whole, missing)]
-    ['float64', 'float64']
-    """
+    """Return a frame whose columns have a type that no missing value changes."""
+    # Numbers and truth values that can be missing become doubles, or floats of single precision if
+    # they are declared as such, with NaN for what is missing; text, and categories of text, become
+    # objects. Categories become what they are categories of. Columns of numpy's own types in
+    # pandas, and arrays, cannot change their type for a value: they stay as they are.
     if isinstance(data, np.ndarray) or not (hasattr(data, "columns") or hasattr(data, "dtype")):
         return data
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")

@@ -56,7 +56,7 @@ class Inside:
 def _pipeline(pipeline: Pipeline, fitted: bool) -> Inside:
     if pipeline.memory is not None:
         return Inside(
-            (), "must have memory=None: a cache hands out steps that were fitted elsewhere, unpaid"
+            (), "must have memory=None: a cache returns steps fitted elsewhere, without a charge"
         )
     return _named(pipeline, "steps", pipeline.steps, 2)
 
@@ -207,7 +207,7 @@ def watched(step: Any) -> str | None:
         return None
     return (
         f"has callbacks that see the data ({', '.join(seeing)}): remove them with set_callbacks(), "
-        "since scores on private data are not paid for"
+        "since exact scores on private data are not private"
     )
 
 

@@ -38,11 +38,9 @@ def fit_steps(
     *,
     owner: str = "DPPipeline",
 ) -> Any:
-    """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data.
-
-    Parallel steps run one after the other, in this thread: here a cap counts what they charge, and
-    here it is quiet.
-    """
+    """Fit a pipeline whose parts charge a cap; no message or warning shows a value of the data."""
+    # Parallel steps run one after the other, in this thread: here a cap counts what they charge,
+    # and here it is quiet.
     try:
         with ExitStack() as stack:
             stack.enter_context(parallel_config(backend="sequential"))
@@ -78,13 +76,11 @@ def rehearse(
     *,
     owner: str = "DPPipeline",
 ) -> None:
-    """Let every step check its parameters and the data, as far as it can without a draw.
-
-    The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
-    is then fitted to noise of the same shape, which costs nothing, so that what comes after it gets
-    a table of the right form. As after the charge, no value is refused that a step computed.
-    Whatever is done in place is done to copies, and who observes a fit does not see the draws.
-    """
+    """Let every step check its parameters and the data, as far as it can without a draw."""
+    # The parts of the pipeline charge a closed cap. Each checks the data up to its first charge. It
+    # is then fitted to noise of the same shape, which costs nothing, so that what comes after it
+    # gets a table of the right form. As after the charge, no value is refused that a step computed.
+    # Whatever is done in place is done to copies, and who observes a fit does not see the draws.
     _have_copies_made(pipeline)
     if any(not _is_known(part.estimator) for part in parts):
         X = deepcopy(X)
@@ -114,11 +110,9 @@ def rehearse(
 
 
 def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
-    """Return a fitted composition whose private parts have the report of the whole, and its ledger.
-
-    What the fit of a part cost says too little of it: it was made from what the others released.
-    Whoever fits a part again, or a copy of it, charges the ledger.
-    """
+    """Return a fitted composition whose private parts have the report and ledger of the whole."""
+    # What the fit of a part cost says too little of it: it was made from what the others released.
+    # Whoever fits a part again, or a copy of it, charges the ledger.
     for part in private_parts(model, fitted=True):
         part.estimator.privacy_ = report
         part.estimator.ledger = ledger
@@ -145,11 +139,9 @@ def _is_known(step: Any) -> bool:
 
 
 def _quoting(error: Exception, parts: Collection[Part]) -> str | None:
-    """Return the class of the step whose message may quote the data; None if there is none.
-
-    It is the innermost of the steps that were running. Private ones never quote, nor does
-    scikit-learn where it speaks of parameters.
-    """
+    """Return the class of the step whose message may quote the data; None if there is none."""
+    # It is the innermost of the steps that were running. Private ones never quote, nor does
+    # scikit-learn where it speaks of parameters.
     if isinstance(error, InvalidParameterError):
         return None
     strange = {type(part.estimator) for part in parts if part.kind != "private"}

@@ -14,25 +14,12 @@ _TEXT = (str, bytes)
 
 
 def without_lists(owner: str, X: Any) -> Any:
-    """Return a list of rows as an array of doubles, or of objects if it holds text alone.
-
-    numpy gives a list the type of its most general value: one 2.5 makes floats of all integers, and
-    one text makes text of all numbers. Names of columns and types that a public step keeps would
-    tell of that one value. So would one complex number, date or decimal. Other data, such as lists
-    of texts, of mappings or of rows of pairs, are returned as they are: what reads those reads one
-    after the other.
-
-    Parameters
-    ----------
-    owner : str
-        Who reads the data: for the message.
-    X : array-like
-        The data as the user passed them.
-
-    Returns
-    -------
-    array-like
-    """
+    """Return a list of rows as an array of doubles, or of objects if it holds text alone."""
+    # numpy gives a list the type of its most general value: one 2.5 makes floats of all integers,
+    # and one text makes text of all numbers. Names of columns and types that a public step keeps
+    # would tell of that one value. So would one complex number, date or decimal. Other data, such
+    # as lists of texts, of mappings or of rows of pairs, are returned as they are: what reads those
+    # reads one after the other.
     if not isinstance(X, list | tuple) or not X or not all(map(_is_row, X)):
         return X
     if len({len(row) for row in X}) > 1:

@@ -6,8 +6,26 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["NUMBERS", "check_numbers", "plain"]
+__all__ = ["BUDGET", "JOBS", "NUMBERS", "check_grouped", "check_numbers", "plain"]
+
+BUDGET: dict[str, list[Any]] = {
+    "epsilon": [Interval(Real, 0, 1e8, closed="right")],  # sums with more would leave 64 bits
+    "delta": [Interval(Real, 0, 1, closed="left")],
+    "adjacency": [StrOptions({"replace_one", "add_remove"})],
+    "ledger": [None, HasMethods("charge")],
+    "rows_per_group": [Interval(Integral, 1, 2**31, closed="both")],
+    "random_state": ["random_state", np.random.Generator],
+}
+"""Constraints of the parameters of all that spends a budget."""
+
+JOBS = [
+    None,
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, None, -1, closed="right"),
+]
+"""Constraints of numbers of threads and processes."""
 
 # Doubles, and what becomes one without a change worth a word; no fractions, no longer floats. Exact
 # classes: the number that a subclass is may be another one each time it is asked.
@@ -15,6 +33,16 @@ NUMBERS = frozenset(
     {int, float, np.float16, np.float32, np.float64}
     | {np.dtype(code).type for code in np.typecodes["AllInteger"]}
 )
+
+
+def check_grouped(estimator: Any, groups: Any) -> None:
+    """Refuse a number of rows per group where there are no groups."""
+    if groups is None and estimator.rows_per_group != 1:
+        raise ValueError(
+            f"The 'rows_per_group' parameter of {type(estimator).__name__} must be 1 where fit "
+            f"gets no 'groups'. Got {estimator.rows_per_group!r} instead. Pass groups= to fit; in "
+            "a pipeline or a search, request them by set_fit_request(groups=True)."
+        )
 
 
 def check_numbers(estimator: Any) -> None:

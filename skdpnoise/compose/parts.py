@@ -1,4 +1,4 @@
-"""Taking a composition apart: which steps pay, which learn nothing, and which are refused."""
+"""Which steps of a composition are private, which learn nothing, and which are refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_FITTED = ("passthrough", "drop")
 
 
 class UnpaidStepError(ValueError):
-    """Raised where a step beside a private model is not known to pay for what it reads.
+    """Raised where a step beside a private model may learn from the data without privacy.
 
     The message names every such step with its class, the reason and the remedy. Nothing was fitted,
     and nothing charged.
@@ -41,7 +41,7 @@ class UnpaidStepError(ValueError):
     ...     taken_apart(steps, owner="Example", parameter="estimator")
     ... except UnpaidStepError as error:
     ...     print(*error.refused)
-    'standardscaler' (StandardScaler): learns from the data unpaid, use DPStandardScaler
+    'standardscaler' (StandardScaler): learns from the data without privacy: use DPStandardScaler
     """
 
     refused: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class UnpaidStepError(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One step of a composition that nothing more is to be taken out of.
+    """One step of a composition that contains no further steps.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def taken_apart(
     without functions as columns and whose output type does not depend on values, ``FeatureUnion``
     and ``TransformedTargetRegressor``. A private part is of a class that is registered by
     :func:`register_private`, a public one of a class whose condition holds
-    (:func:`register_public`). Everything else is refused: other meta-estimators too, for they learn
-    something themselves.
+    (:func:`register_public`). Everything else is refused, also other meta-estimators, since they
+    learn something themselves.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def taken_apart(
     owner, parameter : str
         Who asks, and for which of its parameters: for messages.
     public : collection of str, default=()
-        Names of steps for which a person vouches that they learn nothing private: the label of a
+        Names of steps of which the user says that they learn nothing private: the label of a
         part or its last component, if only one part has it. A private part stays private.
     fitted : bool, default=False
         Whether to look at the fitted steps, rather than at those that a fit would use.
@@ -119,7 +119,7 @@ def taken_apart(
     Raises
     ------
     UnpaidStepError
-        If a step is neither private nor public, and nobody vouches for it.
+        If a step is neither private nor public, and not listed in `public`.
     ValueError
         If a name in `public` leads to no step, or to several.
 
@@ -220,9 +220,9 @@ class _Walk:
             for label, name, remedy in self.refused
         ]
         error = UnpaidStepError(
-            f"The {parameter!r} parameter of {self.owner} must hold steps that pay for what they "
-            f"read, or learn nothing. Refused: {'; '.join(refused)}. If you know that a step "
-            "learns nothing private, vouch for it by its name in 'public'."
+            f"The {parameter!r} parameter of {self.owner} must hold private steps, or steps that "
+            f"learn nothing from the data. Refused: {'; '.join(refused)}. If you know that a step "
+            "learns nothing private, list its name in 'public'."
         )
         error.refused = tuple(refused)
         raise error

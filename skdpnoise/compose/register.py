@@ -40,15 +40,15 @@ _public: dict[type, Rule] = {}
 
 
 def register_private(cls: type[T]) -> type[T]:
-    """Make a class known as private: whatever its ``fit`` learns from the data is paid for.
+    """Make a class known as private: whatever its ``fit`` learns from the data is charged.
 
-    Used as a decorator. It is a promise of the class's author: ``fit`` releases nothing that is not
-    charged to ``ledger`` beforehand, and ``privacy_`` is a
-    :class:`~skdpnoise.ledger.PrivacyReport` of all of it. It should not fail for a value: what a
-    step in front of it computed may be anything. To take a share of the budget of a
+    Used as a decorator. With it the author of the class guarantees: ``fit`` releases nothing that
+    is not charged to ``ledger`` beforehand, and ``privacy_`` is a
+    :class:`~skdpnoise.ledger.PrivacyReport` of all of it. It should not fail for any value, since
+    the step in front of it may compute anything. To take a share of the budget of a
     :class:`DPPipeline` or a search it needs the parameters `epsilon`, `delta`, `adjacency`,
     `ledger`, `noise` and `random_state`. All estimators of this package are registered. Their
-    subclasses are not: who overrides a method registers the result.
+    subclasses are not: if you override a method, register the subclass.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def register_private(cls: type[T]) -> type[T]:
     """
     _check_class("register_private", cls)
     if cls in _public:
-        raise TypeError(f"{cls.__name__} is registered as public, which learns nothing at all.")
+        raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
     _private.add(cls)
     return cls
 
@@ -91,11 +91,11 @@ def register_public(
 ) -> type[T]:
     """Make a class known that learns nothing from the data under a condition.
 
-    It is a promise about the exact class: under the condition, two data sets with the same columns
-    leave the same fitted state and the same types of output, and no message, warning or error
-    quotes a value. Errors that only say that a value is missing, or not finite, are allowed as
-    scikit-learn's ``check_array`` raises them: for what a user passes, and not where another step
-    computed the values, which is where ``assume_finite`` is set.
+    It is a statement about the exact class: under the condition, two data sets with the same
+    columns leave the same fitted state and the same types of output, and no message, warning or
+    error quotes a value. Errors that only say that a value is missing, or not finite, are allowed
+    as scikit-learn's ``check_array`` raises them: for what a user passes, and not where another
+    step computed the values, which is where ``assume_finite`` is set.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def register_public(
     """
     _check_class("register_public", cls)
     if cls in _private:
-        raise TypeError(f"{cls.__name__} is registered as private, which pays for what it learns.")
+        raise TypeError(f"{cls.__name__} is registered as private: it charges what it learns.")
     _public[cls] = Rule(condition, sparse or _never, reads or _values)
     return cls
 

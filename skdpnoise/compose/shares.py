@@ -25,11 +25,9 @@ _DEFAULT = "replace_one"
 
 
 def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacency: str) -> None:
-    """Refuse compositions whose private parts cannot share one budget.
-
-    All take their share by the same parameters, have no ledger of their own, and protect against
-    the same neighbours: a part that asks for others than the default must ask for those of all.
-    """
+    """Refuse compositions whose private parts cannot share one budget."""
+    # All take their share by the same parameters, have no ledger of their own, and protect against
+    # the same neighbours: a part that asks for others than the default must ask for those of all.
     private = [part for part in parts if part.kind == "private"]
     if not private:
         raise TypeError(
@@ -80,26 +78,10 @@ def with_budget(
     delta: float,
     *,
     ledger: Cap | None,
-    words: RandomWords,
+    rng: RandomWords,
     weights: Mapping[str, float] | None = None,
 ) -> Any:
-    """Return an unfitted copy whose private parts share a budget.
-
-    Parameters
-    ----------
-    estimator : estimator
-        With the parameters of the candidate.
-    budget : PureLoss or GaussianLoss
-        What all parts together may cost.
-    delta : float
-        δ at which parts state a Gaussian budget.
-    ledger : Cap or None
-        What the parts charge, each under its own name; its neighbouring relation is theirs.
-    words : RandomWords
-        Seeds, if they are not secure; else parts draw from the operating system themselves.
-    weights : dict of str to float or None, default=None
-        Shares of the parts by label, in any unit; None divides as their own ε say.
-    """
+    """Return an unfitted copy whose private parts share a budget."""
     copy = clone(estimator)
     parts = private_parts(copy)
     pure = isinstance(budget, PureLoss)
@@ -119,7 +101,7 @@ def with_budget(
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
-        new["random_state"] = None if words.secure else _seed(words)
+        new["random_state"] = None if rng.secure else _seed(rng)
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 
@@ -143,5 +125,5 @@ def _weight(estimator: Any, *, pure: bool) -> float:
     return epsilon if pure or delta == 0.0 else gdp_mu(epsilon, delta) ** 2
 
 
-def _seed(words: RandomWords) -> int:
-    return int(words.take(1)[0] >> np.uint64(32))
+def _seed(rng: RandomWords) -> int:
+    return int(rng.take(1)[0] >> np.uint64(32))

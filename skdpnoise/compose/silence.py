@@ -35,15 +35,13 @@ class _Unheard(Warning, metaclass=_Asked):
 
 @contextmanager
 def silence(*heard: type[Warning]) -> Iterator[None]:
-    """Suppress warnings but those of the given kinds, and floating-point errors, in this thread.
-
-    ``warnings.catch_warnings`` changes what the whole process hears, and threads that leave it in
-    another order than they entered it undo one another. Here one filter stands as long as any
-    thread is in a block like this, and it matches only within such a block. It is taken out of
-    every list that it was put into, since another thread may have kept one to restore it. (A list
-    kept from before the block, and restored within it, lets Python's warnings be heard for the rest
-    of the block; floating-point errors are suppressed in any case.)
-    """
+    """Suppress warnings but those of the given kinds, and floating-point errors, in this thread."""
+    # `warnings.catch_warnings` changes what the whole process hears, and threads that leave it in
+    # another order than they entered it undo one another. Here one filter stands as long as any
+    # thread is in a block like this, and it matches only within such a block. It is taken out of
+    # every list that it was put into, since another thread may have kept one to restore it. (A list
+    # kept from before the block, and restored within it, lets Python's warnings be heard for the
+    # rest of the block; floating-point errors are suppressed in any case.)
     global _n_blocks
     outer = _heard.get()  # a block within another lets no more be heard than that
     token = _heard.set(heard if outer is None else tuple(k for k in heard if issubclass(k, outer)))

@@ -69,7 +69,7 @@ class _Level:
 
 
 def warn_of_company(estimator: Any) -> None:
-    """Warn, once for each of them, of an ordinary search or an unpaid composition around a fit."""
+    """Warn once each of an ordinary search, or a composition without privacy, around a fit."""
     searches, compositions = _around(estimator)
     if not searches and not compositions:
         return
@@ -88,10 +88,8 @@ def warn_if_cloned_to_be_scored(estimator: Any) -> None:
 
 
 def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:
-    """Return the searches and the compositions that are running around a fit, outwards.
-
-    None are returned if another private estimator is among them: it answers for all that it runs.
-    """
+    """Return the searches and the compositions that are running around a fit, outwards."""
+    # None are returned if another private estimator is among them: it answers for all that it runs.
     searches: list[_Level] = []
     compositions: list[_Level] = []
     for depth, frame in _stack():
@@ -134,9 +132,9 @@ def _warn_of_scores(estimator: Any, search: _Level) -> None:
     if ledger is None:
         spends = "spends its guarantee on every fit of this search or validation"
     text = (
-        f"{name} {spends}, but the scores are computed from private data without noise, and so is "
-        "what is chosen by them: they are not private. DPGridSearchCV and DPRandomizedSearchCV pay "
-        "for both."
+        f"{name} {spends}, but the scores are computed from private data without noise. They are "
+        "not private, and neither is a choice made by them. DPGridSearchCV and "
+        "DPRandomizedSearchCV keep both private."
     )
     _warn(text, search.subject if ledger is None else ledger, "scores", search.depth)
 
@@ -148,9 +146,10 @@ def _warn_of_steps(estimator: Any, composition: _Level, outermost: _Level) -> No
     except UnpaidStepError as error:
         listed = "; ".join(error.refused)
         text = (
-            f"{name} is fitted within {around}, which holds what is not known to pay for what it "
-            f"reads. {listed}. The guarantee of {name} does not cover that. DPPipeline refuses "
-            "such steps before anything is fitted, and takes your word for one in 'public'."
+            f"{name} is fitted within {around}, which holds steps that may learn from the "
+            f"data without privacy. {listed}. The guarantee of {name} does not cover them. "
+            "DPPipeline refuses such steps before anything is fitted. If you know that a step "
+            "learns nothing private, list its name in 'public'."
         )
         _warn(text, outermost.subject, listed, outermost.depth)
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
@@ -19,12 +19,16 @@ from skdpnoise.decomposition.moments import (
 )
 from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_arguments
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Ledger
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["DPCovariance"]
 
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
+@shared_texts
 @register_private
 class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
@@ -34,8 +38,8 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     made positive definite. The release, its privacy and its parameters are those of
     :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk.
-    Eigenvalues that stand out of the noise are freed of what it adds to them on average; the others
-    are replaced by their mean: what is known about them. That is post-processing and costs nothing.
+    From eigenvalues that stand out of the noise its mean effect is subtracted; the others are
+    replaced by their mean. That is post-processing and costs nothing.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
     `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are
@@ -43,14 +47,10 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        ε.
-    delta : float, default=1e-6
-        δ; below 1/n. 0 asks for pure differential privacy.
+    %(estimators: epsilon, delta)s
     noise : str, default="auto"
         See :func:`~skdpnoise.mechanisms.calibrate_second_moments`.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are.
+    %(estimators: adjacency)s
     store_precision : bool, default=True
         Whether ``precision_`` is computed and kept.
     assume_centered : bool, default=False
@@ -59,37 +59,21 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         Public bound on the norm of a centred row; None finds one privately.
     feature_bounds : tuple (low, high) or None, default=None
         Public bounds on the features, each a number or of shape (n_features,).
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from the operating system's cryptographic source, the only choice that protects
-        against everyone.
-    n_jobs : int or None, default=None
-        Threads of the passes over the data.
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
-    covariance_ : ndarray of shape (n_features_in_, n_features_in_)
+    covariance_ : ndarray of shape (n_features, n_features)
         Positive definite.
-    location_ : ndarray of shape (n_features_in_,)
+    location_ : ndarray of shape (n_features,)
         Private mean, or zeros.
-    precision_ : ndarray of shape (n_features_in_, n_features_in_)
+    precision_ : ndarray of shape (n_features, n_features)
         Inverse of the covariance, if ``store_precision``.
     n_samples_ : float
         Number of records; noisy under "add_remove".
     row_norm_ : float
         R, public or found.
-    privacy_ : PrivacyReport
-        Every release and what it cost.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had string column names.
+    %(estimators: privacy_, n_features_in_, feature_names_in_)s
 
     References
     ----------
@@ -113,20 +97,20 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        store_precision=True,
-        assume_centered=False,
-        row_norm=None,
-        feature_bounds=None,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        store_precision: bool = True,
+        assume_centered: bool = False,
+        row_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         super().__init__(store_precision=store_precision, assume_centered=assume_centered)
         self.epsilon = epsilon
         self.delta = delta
@@ -139,21 +123,12 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPCovariance:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPCovariance:
         """Fit the matrix to private data, spending the whole guarantee.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows; finite. Float32 and float64 arrays are read without a copy.
-        y : Ignored
-            For pipelines.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: X, y, groups, **params)s
 
         Returns
         -------
@@ -161,14 +136,9 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             moments = private_moments_of_rows(
@@ -181,7 +151,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
             self.privacy_ = moments.report
         return self
 
-    def score(self, X_test: Any, y: Any = None, **unpaid: Any) -> float:
+    def score(self, X_test: Any, y: Any = None, **params: Any) -> float:
         """Return the log-likelihood of rows under a normal law of this mean and covariance.
 
         The score of private records is a statistic of them without noise, and is not private.
@@ -190,16 +160,15 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         ----------
         X_test : array-like of shape (n_samples, n_features)
             Rows; finite.
-        y : Ignored
-            For pipelines.
-        **unpaid : dict
+        %(fits: y)s
+        **params : dict
             Refused, but for ``sample_weight=None``.
 
         Returns
         -------
         float
         """
-        check_unpaid_arguments(self, unpaid, "score")
+        check_unpaid_arguments(self, params, "score")
         check_is_fitted(self)
         rows = read_table(self, X_test, reset=False) - self.location_
         moments = empirical_covariance(rows, assume_centered=True)
@@ -235,4 +204,4 @@ def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     # Even of data that are all zero: what the noise can hide.
     floor = max(_LEAST * float(estimates.max()), _LEAST * noise / unit, np.finfo(float).tiny)
     symmetric = (vectors * np.maximum(estimates, floor)) @ vectors.T
-    return 0.5 * (symmetric + symmetric.T) * unit
+    return np.asarray(0.5 * (symmetric + symmetric.T) * unit)

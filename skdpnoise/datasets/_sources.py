@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from skdpnoise.privacy.checks import pandas_for
+
 DATA_VARIABLE = "SKDPNOISE_DATA"
 
 
@@ -27,11 +29,7 @@ class DataFile:
 
 
 def local_bytes(file: DataFile, data_home: str | os.PathLike[str] | None) -> bytes | None:
-    """Return the verified content of the first local copy of ``file``, or None without one.
-
-    Searched are the folder ``data_home``, then the folder named by the environment variable
-    ``SKDPNOISE_DATA``; in each the gzip-compressed name comes first.
-    """
+    """Return the verified content of the first local copy of ``file``, or None without one."""
     for folder in _folders(data_home):
         for path in (folder / f"{file.name}.gz", folder / file.name):
             if path.is_file():
@@ -40,19 +38,7 @@ def local_bytes(file: DataFile, data_home: str | os.PathLike[str] | None) -> byt
 
 
 def download(title: str, file: DataFile, route: str, fetch: Callable[[], Any] | None) -> Any:
-    """Return ``fetch()``, or raise one error that names both ways to get the data.
-
-    Parameters
-    ----------
-    title : str
-        The data set, as the error names it.
-    file : DataFile
-        The local file that would have been used.
-    route : str
-        The call that downloads the data, as a user would type it.
-    fetch : callable or None
-        Does what ``route`` says; None when a download is not wanted.
-    """
+    """Return ``fetch()``, or raise one error that names both ways to get the data."""
     reason: Exception | None = None
     if fetch is not None:
         try:
@@ -90,14 +76,11 @@ def as_bunch(
     data, target = X, y
     feature_names, target_name = list(description.feature_names), description.target_name
     if as_frame:
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "as_frame=True needs pandas; install it with `pip install skdpnoise[data]`, "
-                "or set as_frame=False."
-            ) from error
-        frame = pd.DataFrame(X, columns=feature_names).assign(**{target_name: y})
+        frame = (
+            pandas_for("as_frame=True")
+            .DataFrame(X, columns=feature_names)
+            .assign(**{target_name: y})
+        )
         data, target = frame[feature_names], frame[target_name]
     if return_X_y:
         return data, target

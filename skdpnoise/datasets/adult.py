@@ -11,6 +11,8 @@ from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skdpnoise.datasets._sources import DataFile, download, local_bytes
+from skdpnoise.privacy.checks import check_option, pandas_for
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["ADULT_CATEGORIES", "fetch_adult"]
 
@@ -109,6 +111,7 @@ doi:10.24432/C5XW20. CC BY 4.0.
 """
 
 
+@shared_texts
 def fetch_adult(
     *,
     subset: str = "all",
@@ -132,9 +135,9 @@ def fetch_adult(
         Folder with the data files; also scikit-learn's cache folder if it has to download. By
         default scikit-learn caches in its own folder.
     as_frame : bool, default=False
-        Return pandas objects rather than arrays: numeric columns are then float64.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` rather than a bunch.
+        Return pandas objects rather than arrays: numeric columns are then float64. Needs the
+        extra ``pandas``.
+    %(downloads: return_X_y)s
     download_if_missing : bool, default=True
         If False, only the local files are used and an error is raised without them.
 
@@ -151,15 +154,15 @@ def fetch_adult(
         frame : DataFrame of shape (n_samples, 15) or None
             Both together, if ``as_frame=True``.
         feature_names, target_names : list of str
+            Of the columns of data, and of the target.
         categories : dict
             ``ADULT_CATEGORIES``.
         DESCR : str
+            Where the data are from.
 
     Raises
     ------
-    OSError
-        If no source works (the message names both ways), or a local file is not the published
-        one.
+    %(downloads: OSError)s
     ValueError
         If `subset` is unknown.
 
@@ -177,11 +180,7 @@ def fetch_adult(
     >>> float(round((adult.target == ">50K").mean(), 3))
     0.241
     """
-    if subset not in ("all", "train", "test"):
-        raise ValueError(
-            "The 'subset' parameter of fetch_adult must be a str among ['all', 'train', 'test']. "
-            f"Got {subset!r} instead."
-        )
+    check_option("fetch_adult", "subset", subset, ("all", "train", "test"))
     rows = _rows(data_home, download_if_missing)
     rows = {"all": rows, "train": rows[:_N_TRAIN], "test": rows[_N_TRAIN:]}[subset]
     X, y = rows[:, :-1].copy(), rows[:, -1].astype(np.str_)
@@ -189,9 +188,7 @@ def fetch_adult(
         X[:, j] = X[:, j].astype(np.float64)
     data, target, frame = X, y, None
     if as_frame:
-        import pandas as pd
-
-        frame = pd.DataFrame(X, columns=_FEATURES).assign(**{_TARGET: y})
+        frame = pandas_for("as_frame=True").DataFrame(X, columns=_FEATURES).assign(**{_TARGET: y})
         frame = frame.astype({_FEATURES[j]: np.float64 for j in _numeric()})
         data, target = frame[_FEATURES], frame[_TARGET]
     if return_X_y:
@@ -236,6 +233,7 @@ def _parse(content: bytes) -> NDArray[np.object_]:
 
 
 def _from_openml(data_home: str | os.PathLike[str] | None) -> NDArray[np.object_]:
+    pandas_for("The Adult data set from OpenML")
     bunch = fetch_openml(data_id=1590, data_home=data_home, as_frame=True, parser="pandas")
     text = bunch.frame[[*_FEATURES, _TARGET]].astype(object)
     rows = text.where(text.notna(), "?").to_numpy()

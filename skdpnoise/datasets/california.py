@@ -12,6 +12,7 @@ from sklearn.datasets import fetch_california_housing
 from sklearn.utils import Bunch
 
 from skdpnoise.datasets._sources import DataFile, Description, as_bunch, download, local_bytes
+from skdpnoise.privacy.shared_texts import shared_texts
 
 _FILE = DataFile(
     name="cal_housing.data",
@@ -51,6 +52,7 @@ Probability Letters 33 (1997) 291-297.
 """
 
 
+@shared_texts
 def fetch_california(
     *,
     data_home: str | os.PathLike[str] | None = None,
@@ -71,13 +73,7 @@ def fetch_california(
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder with the data file; also scikit-learn's cache folder if it has to download. By
-        default scikit-learn caches in its own folder.
-    as_frame : bool, default=False
-        Return pandas objects rather than arrays. Needs the extra ``data``.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` rather than a bunch.
+    %(downloads: data_home, as_frame, return_X_y)s
     download_if_missing : bool, default=True
         If False, an error is raised where a download would be needed.
 
@@ -94,13 +90,13 @@ def fetch_california(
         frame : DataFrame of shape (20640, 9) or None
             Both together, if ``as_frame=True``.
         feature_names, target_names : list of str
+            Of the columns of data, and of the target.
         DESCR : str
+            Where the data are from.
 
     Raises
     ------
-    OSError
-        If no source works (the message names both ways), or a local file is not the published
-        one.
+    %(downloads: OSError)s
 
     References
     ----------

@@ -13,6 +13,7 @@ from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
 from skdpnoise.datasets._sources import DataFile, Description, as_bunch, download, local_bytes
+from skdpnoise.privacy.shared_texts import shared_texts
 
 _FILE = DataFile(
     name="elecNormNew.arff",
@@ -55,6 +56,7 @@ University of New South Wales, 1999. Distributed with MOA and as OpenML data set
 """
 
 
+@shared_texts
 def fetch_electricity(
     *,
     data_home: str | os.PathLike[str] | None = None,
@@ -71,13 +73,7 @@ def fetch_electricity(
 
     Parameters
     ----------
-    data_home : str or path-like, default=None
-        Folder with the data file; also scikit-learn's cache folder if it has to download. By
-        default scikit-learn caches in its own folder.
-    as_frame : bool, default=False
-        Return pandas objects rather than arrays. Needs the extra ``data``.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` rather than a bunch.
+    %(downloads: data_home, as_frame, return_X_y)s
     download_if_missing : bool, default=True
         If False, only the local file is used (also where scikit-learn has the data in its
         cache) and an error is raised without one.
@@ -95,13 +91,13 @@ def fetch_electricity(
         frame : DataFrame of shape (45312, 9) or None
             Both together, if ``as_frame=True``.
         feature_names, target_names : list of str
+            Of the columns of data, and of the target.
         DESCR : str
+            Where the data are from.
 
     Raises
     ------
-    OSError
-        If no source works (the message names both ways), or a local file is not the published
-        one.
+    %(downloads: OSError)s
 
     References
     ----------

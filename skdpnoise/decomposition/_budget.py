@@ -48,20 +48,11 @@ _SAFETY = 14.0  # a choice is far off with a probability of about exp(-14) times
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Shares of μ², or of ε.
+    """Shares of μ², or of ε."""
 
-    Parameters
-    ----------
-    radius : float
-        For each radius that is used for a mean.
-    last : float
-        For the radius of the rows whose second moments are released.
-    coarse, mean : float
-        For one coarse mean, and for all means together.
-    """
-
-    radius: float
-    last: float
+    radius: float  # for each radius that is used for a mean
+    last: float  # for the radius of the rows whose second moments are released
+    # coarse, mean: for one coarse mean, and for all means together
     coarse: float
     mean: float
 
@@ -69,12 +60,7 @@ class Shares:
 def choose_budget(
     noise: str, n_columns: int, guarantee: PrivacyGuarantee, rows_per_group: int | None = None
 ) -> tuple[str, LossBudget]:
-    """Choose the noise of the second moments, if that is "auto", and the kind of the budget.
-
-    If the guarantee is for groups of so many rows, the budget is what one row may cost.
-
-    The kinds are compared by what is usually left of them for the second moments.
-    """
+    """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
     bounds = RowBounds(n_columns, 1.0)
     pure: LossBudget = PureLoss(guarantee.epsilon)
     kinds: list[tuple[LossBudget, float]] = [(pure, _PURE_REST)]
@@ -95,10 +81,7 @@ def choose_budget(
 
 
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> Shares:
-    """Return the shares for steps that look at so many rows.
-
-    Where few rows may be shrunk, the last radius gets what choosing it beyond them takes.
-    """
+    """Return the shares for steps that look at so many rows."""
     if isinstance(total, GaussianLoss):
         strength = max((n_rows * total.mu) ** 2, 1e-300)
         radius, last = (min(_CEILING, max(_FLOOR, part / strength)) for part in (500.0, 550.0))
@@ -131,10 +114,8 @@ def rows_needed(total: LossBudget, n_columns: int) -> float:
 
 
 def noise_level(mechanism: SymmetricMatrixMechanism, n_samples: float) -> float:
-    """Return about the largest eigenvalue of the noise, in units of n times the squared radius.
-
-    It is twice the root mean square singular value, as for matrices of independent entries.
-    """
+    """Return about the largest eigenvalue of the noise, in units of n times the squared radius."""
+    # It is twice the root mean square singular value, as for matrices of independent entries.
     deviation = mechanism.standard_deviation
     spread = float(np.linalg.norm(deviation)) / math.sqrt(len(deviation))
     return 2.0 * spread / (n_samples * mechanism.row_bounds.norm**2)
@@ -148,11 +129,9 @@ def mean_level(total: LossBudget, shares: Shares, n_rows: float) -> float:
 def row_level(
     total: LossBudget, shares: Shares, n_rows: float, noise: float, *, keeps_rows: bool = False
 ) -> float:
-    """Return the quantile of the norms beyond which rows are shrunk for second moments.
-
-    Signal and noise grow with the radius, but the signal ends where the rows do: the more noise,
-    the more rows are shrunk.
-    """
+    """Return the quantile of the norms beyond which rows are shrunk for second moments."""
+    # Signal and noise grow with the radius, but the signal ends where the rows do: the more noise,
+    # the more rows are shrunk.
     per_noise = _FEWER_PER_NOISE if keeps_rows else _SHRUNK_PER_NOISE
     shrunk = max(per_noise * noise, _safe_part(total, shares.last, n_rows))
     return 1.0 - min(_SHRUNK, shrunk)

@@ -1,4 +1,25 @@
-"""Where the rows of a table lie, and how far from there: bought before second moments are."""
+"""Where the rows of a table lie, and how far from there: found before second moments are released.
+
+1. A radius r about the origin, or about the middle of public bounds.
+2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
+   it is much smaller, the data lie far from the centre that was looked from, and this is
+   repeated from the new one, up to three times.
+3. A finer mean, of rows shrunk to that smaller radius.
+4. The radius about it, unless it is public.
+
+**Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
+whatever is released. Radii are those of
+:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded to
+integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r
+(add, remove) in the Euclidean norm.
+
+*A subset of large data.* Where far fewer records place the mean well enough, a random subset is
+used: each record is taken if its own random byte is below a public threshold. Neighbouring data
+sets can be given the same bytes for all records but one, and for every such draw the subsets are
+neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the
+hockey-stick divergence is jointly convex. That the subset is secret would even amplify privacy,
+which is not used.
+"""
 
 from __future__ import annotations
 
@@ -35,37 +56,19 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Location:
-    """Released facts about the rows.
+    """Released facts about the rows."""
 
-    Parameters
-    ----------
-    center : ndarray of shape (n_columns,)
-        A private mean, or zeros.
-    radius : float
-        A norm that many rows, less the centre, do not exceed; or a public bound on it.
-    used : float
-        Share of the whole budget that was spent.
-    """
-
-    center: NDArray[np.float64]
-    radius: float
-    used: float
+    center: NDArray[np.float64]  # shape (n_columns,): a private mean, or zeros
+    radius: float  # A norm that many rows, less the centre, do not exceed; or a public bound on it
+    used: float  # share of the whole budget that was spent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSum:
-    """Noise on a sum of rows that are held in a ball.
+    """Noise on a sum of rows that are held in a ball."""
 
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism or KNormMechanism
-        What draws.
-    sensitivity : SensitivityProfile
-        What one record can do to the sum.
-    """
-
-    mechanism: AdditiveMechanism | KNormMechanism
-    sensitivity: SensitivityProfile
+    mechanism: AdditiveMechanism | KNormMechanism  # what draws
+    sensitivity: SensitivityProfile  # what one record can do to the sum
 
     @property
     def noise(self) -> str:
@@ -83,25 +86,23 @@ class RowSum:
         return np.broadcast_to(self.mechanism.scale, self.sensitivity.n_coordinates)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.quantum, self.sensitivity.n_coordinates)
+        return np.broadcast_to(self.mechanism.grid_size, self.sensitivity.n_coordinates)
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what the release costs."""
         return self.mechanism.privacy_loss()
 
-    def sample(self, words: RandomWords) -> NDArray[np.int64]:
-        """Return the noise in quanta, shape (n_columns,)."""
-        return self.mechanism.sample(words)[0]
+    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
+        """Return the noise in grid steps, shape (n_columns,)."""
+        return np.asarray(self.mechanism.sample(rng)[0])
 
 
 def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> RowSum:
-    """Calibrate the noise of a sum of rows of norm at most `radius`.
-
-    Under a pure budget its density falls with the Euclidean norm: for p columns, half the variance
-    of Laplace noise.
-    """
+    """Calibrate the noise of a sum of rows of norm at most `radius`."""
+    # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
+    # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
     if isinstance(loss, GaussianLoss):
         return RowSum(calibrate("iid_gaussian", profile, loss), profile)
@@ -110,39 +111,7 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
 
 
 class Locator:
-    r"""Finds a centre and a radius of the rows, adaptively, from shares of the budget.
-
-    1. A radius r about the origin, or about the middle of public bounds.
-    2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
-       it is much smaller, the data lie far from the centre that was looked from, and this is
-       repeated from the new one, up to three times.
-    3. A finer mean, of rows shrunk to that smaller radius.
-    4. The radius about it, unless it is public.
-
-    **Guarantee.** Each step is paid for with a fixed share of the budget, and what is spent is
-    bounded whatever is released. Radii are those of
-    :func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded
-    to integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one)
-    or r (add, remove) in the Euclidean norm.
-
-    *A subset of large data.* Where far fewer records place the mean well enough, a random subset
-    is used: each record is taken if its own random byte is below a public threshold. Neighbouring
-    data sets can be given the same bytes for all records but one, and for every such draw the
-    subsets are neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close,
-    since the hockey-stick divergence is jointly convex. That the subset is secret would even
-    amplify privacy, which is not used.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_records, n_columns)
-        The private rows.
-    run : PrivateRun
-        Account, randomness, number of records and the whole budget.
-    n_threads : int
-        Threads of the passes over the data.
-    keeps_rows : bool, default=False
-        Whether few rows may be shrunk for the second moments.
-    """
+    """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
         self,
@@ -155,7 +124,7 @@ class Locator:
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
         needed = rows_needed(run.budget, X.shape[1])
-        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.words)
+        self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
         self._shares = share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
         self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
@@ -165,11 +134,7 @@ class Locator:
     def find(
         self, bounds: NDArray[np.float64], row_norm: float | None, noise: float, *, center: bool
     ) -> Location:
-        """Return the centre and the radius.
-
-        `bounds` of shape (2, n_columns) are infinite where nothing is public; `noise` is the noise
-        level of the second moments.
-        """
+        """Return the centre and the radius."""
         shares = self._shares
         low, high = self._low, self._high = bounds
         closed = np.isfinite(low) & np.isfinite(high)
@@ -219,7 +184,7 @@ class Locator:
             limits=limits,
             n_samples=self._n_rows,
             adjacency=self._adjacency,
-            random_state=self._run.words,
+            random_state=self._run.rng,
             charge=self._run.account.charge,
         )
 
@@ -230,12 +195,12 @@ class Locator:
         sums = clipped_row_sums(
             self._rows,
             center=self._center,
-            row_quantum=release.quantum,
+            row_grid_size=release.grid_size,
             norm=radius,
             n_threads=self._n_threads,
         )
-        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.words))
-        step = noisy * (release.quantum / self._n_rows)
+        noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
+        step = noisy * (release.grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length
@@ -243,13 +208,13 @@ class Locator:
 
 
 def _subset(
-    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, words: RandomWords
+    X: NDArray[Any], needed: float, n_samples: float, adjacency: str, rng: RandomWords
 ) -> tuple[NDArray[Any], float]:
     """Return some records, each taken with one public probability, and about how many."""
     threshold = int(np.ceil(_BYTE * needed / n_samples)) if needed < n_samples else _BYTE
     if threshold > _BYTE // 2:
         return X, n_samples
-    coins = words.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
+    coins = rng.take(-(-len(X) // 8)).view(np.uint8)[: len(X)]
     taken = X[np.flatnonzero(coins < threshold)]
     # If n is public, how many were taken is known from the coins alone; else it is private.
     if adjacency == "replace_one":

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
@@ -23,12 +23,16 @@ from skdpnoise.decomposition.moments import (
 )
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
+from skdpnoise.ledger import Ledger
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["DPPCA"]
 
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
+@shared_texts
 @register_private
 class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
@@ -39,9 +43,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
     and everything else is computed from that matrix. Off its diagonal the noise has half the
-    variance, which is exactly what one record cannot tell from equal noise. Centre c and radius
-    R are found privately too, whatever the units and the offset of the data; public bounds on the
-    features or on the norm of a centred row save most of what that costs.
+    variance, at the same privacy as equal noise everywhere. Centre c and radius R are found
+    privately too, whatever the units and the offset of the data; public bounds on the features or
+    on the norm of a centred row save most of their budget.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
@@ -50,26 +54,22 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     budget (``skdpnoise.decomposition``). Rows are rounded to integers within their bounds and
     summed exactly.
 
-    Rows beyond R are shrunk to it, keeping their direction. About a third to two thirds of the rows
-    are where noise matters, and fewer as n grows: this lowers the noise more than it blurs the
-    directions, but lowers ``explained_variance_`` too. With a public `row_norm` that all rows obey
-    nothing is shrunk.
+    Rows beyond R are shrunk to it, keeping their direction. Where noise matters these are a third
+    to two thirds of the rows, and fewer as n grows. Shrinking lowers the noise more than it blurs
+    the directions, but it also lowers ``explained_variance_``. With a public `row_norm` that all
+    rows obey, nothing is shrunk.
 
     Parameters
     ----------
     n_components : int, float, "auto" or None, default=None
         Number of components; a share of the (private) variance, in (0, 1); "auto" for those that
         stand out of the noise, one at least; None for as many as there are features.
-    epsilon : float, default=1.0
-        ε.
-    delta : float, default=1e-6
-        δ; below 1/n. 0 asks for pure differential privacy.
+    %(estimators: epsilon, delta)s
     noise : str, default="auto"
         Noise of the second moments, see
         :func:`~skdpnoise.mechanisms.calibrate_second_moments`; "auto" takes that of the smallest
         expected error. It decides whether the steps share μ² (normal noise) or ε.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        What neighbouring data sets are. The number of records is private under "add_remove".
+    %(estimators: adjacency)s
     center : bool, default=True
         Whether to subtract a private mean. Without it, components are those of the rows about the
         origin.
@@ -82,32 +82,21 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         they are narrow in some columns, those get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : None, int, RandomState or Generator, default=None
-        None draws from the operating system's cryptographic source, the only choice that protects
-        against everyone.
-    n_jobs : int or None, default=None
-        Threads of the passes over the data.
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_features_in_)
+    components_ : ndarray of shape (n_components, n_features)
         Orthonormal principal axes, by decreasing variance. Signs are scikit-learn's: of each axis
         the entry of largest magnitude is positive.
-    explained_variance_ : ndarray of shape (n_components_,)
+    explained_variance_ : ndarray of shape (n_components,)
         Variance of the shrunk rows along each axis, less what noise adds to it on average; not
         negative.
-    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    explained_variance_ratio_ : ndarray of shape (n_components,)
         The same over the total variance.
-    singular_values_ : ndarray of shape (n_components_,)
+    singular_values_ : ndarray of shape (n_components,)
         The square roots of (n − 1) times ``explained_variance_``.
-    mean_ : ndarray of shape (n_features_in_,)
+    mean_ : ndarray of shape (n_features,)
         Private mean, or zeros.
     noise_variance_ : float
         Average variance along the axes that are left out.
@@ -117,12 +106,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Number of records; noisy under "add_remove".
     row_norm_ : float
         R, public or found.
-    privacy_ : PrivacyReport
-        Every release and what it cost.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, if X had string column names.
+    %(estimators: privacy_, n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -170,21 +154,21 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def __init__(
         self,
-        n_components=None,
-        epsilon=1.0,
-        delta=1e-6,
+        n_components: int | float | str | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        center=True,
-        row_norm=None,
-        feature_bounds=None,
-        whiten=False,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        center: bool = True,
+        row_norm: float | None = None,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        whiten: bool = False,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_components = n_components
         self.epsilon = epsilon
         self.delta = delta
@@ -199,21 +183,12 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> DPPCA:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPCA:
         """Fit the components to private data, spending the whole guarantee.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The private rows; finite. Float32 and float64 arrays are read without a copy.
-        y : Ignored
-            For pipelines.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: X, y, groups, **params)s
 
         Returns
         -------
@@ -221,14 +196,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
             self._check_components(X.shape[1])
@@ -247,7 +217,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
         X = read_table(self, X, reset=False)
@@ -262,11 +232,11 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_components_)
+        X : array-like of shape (n_samples, n_components)
 
         Returns
         -------
-        ndarray of shape (n_samples, n_features_in_)
+        ndarray of shape (n_samples, n_features)
         """
         check_is_fitted(self)
         projected = read_projections(type(self).__name__, X, len(self.components_))
@@ -274,12 +244,12 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with np.errstate(all="ignore"):
             if self.whiten:
                 projected = projected * self._lengths(kind)
-            return projected @ self.components_.astype(kind) + self.mean_.astype(kind)
+            return np.asarray(projected @ self.components_.astype(kind) + self.mean_.astype(kind))
 
     @property
     def _n_features_out(self) -> int:
         """Number of columns that :meth:`transform` returns."""
-        return self.components_.shape[0]
+        return len(self.components_)
 
     def _lengths(self, dtype: Any) -> NDArray[Any]:
         """Return standard deviations of the components; 1 for those of no variance."""

@@ -1,9 +1,23 @@
-"""A private mean and covariance: what principal components and covariance estimates rest on."""
+r"""A private mean and covariance: what principal components and covariance estimates rest on.
+
+.. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
+          z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
+
+with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
+directions survive shrinking, variances do not.
+
+**Guarantee.** Under "add_remove" the number n of records comes first. Then the centre c and the
+radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments with all
+that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public
+facts and released numbers, and sum to at most one; each step depends on the data only through its
+own release and earlier ones. Costs add up, of adaptive steps too, in ε or in μ². With groups, all
+of this is with respect to one of the rows that are kept of them (``skdpnoise.queries.groups``).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,6 +25,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skdpnoise.compose.numbers import JOBS
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import check_memory, check_size, check_within
@@ -36,45 +51,26 @@ _MATRICES = 8  # of p by p that are held at once
 
 PARAMETERS: dict[str, list[Any]] = {
     **PrivateFitMixin._parameter_constraints,
-    "epsilon": [Interval(Real, 0, None, closed="neither")],
-    "delta": [Interval(Real, 0, 1, closed="left")],
     "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
-    "adjacency": [StrOptions({"replace_one", "add_remove"})],
     "row_norm": [None, Interval(Real, 0, None, closed="neither")],
     "feature_bounds": [None, tuple, list, np.ndarray],
-    "random_state": ["random_state", np.random.Generator],
-    "n_jobs": [None, Integral],
+    "n_jobs": JOBS,
 }
 """Constraints of the parameters that all estimators on these moments share."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateMoments:
-    """What was released, all of it public.
+    """What was released, all of it public."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_columns,)
-        The private mean, or zeros.
-    covariance : ndarray of shape (n_columns, n_columns)
-        Second moments of the shrunk rows about that mean, over n − 1 (over n without centring);
-        symmetric, unbiased for those rows, perhaps indefinite.
-    noise : float
-        κ, the root mean square singular value of the noise in it.
-    n_samples : float
-        Number of records, public or noisy.
-    row_norm : float
-        Norm that rows were shrunk to.
-    report : PrivacyReport
-        What it all cost.
-    """
-
-    mean: NDArray[np.float64]
+    mean: NDArray[np.float64]  # shape (n_columns,): the private mean, or zeros
+    # shape (n_columns, n_columns): second moments of the shrunk rows about that mean, over n − 1
+    # (over n without centring); symmetric, unbiased for those rows, perhaps indefinite
     covariance: NDArray[np.float64]
-    noise: float
-    n_samples: float
-    row_norm: float
-    report: PrivacyReport
+    noise: float  # κ, the root mean square singular value of the noise in it
+    n_samples: float  # number of records, public or noisy
+    row_norm: float  # norm that rows were shrunk to
+    report: PrivacyReport  # what it all cost
 
 
 def private_moments_of_rows(
@@ -86,34 +82,19 @@ def private_moments_of_rows(
     center: bool,
     keeps_rows: bool = False,
 ) -> PrivateMoments:
-    r"""Release mean and covariance of the rows of X for an estimator with the usual parameters.
-
-    .. math:: C = \frac{1}{n - d} \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
-              z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
-
-    with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
-    directions survive shrinking, variances do not.
-
-    **Guarantee.** Under "add_remove" the number n of records is bought first. Then the centre c and
-    the radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments
-    with all that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares
-    depend on public facts and released numbers, and sum to at most one; each step depends on the
-    data only through its own release and earlier ones. Costs add up, of adaptive steps too, in ε or
-    in μ². With groups, all of this is with respect to one of the rows that are kept of them
-    (``skdpnoise.queries.groups``).
-    """
+    """Release mean and covariance of the rows of X for an estimator with the usual parameters."""
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = _check_plans(estimator, n_columns)
     noise, total = choose_budget(
         estimator.noise, n_columns, account.guarantee, account.rows_per_group
     )
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
-    account.pay(_stages(total, adjacency), noise)
-    words, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
-    (X,) = rows.keep(words, X)
-    n_samples = known_records(len(X), account, words, _count_noise(total), total)
+    account.spend(_stages(total, adjacency), noise)
+    rng, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
+    (X,) = rows.keep(rng, X)
+    n_samples = known_records(len(X), account, rng, _count_noise(total), total)
     used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
-    run = PrivateRun(account, words, n_samples, total)
+    run = PrivateRun(account, rng, n_samples, total)
     locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
     location = locator.find(bounds, estimator.row_norm, level, center=center)
@@ -128,7 +109,7 @@ def private_moments_of_rows(
         X,
         center=location.center,
         scale=unit,
-        row_quantum=mechanism.row_quantum,
+        row_grid_size=mechanism.row_grid_size,
         norm=ball.norm,
         columns=ball.columns,
         l1_norm=ball.l1_norm,
@@ -138,11 +119,11 @@ def private_moments_of_rows(
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
         location.center,
-        mechanism.release(counts, words) / divisor * unit**2,
+        mechanism.release(counts, rng) / divisor * unit**2,
         deviation / divisor * unit**2,
         n_samples,
         location.radius,
-        account.report(type(estimator).__name__, secure=words.secure),
+        account.report(type(estimator).__name__, secure=rng.secure),
     )
 
 
@@ -166,21 +147,17 @@ def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
 
 
 def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
-    """Return X as a matrix of float32 or float64 in the order in which it came.
-
-    This looks at the private data and is not paid for: whether a fit is refused tells that a
-    value is missing or infinite. See "sharp edges" in the documentation.
-    """
-    X = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
-    check_size(estimator, *X.shape)
-    return X
+    """Return X as a matrix of float32 or float64 in the order in which it came."""
+    # This looks at the private data and is not charged: whether a fit is refused tells that a
+    # value is missing or infinite. See "sharp edges" in the documentation.
+    rows = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
+    check_size(estimator, *rows.shape)
+    return rows
 
 
 def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
-    """Return what each stage may cost, fixed before the first one: for a ledger.
-
-    How often rows are looked for depends on what was found, and so does what the later steps get.
-    """
+    """Return what each stage may cost, fixed before the first one: for a ledger."""
+    # How often rows are looked for depends on what was found, and so does what the later steps get.
     if adjacency == "replace_one" or not isinstance(total, PureLoss):
         return [total]
     return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
@@ -198,11 +175,9 @@ def _row_bounds(
     noise: str,
     unit: float,
 ) -> RowBounds:
-    """Return the ball, in some unit, with the box that public bounds make about the centre.
-
-    For structured Laplace noise rows are held in an l1 ball too: of rows spread over many columns
-    hardly any leaves it, and the noise falls with it.
-    """
+    """Return the ball, in some unit, with the box that public bounds make about the centre."""
+    # For structured Laplace noise rows are held in an l1 ball too: of rows spread over many columns
+    # hardly any leaves it, and the noise falls with it.
     size = center.size
     reach = np.maximum(np.abs(bounds[0] - center), np.abs(bounds[1] - center))
     columns = None
@@ -227,16 +202,12 @@ def denoised(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
     .. math:: \hat\lambda = \tfrac12 \Bigl(\lambda + \sqrt{\lambda^2 - 4 \kappa^2}\Bigr)
               \quad (\lambda \ge 2\kappa)
 
-    inverts :math:`\lambda = \hat\lambda + \kappa^2/\hat\lambda`, where an eigenvalue ends up under
-    independent noise on a symmetric matrix whose own noise fills [−2κ, 2κ]. Smaller ones are
-    halved, which joins continuously, and negative ones become 0. Post-processing of released
-    numbers, which costs nothing.
-
-    References
-    ----------
-    Benaych-Georges and Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank
+    Reference: Benaych-Georges and Nadakuditi, "The eigenvalues and eigenvectors of finite, low rank
     perturbations of large random matrices", Advances in Mathematics 2011, Section 3.1.
     """
+    # It inverts λ = λ̂ + κ²/λ̂: there an eigenvalue ends up under independent noise on a symmetric
+    # matrix whose own noise fills [−2κ, 2κ]. Smaller ones are halved, which joins continuously, and
+    # negative ones become 0. Post-processing of released numbers, which costs nothing.
     half = 0.5 * np.maximum(values, 0.0)
     # The product of two roots, so that no square overflows.
-    return half + np.sqrt(np.maximum(half - noise, 0.0)) * np.sqrt(half + noise)
+    return np.asarray(half + np.sqrt(np.maximum(half - noise, 0.0)) * np.sqrt(half + noise))

@@ -29,16 +29,13 @@ def collect_passes(
     data: tuple[Any, Any],
     finish: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Return all iterates, stacked, telling the estimator's callbacks when a pass begins and ends.
-
-    `data` are X and y; `finish` makes the iterates that are returned, and that the end of the fit
-    shows, from those of the passes.
-
-    `attributes` makes the fitted attributes from the iterates so far, for callbacks that ask for a
-    fitted estimator. A callback's wish to stop early is not followed: the number of passes is fixed
-    before the data are seen, since a stopping rule that looks at private data would have to be paid
-    for.
-    """
+    """Return all iterates, stacked, and tell the estimator's callbacks of the passes."""
+    # `data` are X and y; `finish` makes the iterates that are returned, and that the end of the fit
+    # shows, from those of the passes.
+    # `attributes` makes the fitted attributes from the iterates so far, for callbacks that ask for
+    # a fitted estimator. A callback's wish to stop early is not followed: the number of passes is
+    # fixed before the data are seen, since a stopping rule that looks at private data would have to
+    # be charged for.
     if not hasattr(estimator, "_init_callback_context"):
         return finish(np.stack(list(passes)))
     X, y = data

@@ -6,11 +6,12 @@ import os
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils._set_output import _get_output_config
 
 from skdpnoise.compose.numbers import NUMBERS, check_numbers, plain
+from skdpnoise.privacy.checks import pandas_for
 
 __all__ = [
     "as_bounds",
@@ -23,14 +24,12 @@ __all__ = [
 ]
 
 _LARGEST, _SMALLEST = 1e100, 1e-290
-_MOST_EPSILON = 1e8  # beyond it there is no promise left, and sums would leave 64 bits
-_MOST_ROWS_PER_GROUP = 2**31
-# The largest contribution of a record, in quanta: 2**24 or 2**16 times what one noise scale is of
-# it (``mechanisms.calibrate``), with room for how the budget is shared.
+# The largest contribution of a record, in grid steps: 2**24 or 2**16 times what one noise scale is
+# of it (``mechanisms.calibrate``), with room for how the budget is shared.
 _QUANTA, _QUANTA_PER_EPSILON = 2.0**26, 2.0**18
 _SUM = 2.0**62
 _MOST_ROWS = 2**30  # of which squares of row integers sum to less than 2**63
-# Rounding to quanta of 2**-52 noise scales may cost so much of ε for every column.
+# Rounding to grid steps of 2**-52 noise scales may cost so much of ε for every column.
 _EPSILON_PER_COLUMN = 1e-9
 
 
@@ -38,27 +37,10 @@ def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
     check_numbers(estimator)  # first: intervals cannot hold every kind of number
     BaseEstimator._validate_params(estimator)
-    if getattr(estimator, "n_jobs", None) is not None:
-        _check_threads(estimator)
-    if hasattr(estimator, "epsilon") and float(estimator.epsilon) > _MOST_EPSILON:
-        raise ValueError(
-            f"The 'epsilon' parameter of {_name(estimator)} must be at most {_MOST_EPSILON:g}: "
-            f"beyond it nothing is promised to anybody. Got {estimator.epsilon!r} instead."
-        )
-    if getattr(estimator, "rows_per_group", 1) > _MOST_ROWS_PER_GROUP:
-        raise ValueError(
-            f"The 'rows_per_group' parameter of {_name(estimator)} must be at most "
-            f"{_MOST_ROWS_PER_GROUP}. Got {estimator.rows_per_group!r} instead."
-        )
-
-
-def _check_threads(estimator: Any) -> None:
-    if estimator.n_jobs == 0:
-        raise ValueError(
-            f"The 'n_jobs' parameter of {_name(estimator)} must be None, a number of threads, or "
-            "-1 for all processors. Got 0 instead."
-        )
-    effective_n_jobs(int(estimator.n_jobs))
+    # Before the charge: scikit-learn misses pandas only when a transform returns.
+    output = _get_output_config("transform", estimator)["dense"]
+    if output == "pandas" and hasattr(estimator, "transform"):
+        pandas_for(f"{_name(estimator)}.set_output(transform='pandas')")
 
 
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:

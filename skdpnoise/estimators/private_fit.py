@@ -1,4 +1,4 @@
-"""What all estimators share: the one way into a private fit, and how it is paid for.
+"""What all estimators share: the one way into a private fit, and how it is charged.
 
 Messages never show a value of the data.
 """
@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils._param_validation import HasMethods, Interval
 
 from skdpnoise.compose.advice import (
     advise,
@@ -22,13 +20,14 @@ from skdpnoise.compose.advice import (
     held_back,
     warn_last,
 )
+from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.surroundings import (
     PrivacyWarning,
     warn_if_cloned_to_be_scored,
     warn_of_company,
 )
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
-from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
@@ -52,33 +51,21 @@ Budget = TypeVar("Budget")
 
 @dataclass(frozen=True, slots=True)
 class PrivateRun(Generic[Budget]):
-    """What every stage of a fit needs that releases something.
+    """What every stage of a fit needs that releases something."""
 
-    Parameters
-    ----------
-    account : Account
-        Where every release is charged for before it is drawn.
-    words : RandomWords
-        Source of all randomness.
-    n_samples : float
-        Number of records, public or bought.
-    budget : object
-        What the stages may cost.
-    """
-
-    account: Account
-    words: RandomWords
-    n_samples: float
-    budget: Budget
+    account: Account  # where every release is charged for before it is drawn
+    rng: RandomWords  # source of all randomness
+    n_samples: float  # number of records, public or estimated privately
+    budget: Budget  # what the stages may cost
 
 
 def known_records(
-    n_rows: int, account: Account, words: RandomWords, noise: str, total: LossBudget
+    n_rows: int, account: Account, rng: RandomWords, noise: str, total: LossBudget
 ) -> float:
     """Return the number of records: public under replace-one, bought under add/remove."""
     if account.guarantee.adjacency == "replace_one":
         return float(n_rows)
-    found = release_record_count(n_rows, total, noise, words, account.charge)
+    found = release_record_count(n_rows, total, noise, rng, account.charge)
     account.n_records = max(2.0, found)
     return account.n_records
 
@@ -91,10 +78,7 @@ class PrivateFitMixin:
     adjacency: Any
     rows_per_group: int
     ledger: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "ledger": [None, HasMethods("charge")],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
 
     def __sklearn_clone__(self) -> Any:
         """Return an unfitted copy with the same ledger, not with a copy of it."""
@@ -108,24 +92,17 @@ class PrivateFitMixin:
         check_parameters(self)
 
     @contextmanager
-    def _private_fit(self, groups: Any, unpaid: dict[str, Any]) -> Iterator[Account]:
-        """Check the parameters; give the account of the fit: the one way into a private fit.
-
-        Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
-        value meet noise. No warning but our own is heard from the first look at the data on: what
-        warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
-        as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
-        released come last, when the fit is stored.
-        """
+    def _private_fit(self, groups: Any, params: dict[str, Any]) -> Iterator[Account]:
+        """Check the parameters; give the account of the fit: the one way into a private fit."""
+        # Within, a fit reads all of its data, checks its plans, pays, and only then lets a private
+        # value meet noise. No warning but our own is heard from the first look at the data on: what
+        # warns, and whether, may depend on a single record. Whatever is raised leaves the estimator
+        # as it was, with an earlier fit intact, and says what stays spent. Warnings of what was
+        # released come last, when the fit is stored.
         warn_of_company(self)
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         self._validate_params()
-        if groups is None and self.rows_per_group != 1:
-            raise ValueError(
-                f"The 'rows_per_group' parameter of {type(self).__name__} must be 1 where fit gets "
-                f"no 'groups'. Got {self.rows_per_group!r} instead. Pass groups= to fit; in a "
-                "pipeline or a search, request them by set_fit_request(groups=True)."
-            )
+        check_grouped(self, groups)
         account = Account(
             PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
             rows_per_group=None if groups is None else int(self.rows_per_group),
@@ -145,11 +122,7 @@ class PrivateFitMixin:
             advise_on_public_number(self, n_rows)
             return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
-        codes = without_values(
-            lambda: group_codes(f"{name}.fit", groups, n_rows),
-            f"The 'groups' parameter of {name}.fit must be an array-like of shape ({n_rows},) of "
-            "labels that can be hashed, one for each row of X.",
-        )
+        codes = group_codes(f"{name}.fit", groups, n_rows)
         rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
         if rows.n_kept < 2:
             raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
@@ -18,6 +18,7 @@ class QuietScoreMixin(BaseEstimator):
     """Stands before scikit-learn's mixin of classifiers or regressors, whose errors quote y."""
 
     predict: Callable[[Any], Any]
+    _metric: ClassVar[Callable[..., Any] | None] = None  # where it is not the usual one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -26,7 +27,7 @@ class QuietScoreMixin(BaseEstimator):
         return tags
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean accuracy of predicted labels, or R² of a predicted target.
+        """Return the mean accuracy of predicted labels, or R² of a predicted target (D² of counts).
 
         The score of private records is a statistic of them without noise, and is not private.
 
@@ -46,10 +47,10 @@ class QuietScoreMixin(BaseEstimator):
         predicted = self.predict(X)
         owner = f"{type(self).__name__}.score"
         y = check_container(owner, "y", y)
-        metric = accuracy_score if is_classifier(self) else r2_score
+        metric = self._metric or (accuracy_score if is_classifier(self) else r2_score)
         return without_values(
             lambda: float(metric(y, predicted, sample_weight=sample_weight)),
             f"{owner} cannot compare y with the {len(predicted)} predictions: give one label, or "
             "number, for each row of X, of the kind that was fitted, and weights that are finite "
-            "numbers.",
+            "numbers. D² needs counts that are not all alike.",
         )

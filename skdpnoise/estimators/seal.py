@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from skdpnoise.compose.silence import silence
 
@@ -14,11 +14,7 @@ Result = TypeVar("Result")
 
 
 def without_values(call: Callable[[], Result], otherwise: str) -> Result:
-    """Return what a function returns; what it raises shows shapes, types and names at most.
-
-    An error whose text is not known to be free of values is replaced by one of the same kind with
-    the text `otherwise`, and nothing is attached to it.
-    """
+    """Return what a function returns; what it raises shows shapes, types and names at most."""
     try:
         return call()
     except Exception as error:
@@ -58,7 +54,7 @@ _HARMLESS = re.compile(
 
 def _explained(error: Exception, otherwise: str) -> Exception:
     """Return an error of the same kind that shows no value of the data."""
-    kind: type[Any] = next(
+    kind: type[Exception] = next(
         (kind for kind in (TypeError, MemoryError) if isinstance(error, kind)), ValueError
     )
     text = str(error)

@@ -44,12 +44,7 @@ def read_table(
     keeps_subnormal: bool = False,
     **options: Any,
 ) -> NDArray[Any]:
-    """Return X as an array of float32 or float64, finite and of a size that sums survive.
-
-    `options` are those of scikit-learn's ``check_array``; `largest` and `keeps_subnormal` say what
-    a fit can do with. New data of a fitted estimator (``reset=False``) need to be finite only, and
-    what scikit-learn has to say of their columns is heard.
-    """
+    """Return X as an array of float32 or float64, finite and of a size that sums survive."""
     owner = type(estimator).__name__
     X = check_container(owner, "X", X)
 
@@ -134,11 +129,9 @@ def check_values(
     largest: float = LARGEST,
     keeps_subnormal: bool = False,
 ) -> None:
-    """Refuse values that are not finite, or too large or too small for sums of them.
-
-    The bits of floating-point numbers without their sign are ordered as the magnitudes are, so that
-    one sweep in integers finds the largest and the smallest.
-    """
+    """Refuse values that are not finite, or too large or too small for sums of them."""
+    # The bits of floating-point numbers without their sign are ordered as the magnitudes are, so
+    # that one sweep in integers finds the largest and the smallest.
     size = values.dtype.itemsize
     whole: Any = np.uint32 if size == 4 else np.uint64
     magnitude = whole(2 ** (8 * size - 1) - 1)
@@ -161,12 +154,10 @@ def check_values(
 def survivable(
     values: NDArray[Any], *, largest: float = LARGEST, keeps_subnormal: bool = False
 ) -> NDArray[Any]:
-    """Return what a step computed, changed in place, as the next fit takes it.
-
-    A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
-    beyond the limits becomes the limit, what is subnormal or undefined becomes zero. Each value is
-    changed by itself, and none that :func:`check_values` accepts.
-    """
+    """Return what a step computed, changed in place, as the next fit takes it."""
+    # A fit behind it in a pipeline comes after the charge, and must not fail for a value: what is
+    # beyond the limits becomes the limit, what is subnormal or undefined becomes zero. Each value
+    # is changed by itself, and none that check_values accepts.
     limits = np.finfo(values.dtype)
     most = values.dtype.type(min(largest, float(limits.max)))
     np.nan_to_num(values, copy=False, nan=0.0, posinf=most, neginf=-most)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -107,7 +108,7 @@ def one_against_rest(
     if len(classes) < 2:
         raise ValueError(
             f"{owner} needs two classes or more, got 1 class. Give the public labels as 'classes' "
-            "if the other class merely has no record."
+            "if the other class has no record."
         )
     ones = classes[1:] if len(classes) == 2 else classes
     check_memory(
@@ -189,8 +190,6 @@ def _of_one_kind(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
-    import pandas as pd
-
     types = set(map(type, labels))
     check_objects(owner, name, types)
     kinds = {_kind(one) for one in types}
@@ -199,9 +198,8 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
             f"Unknown label type: objects that are no labels. {owner} needs text, whole numbers or "
             "booleans."
         )
-    with silence():
-        missing = _MISSING in kinds or (Real in kinds and bool(np.asarray(pd.isna(labels)).any()))
-    if missing:
+    floats = (one for one in labels if isinstance(one, float | np.floating))
+    if _MISSING in kinds or (Real in kinds and any(map(math.isnan, floats))):
         raise ValueError(
             f"Input {name} contains NaN (missing labels). Leave these records out, or give them a "
             "label of their own."

@@ -25,15 +25,9 @@ _SHARES = np.unique(np.concatenate([_SHARES, 1.0 - _SHARES]))
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """The score lies on one side of a threshold.
+    """The score lies on one side of a threshold."""
 
-    Parameters
-    ----------
-    side : {1, -1}
-        1: above the threshold, which points to the first data set; -1: below, to the second.
-    threshold : float
-    """
-
+    # 1: above the threshold, which points to the first data set; -1: below, to the second
     side: int
     threshold: float
 
@@ -46,19 +40,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attack:
-    """What was chosen.
+    """What was chosen."""
 
-    Parameters
-    ----------
-    name : str
-        Kind of score.
-    score : callable
-        From a table of fits, one per row, to scores.
-    for_epsilon, for_mu : Event
-    """
-
-    name: str
-    score: Callable[[Table], Scores]
+    name: str  # kind of score
+    score: Callable[[Table], Scores]  # from a table of fits, one per row, to scores
     for_epsilon: Event
     for_mu: Event
 
@@ -66,10 +51,8 @@ class Attack:
 def choose_attack(
     first: Table, second: Table, trials: float, delta: float, false_alarm: float
 ) -> Attack:
-    """Choose the score and the thresholds whose bounds promise to be largest on `trials` fits.
-
-    Kinds of score are compared on halves of the fits that they were not fitted to.
-    """
+    """Choose the score and the thresholds whose bounds promise to be largest on `trials` fits."""
+    # Kinds of score are compared on halves of the fits that they were not fitted to.
     best: tuple[float, Attack] | None = None
     for name, fit in _kinds(first, second).items():
         scores = [np.empty(len(table)) for table in (first, second)]
@@ -140,11 +123,9 @@ def _ranks(table: Table) -> Table:
 
 
 def _sizes(first: Table, second: Table) -> tuple[Table, Table]:
-    """Return the centre of each column and its size: infinite where it tells nothing.
-
-    What is constant on either data set, but not the same, is told apart with certainty: its size is
-    a small part of the difference.
-    """
+    """Return the centre of each column and its size: infinite where it tells nothing."""
+    # What is constant on either data set, but not the same, is told apart with certainty: its size
+    # is a small part of the difference.
     pooled = np.vstack([first, second])
     with np.errstate(over="ignore", invalid="ignore"):
         center = np.median(pooled, axis=0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.checks import check_count, check_real
 
 __all__ = ["audit"]
 
@@ -49,29 +49,29 @@ def audit(
     difference. Then the sequence of releases, the charges, the warnings and everything that is
     published must agree to the last bit, and what the noise had to make up for must be within the
     declared sensitivity of every release, and in all within the claim. It takes two fits for each
-    pair of neighbours, has no false alarm, and finds whatever leaves a fit unpaid. It does not look
-    at the law of the noise.
+    pair of neighbours, has no false alarm, and finds whatever a fit publishes without a charge. It
+    does not look at the law of the noise.
 
     *black_box* (any estimator). Thousands of fits on two neighbouring data sets. Score and
-    threshold of a test are chosen on a quarter of the fits; on the others it is counted how often
-    it tells the data sets apart. Clopper-Pearson bounds of the true and the false positive rate,
-    which hold together with the stated false alarm, give
+    threshold of a test are chosen on a quarter of the fits; the other fits count how often the test
+    tells the data sets apart. Clopper-Pearson bounds of the true and the false positive rate, which
+    hold together with the stated false alarm, give
 
     .. math:: \varepsilon \ge \log\frac{\mathrm{TPR}_{low} - \delta}{\mathrm{FPR}_{high}},
               \qquad
               \mu \ge \Phi^{-1}(\mathrm{TPR}_{low}) - \Phi^{-1}(\mathrm{FPR}_{high}).
 
     The test sees all numbers that a fitted model holds, what it predicts or transforms for the
-    records that differ and a few others, warnings and errors. It cannot show more than an attack
-    that never errs would, which is stated.
+    records that differ and a few others, warnings and errors. The report states the most that it
+    could show: that of an attack that never errs.
 
-    *one_run* (models with many coordinates). One fit with many canaries, each in the data by a coin
-    of its own: the more guesses about them are right, the larger is ε. It needs one fit, shows at
-    most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
+    *one_run* (models with many coordinates). One fit with many canaries, each included by a random
+    bit of its own: the more guesses about them are right, the larger is ε. It needs one fit, shows
+    at most about :math:`\ln(m / {-\ln \alpha})` with m canaries and false alarm α, and usually far
     less than a black box.
 
-    That nothing is found proves nothing. Clones without a ledger are fitted to copies of the data,
-    each in one thread, and charge nothing; **the report is not private** unless the data are
+    If nothing is found, that proves nothing. Clones without a ledger are fitted to copies of the
+    data, each in one thread, and charge nothing; **the report is not private** unless the data are
     public.
 
     Parameters
@@ -148,12 +148,10 @@ def audit(
     True
     """
     methods, optional = _methods(method)
-    _check_counts(n_fits=n_fits, n_replays=n_replays, n_canaries=n_canaries)
-    if not isinstance(false_alarm, Real) or not 0.0 < false_alarm < 1.0:
-        raise ValueError(
-            "The 'false_alarm' parameter of audit must be a number above 0 and below 1. Got "
-            f"{false_alarm!r} instead."
-        )
+    check_count("audit", "n_fits", n_fits, low=FEWEST)
+    check_count("audit", "n_replays", n_replays)
+    check_count("audit", "n_canaries", n_canaries, low=10)
+    check_real("audit", "false_alarm", false_alarm, high=1.0)
     claim = claimed(estimator, epsilon, delta, adjacency)
     data = as_data(X, y)
     pairs: list[Neighbours] = []
@@ -201,21 +199,6 @@ def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:
             f"{list(_METHODS)}. Got {method!r} instead."
         )
     return names, False
-
-
-def _check_counts(**counts: Any) -> None:
-    least = {"n_fits": FEWEST, "n_replays": 1, "n_canaries": 10}
-    for name, value in counts.items():
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise TypeError(
-                f"The {name!r} parameter of audit must be an int. Got {value!r} of type "
-                f"{type(value).__name__} instead."
-            )
-        if value < least[name]:
-            raise ValueError(
-                f"The {name!r} parameter of audit must be at least {least[name]}. Got {value} "
-                "instead."
-            )
 
 
 def _pairs(

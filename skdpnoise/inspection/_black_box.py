@@ -33,22 +33,12 @@ _BATCH = 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fits:
-    """How fits are run.
-
-    Parameters
-    ----------
-    estimator : estimator
-    seeds : numpy SeedSequence
-        Every fit has a seed of its own.
-    n_jobs : int or None
-    tell : callable
-        Called with the number of fits that are done.
-    """
+    """How fits are run."""
 
     estimator: Any
-    seeds: np.random.SeedSequence
+    seeds: np.random.SeedSequence  # every fit has a seed of its own
     n_jobs: int | None
-    tell: Callable[[int], None]
+    tell: Callable[[int], None]  # called with the number of fits that are done
 
     def views(self, pair: Neighbours, n_fits: int) -> tuple[list[View], list[View]]:
         """Return what is seen of so many fits on each of two data sets."""
@@ -175,10 +165,8 @@ def _mean_shift(first: NDArray[np.float64], second: NDArray[np.float64]) -> floa
 
 
 def _points(pair: Neighbours) -> Any:
-    """Return the records that a model is asked about: those that differ, and some others.
-
-    Not one with an odd value, for which a model may say nothing at all.
-    """
+    """Return the records that a model is asked about: those that differ, and some others."""
+    # Not one with an odd value, for which a model may say nothing at all.
     size = len(pair.first[0])
     others = np.linspace(0, size - 2, _POINTS).astype(int)
     if pair.odd is not None:

@@ -40,10 +40,9 @@ def epsilon_bound(
     r"""Return what ε must be at least if an event was hit so often on each of two data sets.
 
     .. math:: \varepsilon \ge \log\frac{p_{\mathrm{low}} - \delta}{p'_{\mathrm{high}}}
-
-    follows from :math:`p \le e^{\varepsilon} p' + \delta`. Each bound may err with half of the
-    false alarm. A negative bound says nothing, but less than one that is nearer to zero.
     """
+    # It follows from p ≤ e^{ε} p' + δ. Each bound may err with half of the false alarm. A negative
+    # bound says nothing, but less than one that is nearer to zero.
     low = clopper_pearson(hits, trials, false_alarm / 2)[0]
     high = clopper_pearson(false_hits, trials, false_alarm / 2)[1]
     return np.log(np.maximum(low - delta, _SMALLEST) / high)
@@ -59,15 +58,13 @@ def mu_bound(hits: ArrayLike, false_hits: ArrayLike, trials: float, false_alarm:
 def one_run_pvalue(m: int, r: int, v: int, epsilon: float, delta: float) -> float:
     r"""Return a bound of the probability of v correct guesses or more under (ε, δ)-privacy.
 
-    Of m canaries, each in the data by a fair coin of its own, r were guessed about and m − r were
-    abstained from.
-
     .. math:: \Pr[V \ge v] \le \Pr[W \ge v] + 2 m \delta \max_{1 \le i \le v}
               \frac{\Pr[v > W \ge v - i]}{i}, \qquad
               W \sim \mathrm{Binomial}\Bigl(r, \frac{e^\varepsilon}{1 + e^\varepsilon}\Bigr)
-
-    Steinke, Nasr and Jagielski, arXiv:2305.08846, Theorem 5.2 and Appendix D.
     """
+    # Of m canaries, each in the data by a fair coin of its own, r were guessed about and m − r were
+    # abstained from.
+    # Steinke, Nasr and Jagielski, arXiv:2305.08846, Theorem 5.2 and Appendix D.
     rate = 1.0 / (1.0 + math.exp(-epsilon))
     pvalue = float(binom.sf(v - 1, r, rate))
     if delta > 0.0 and v > 0:

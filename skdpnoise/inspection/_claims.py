@@ -31,11 +31,9 @@ __all__ = [
 def claimed(
     estimator: Any, epsilon: float | None, delta: float | None, adjacency: str | None
 ) -> PrivacyGuarantee:
-    """Return the guarantee that is audited: what is given, else what parameters say.
-
-    A δ that is named nowhere is 0, as of estimators that know pure privacy only. A neighbouring
-    relation that is named nowhere is not guessed: a wrong one would accuse the innocent.
-    """
+    """Return the guarantee that is audited: what is given, else what parameters say."""
+    # A δ that is named nowhere is 0, as of estimators that know pure privacy only. A neighbouring
+    # relation that is named nowhere is not guessed: a wrong one would accuse the innocent.
     name = type(estimator).__name__
     params = estimator.get_params(deep=False)
     epsilon = params.get("epsilon") if epsilon is None else epsilon
@@ -57,11 +55,10 @@ def claimed(
 
 
 def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
-    """Return a clone that charges no ledger and runs on one core.
-
-    With a seed, everything public in it that takes a random state has one of its own: clones of the
-    same seed take the same public coins. What is private keeps its own, which an observer sets.
-    """
+    """Return a clone that charges no ledger and runs on one core."""
+    # With a seed, everything public in it that takes a random state has one of its own: clones of
+    # the same seed take the same public coins. What is private keeps its own, which an observer
+    # sets.
     copy = clone(estimator)
     for part in estimators_in(copy, set()):
         given = part.get_params(deep=False)
@@ -117,11 +114,9 @@ def _is_private(estimator: Any) -> bool:
 
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:
-    """Fit to a copy of the data; return the estimator, its warnings, and what was raised, if so.
-
-    No ledger is charged, wherever one is held. Everything runs in this thread: another one would
-    have no observer, and might charge.
-    """
+    """Fit to a copy of the data; return the estimator, its warnings, and what was raised, if so."""
+    # No ledger is charged, wherever one is held. Everything runs in this thread: another one would
+    # have no observer, and might charge.
     raised = None
     with ExitStack() as stack:
         caught = stack.enter_context(warnings.catch_warnings(record=True))

@@ -1,4 +1,4 @@
-"""What one record moved, release by release, beside what was declared and paid for."""
+"""What one record moved, release by release, beside what was declared and charged."""
 
 from __future__ import annotations
 
@@ -24,27 +24,14 @@ _SELECTIONS = (ExponentialMechanism, PermuteAndFlip, ReportNoisyMax)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """What the noise of one mechanism had to make up for, in all its releases together.
+    """What the noise of one mechanism had to make up for, in all its releases together."""
 
-    Parameters
-    ----------
-    mechanism : object
-        What drew.
-    label : str or None
-        What it was charged for as; None if it was not.
-    share : float
-        The change in units of the largest that the mechanism is charged for.
-    loss : PureLoss, GaussianLoss or None
-        What that change costs; None where the mechanism's loss is of another kind.
-    n_releases : int
-        Vectors that were released.
-    """
-
-    mechanism: Any
-    label: str | None
-    share: float
+    mechanism: Any  # what sampled the noise
+    label: str | None  # what it was charged for as; None if it was not
+    share: float  # the change in units of the largest that the mechanism is charged for
+    # what that change costs; None where the mechanism's loss is of another kind
     loss: PrivacyLoss | None
-    n_releases: float
+    n_releases: float  # vectors that were released
 
 
 @dataclass(slots=True)
@@ -88,7 +75,7 @@ def total_moved(found: Sequence[Moved]) -> PrivacyLoss | None:
 def moved_by_matrix(mechanism: SymmetricMatrixMechanism, change: NDArray[Any]) -> float:
     """Return what a change of second moments costs, in the currency of the mechanism's loss."""
     change = np.asarray(change, dtype=np.float64).reshape(mechanism.n_columns, -1)
-    scaled = change * mechanism.quantum / np.outer(mechanism.row_scale, mechanism.row_scale)
+    scaled = change * mechanism.grid_size / np.outer(mechanism.row_scale, mechanism.row_scale)
     if mechanism.noise == "wishart":
         return 0.5 * float(np.linalg.norm(scaled, "nuc"))
     if mechanism.noise == "k_norm":
@@ -96,7 +83,7 @@ def moved_by_matrix(mechanism: SymmetricMatrixMechanism, change: NDArray[Any]) -
     upper = np.triu_indices(mechanism.n_columns)
     order = 1 if mechanism.noise.endswith("laplace") else 2
     units = mechanism.scale[upper]
-    return float(np.linalg.norm((change * mechanism.quantum)[upper] / units, order))
+    return float(np.linalg.norm((change * mechanism.grid_size)[upper] / units, order))
 
 
 def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) -> Moved:
@@ -125,11 +112,12 @@ def _moved(meetings: Sequence[tuple[Meeting, Meeting]], transcript: Transcript) 
 
 def _loss(mechanism: Any, charged: Any) -> PrivacyLoss:
     """Return what a mechanism is charged for: a choice perhaps for the range of its loss."""
-    if not isinstance(charged, PrivacyReport):
-        return charged.privacy_loss()
-    if type(mechanism) is ExponentialMechanism and isinstance(charged.total, GaussianLoss):
+    reported = isinstance(charged, PrivacyReport)
+    ranged = reported and isinstance(charged.total, GaussianLoss)
+    if ranged and type(mechanism) is ExponentialMechanism:
         return mechanism.gaussian_loss()
-    return mechanism.privacy_loss()
+    loss: PrivacyLoss = (mechanism if reported else charged).privacy_loss()
+    return loss
 
 
 def _size(mechanism: Any, meeting: Meeting) -> int:
@@ -153,10 +141,10 @@ def _share(mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.flo
         return used / paid
     if type(mechanism) is KNormMechanism:
         norms = [np.linalg.norm(change.astype(float), mechanism.norm) for change in changes]
-        size = mechanism.radius / float(np.max(mechanism.quantum))
-        # Rounding to quanta adds one to each coordinate at most.
+        size = mechanism.radius / float(np.max(mechanism.grid_size))
+        # Rounding to grid steps adds one to each coordinate at most.
         rounding = mechanism.n_coordinates ** (1.0 / mechanism.norm)
-        return float(sum(norms)) / (mechanism.n_releases * (size + rounding))
+        return float(sum(norms) / (mechanism.n_releases * (size + rounding)))
     if type(mechanism) in _SELECTIONS:
         return _share_of_choice(mechanism, changes)
     raise TypeError(
@@ -170,7 +158,7 @@ def _share_additive(
 ) -> float:
     """Return the larger of what the loss covers, and of what the profile declares."""
     order = mechanism.family.norm_order or 1.0
-    # A quantum is 2**-bits of the scale, whatever the coordinate.
+    # A grid step is 2**-bits of the scale, whatever the coordinate.
     used = float(np.linalg.norm(flat, order)) * 2.0**-mechanism.bits
     covered = _covered(mechanism, order)
     shares = [used / covered]
@@ -179,15 +167,15 @@ def _share_additive(
         if change.size % profile.n_coordinates:
             continue  # released one by one: the norm over all of them is what is known
         for row in change.reshape(-1, profile.n_coordinates).astype(np.float64):
-            scale = mechanism.quantum
-            quantum = scale if scale.ndim == 1 else scale[min(number, len(scale) - 1)]
+            scale = mechanism.grid_size
+            grid_size = scale if scale.ndim == 1 else scale[min(number, len(scale) - 1)]
             number += 1
-            shares += _declared(profile, np.abs(row), quantum)
+            shares += _declared(profile, np.abs(row), grid_size)
     return max(shares)
 
 
 def _covered(mechanism: AdditiveMechanism, order: float) -> float:
-    """Return the largest norm of change over scale, with one quantum for each rounding."""
+    """Return the largest norm of change over scale, with one grid step for each rounding."""
     worst = worst_case_norm(mechanism.scale, mechanism.sensitivity, order)
     if mechanism.scale.ndim == 1:
         worst *= mechanism.n_releases ** (1.0 / order)
@@ -195,23 +183,25 @@ def _covered(mechanism: AdditiveMechanism, order: float) -> float:
     return float(worst + moving ** (1.0 / order) * 2.0**-mechanism.bits)
 
 
-def _declared(profile: Any, row: NDArray[np.float64], quantum: NDArray[np.float64]) -> list[float]:
+def _declared(
+    profile: Any, row: NDArray[np.float64], grid_size: NDArray[np.float64]
+) -> list[float]:
     """Return the change of one release in units of each bound that is declared for it."""
-    whole = 1.0 if (quantum != 1.0).any() else 0.0  # rounding to quanta adds one at most
-    limit = profile.per_coordinate + whole * quantum
-    size = row * quantum
+    whole = 1.0 if (grid_size != 1.0).any() else 0.0  # rounding to grid steps adds one at most
+    limit = profile.per_coordinate + whole * grid_size
+    size = row * grid_size
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = [float(np.max(np.where(size > 0.0, size / limit, 0.0), initial=0.0))]
     for order, bound in ((1, profile.l1), (2, profile.l2)):
         if bound is not None:
-            rounding = float(np.linalg.norm(whole * quantum, order))
+            rounding = float(np.linalg.norm(whole * grid_size, order))
             shares.append(float(np.linalg.norm(size, order)) / (bound + rounding))
     return shares
 
 
 def _share_of_choice(mechanism: Any, changes: Sequence[NDArray[Any]]) -> float:
     """Return the largest change of a utility in units of the sensitivity."""
-    steps = round(mechanism.sensitivity / mechanism.quantum)
+    steps = round(mechanism.sensitivity / mechanism.grid_size)
     shares = []
     for change in changes:
         values = change.astype(np.float64)
@@ -219,5 +209,5 @@ def _share_of_choice(mechanism: Any, changes: Sequence[NDArray[Any]]) -> float:
         if mechanism.monotonic:  # then only the range of the changes may be as large
             same_way = (values >= 0.0).all() or (values <= 0.0).all()
             size = size if same_way else np.inf
-        shares.append(size / steps)
+        shares.append(float(size / steps))
     return max(shares)

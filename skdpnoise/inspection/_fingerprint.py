@@ -31,11 +31,9 @@ _OWN_PLACE = 1 << 60  # deeper than everything
 
 
 def fingerprint(value: Any) -> bytes:
-    """Return something that is equal for values that are the same bit for bit.
-
-    What an object keeps of what it computed before (:class:`functools.cached_property`) is left
-    out: it says when somebody asked.
-    """
+    """Return something that is equal for values that are the same bit for bit."""
+    # What an object keeps of what it computed before (functools.cached_property) is left out: it
+    # says when somebody asked.
     return _Walk(caches=False).digest(value)
 
 
@@ -63,11 +61,11 @@ def parts_of(value: Any) -> list[tuple[str, Any]]:
 
 
 class _Walk:
-    """Digests of objects by all that they hold: contents, attributes, slots, closures, states.
+    """Digests of objects by all that they hold: contents, attributes, slots, closures, states."""
 
-    Modules and classes stand for themselves by their names, and so do functions, beside their code,
-    defaults and closures. Locks, weak references and loggers hold no state that is published.
-    """
+    # Modules and classes stand for themselves by their names, and so do functions, beside their
+    # code, defaults and closures. Locks, weak references and loggers hold no state that is
+    # published.
 
     def __init__(self, *, caches: bool = True) -> None:
         self._caches = caches

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.utils import indexable
+from sklearn.utils import get_tags, indexable
 
 from skdpnoise.inspection._tables import (
     as_table,
@@ -47,42 +47,25 @@ Data = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
-    """Two data sets that differ in their last record.
+    """Two data sets that differ in their last record."""
 
-    Parameters
-    ----------
-    label : str
-        In what they differ.
-    first, second : tuple (X, y)
-        Under "add_remove" the first has one record more.
-    odd : Oddity or None, default=None
-        What an estimator may refuse by its documentation; None: nothing.
-    """
-
-    label: str
+    label: str  # in what they differ
+    # first, second: under "add_remove" the first has one record more
     first: Data
     second: Data
-    odd: Oddity | None = None
+    odd: Oddity | None = None  # what an estimator may refuse by its documentation; None: nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Oddity:
-    """A cell that is missing, or holds an unseen category.
+    """A cell that is missing, or holds an unseen category."""
 
-    Parameters
-    ----------
-    kind, column : str
-        What it is, and where.
-    data : tuple (X, y)
-        The one of the neighbours that has it.
-    elsewhere : tuple (X, y)
-        The data with such a cell in another record: who refuses it by a check of the input refuses
-        it there, too.
-    """
-
+    # kind, column: what it is, and where
     kind: str
     column: str
-    data: Data
+    data: Data  # the one of the neighbours that has it
+    # the data with such a cell in another record: who refuses it by a check of the input refuses it
+    # there, too
     elsewhere: Data
 
 
@@ -269,10 +252,7 @@ def append_rows(data: Data, rows: Any, targets: Any) -> Data:
 def bounds_of(
     estimator: Any, values: NDArray[np.float64], *, target: bool = False, far: float = 1.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return public bounds, or, where there are none, the range of the data.
-
-    With `far` > 1 it is so many times the largest value, to either side.
-    """
+    """Return public bounds, or, where there are none, the range of the data."""
     low, high = values.min(axis=0), values.max(axis=0)
     if far > 1.0:
         largest = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
@@ -288,6 +268,8 @@ def bounds_of(
             continue
         low = np.where(np.isfinite(public[0]), public[0], low)
         high = np.where(np.isfinite(public[1]), public[1], high)
+    if target and get_tags(estimator).target_tags.positive_only:
+        low = np.maximum(low, 0.0)
     return low, high
 
 

@@ -40,10 +40,7 @@ def one_run(
     canaries: Canaries,
     false_alarm: float,
 ) -> OneRunResult:
-    """Fit once to data with canaries, guess which were in, and bound ε by how many guesses hold.
-
-    Under "replace_one" canary i is one of two records; under "add_remove" it is there or not.
-    """
+    """Fit once to data with canaries, guess which were in, and bound ε by how many guesses hold."""
     n_canaries, score = canaries.count, canaries.score
     fit_seed, coin_seed = canaries.seed.spawn(2)
     rng = np.random.default_rng(coin_seed)
@@ -117,10 +114,7 @@ def _as_records(X: Any, rows: NDArray[Any]) -> Any:
 def _default_score(
     model: Any, data: Data, n_rows: int, records: Data, others: Data
 ) -> NDArray[np.float64]:
-    """Return how much the model says for each canary rather than for what is in its place.
-
-    The rows of the data are known, and what they add to means and covariances is taken out.
-    """
+    """Return how much the model says for each canary rather than for what is in its place."""
     (X, y), (other_X, other_y) = records, others
     if y is not None and hasattr(model, "predict_proba"):
         share = np.log(np.clip(model.predict_proba(X), 1e-300, 1.0))
@@ -134,9 +128,8 @@ def _default_score(
     known = np.asarray(data[0], dtype=np.float64)
     if hasattr(model, "covariance_"):
         form = n_rows * model.covariance_ - known.T @ known
-        return np.einsum("ij,jk,ik->i", rows, form, rows) - np.einsum(
-            "ij,jk,ik->i", places, form, places
-        )
+        here, there = (np.einsum("ij,jk,ik->i", one, form, one) for one in (rows, places))
+        return np.asarray(here - there)
     if getattr(model, "mean_", None) is not None:
         return np.asarray((rows - places) @ (n_rows * model.mean_ - known.sum(axis=0)))
     raise ValueError(

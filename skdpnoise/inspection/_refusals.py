@@ -17,12 +17,10 @@ _LONG = 120  # characters of a reason
 def without_refused(
     estimator: Any, pairs: Sequence[Neighbours]
 ) -> tuple[list[Neighbours], tuple[str, ...]]:
-    """Return the pairs that are to be looked at, and which others are left out, and why.
-
-    A missing value or an unseen category may be refused, as documented: with the same words in
-    whichever record it stands, and before anything is charged or released. A refusal of another
-    kind says more than that there is such a value, and its neighbours stay.
-    """
+    """Return the pairs that are to be looked at, and which others are left out, and why."""
+    # A missing value or an unseen category may be refused, as documented: with the same words in
+    # whichever record it stands, and before anything is charged or released. A refusal of another
+    # kind says more than that there is such a value, and its neighbours stay.
     kept: list[Neighbours] = []
     columns: dict[tuple[str, str], list[str]] = {}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""One fit replayed on a neighbour with its releases frozen: all that differs must be paid for."""
+"""One fit replayed on a neighbour with its releases frozen: all that differs must be charged."""
 
 from __future__ import annotations
 

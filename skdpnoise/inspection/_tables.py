@@ -33,19 +33,10 @@ _MISSING = ("NoneType", "NAType", "NaTType")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Odd:
-    """A value that a column can hold, and that may be unlike all that is there.
+    """A value that a column can hold, and that may be unlike all that is there."""
 
-    Parameters
-    ----------
-    kind : str
-        What it is, in words.
-    table : object
-        The table, with a column that can hold it.
-    value : object
-    """
-
-    kind: str
-    table: Any
+    kind: str  # what it is, in words
+    table: Any  # the table, with a column that can hold it
     value: Any
 
 
@@ -204,8 +195,8 @@ def _with_column(X: Any, column: int, cells: list[Any]) -> Any:
 
 def _cells(X: Any, column: int) -> list[Any]:
     if _is_pandas(X):
-        return X.iloc[:, column].tolist()
-    return X[:, column].to_list() if _is_polars(X) else X[:, column].tolist()
+        return list(X.iloc[:, column].tolist())
+    return list(X[:, column].to_list() if _is_polars(X) else X[:, column].tolist())
 
 
 def _numpy_kind(X: Any, column: int) -> np.dtype[Any] | None:

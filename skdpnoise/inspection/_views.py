@@ -31,10 +31,9 @@ View = dict[str, NDArray[np.float64]]
 
 
 class Parameters:
-    """What is public of an estimator and of all estimators in it before it is fitted.
+    """What is public of an estimator and of all estimators in it before it is fitted."""
 
-    A parameter that a fit overwrites, or changes in place, is no longer what was given.
-    """
+    # A parameter that a fit overwrites, or changes in place, is no longer what was given.
 
     def __init__(self, estimator: Any | None = None) -> None:
         self._given: dict[tuple[type, str], set[bytes]] = {}
@@ -130,7 +129,8 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64]:
     if values.size <= _LONGEST:
         return values
     half = _LONGEST // 2
-    return np.r_[values[:half], values[-half:], _codes([fingerprint(values).hex()])]
+    ends = values[:half], values[-half:]
+    return np.concatenate([*ends, _codes([fingerprint(values).hex()])])
 
 
 def _plain(value: Any) -> NDArray[np.float64]:

@@ -38,7 +38,7 @@ class ReplayResult:
     shares : tuple of (str, float)
         For each label of a charge the largest change in units of what was declared. 1 is sharp.
     problems : tuple of str
-        What tells the data sets apart beside the releases, and changes that are not paid for.
+        What tells the data sets apart beside the releases, and changes that are not charged.
 
     Examples
     --------

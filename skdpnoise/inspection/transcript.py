@@ -31,9 +31,9 @@ class Meeting:
     kind : {"sum", "choice"}
         A vector with noise, or a choice by utilities.
     mechanism : object
-        What drew.
+        What sampled the noise.
     integers : ndarray
-        The private integers, in quanta: **not to be published**.
+        The private integers, in grid steps: **not to be published**.
     released : ndarray or int
         What the fit used.
 
@@ -54,7 +54,7 @@ class Transcript:
 
     With an earlier transcript, the integers of this fit are noted, but what is released is what was
     released there, as if the noise had made up for the difference. What the noise had to make up
-    for is what privacy must pay for. Randomness is a function of the seed and of how many releases
+    for is what must be charged. Randomness is a function of the seed and of how many releases
     there were, so that two fits take the same public and secret coins whatever their data make the
     samplers do; the secret order of one record less is drawn jointly (:func:`coupled_order`).
 
@@ -127,7 +127,7 @@ class Transcript:
         private = np.array(integers)
         noisy = private + np.asarray(draws)
         there = self._counterpart("sum", mechanism, private.shape)
-        released = noisy if there is None else there.released
+        released: NDArray[Any] = noisy if there is None else there.released
         self._met(Meeting("sum", mechanism, private, released))
         return released
 
@@ -158,7 +158,7 @@ class Transcript:
         return found
 
     def charge(self, label: str, mechanism: Any) -> None:
-        """Note what is charged for, before it draws."""
+        """Note what is charged for, before it samples noise."""
         self.charges.append((label, mechanism))
 
     def facts(self, mechanism: Any) -> Any:
@@ -270,10 +270,7 @@ def coupled_order(order: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]
 
 
 def _asked_by_a_search() -> bool:
-    """Return whether the innermost estimator that runs is a search, in a method of its own.
-
-    Not one of its candidates, then, nor a method that a subclass adds.
-    """
+    """Return whether the innermost estimator that runs is a search, in a method of its own."""
     frame = inspect.currentframe()
     while frame is not None:
         code = frame.f_code

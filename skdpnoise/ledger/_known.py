@@ -30,11 +30,11 @@ _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagre
 
 
 class Known:
-    """The composition of the charges up to a number.
+    """The composition of the charges up to a number."""
 
-    A storage has beside its charges the digest of all of them, each of which goes into it with all
-    that was written down. What is new to a process must lead to it from what the process knows.
-    """
+    # A storage has beside its charges the digest of all of them, each of which goes into it with
+    # all that was written down. What is new to a process must lead to it from what the process
+    # knows.
 
     def __init__(self, where: str) -> None:
         self.lock = threading.RLock()
@@ -46,10 +46,8 @@ class Known:
         self._where = where
 
     def read(self, transaction: Transaction, budget: Facts) -> None:
-        """Read the charges since the last time, from within a transaction.
-
-        What is charged must fit the budget that is stored, not one that this process remembers.
-        """
+        """Read the charges since the last time, from within a transaction."""
+        # What is charged must fit the budget that is stored, not one that this process remembers.
         if transaction.facts != budget:
             raise LedgerStorageError(
                 f"The budget of {self._where} is no longer the one that was opened: something "
@@ -88,11 +86,9 @@ class Known:
         self.extend(total, rows[-1], digest)
 
     def _begin(self, transaction: Transaction) -> None:
-        """Add up the charges that a summary covers, and compare it with them.
-
-        Nothing is taken from the summary, which whoever may charge may also write. It bears
-        witness: of charges that were removed, or changed, it still has the sums.
-        """
+        """Add up the charges that a summary covers, and compare it with them."""
+        # Nothing is taken from the summary, which whoever may charge may also write. It bears
+        # witness: of charges that were removed, or changed, it still has the sums.
         summary = transaction.summary()
         if summary is None:
             return
@@ -111,10 +107,8 @@ class Known:
         self.digest = summary.digest
 
     def look_through(self, transaction: Transaction) -> None:
-        """Read every charge in full, once: whether all are as written, and whether one has a seed.
-
-        A charge of a newcomer is judged by the sums of the older ones. Here is more time.
-        """
+        """Read every charge in full, once: are all as written, and does one have a seed?"""
+        # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
         for row in transaction.rows(number or None):
             digest, number = digest_after(digest, row), row.number
@@ -141,16 +135,14 @@ class Known:
         self.refused.clear()
 
     def warn_of_the_clock(self) -> None:
-        """Warn if the time is earlier than that of the last charge, which is written then.
-
-        That is before the commit: who makes warnings errors gets one, and nothing is spent.
-        """
+        """Warn if the time is earlier than that of the last charge, which is written then."""
+        # That is before the commit: who makes warnings errors gets one, and nothing is spent.
         behind = _behind(self.time)
         if behind > _SKEW:
             warnings.warn(
                 f"The clock is {behind} behind the last charge of the ledger. This charge "
-                "gets the time of that one; what is promised does not depend on the clock. Set "
-                "the clock of this machine.",
+                "gets the time of that one. The guarantee does not depend on the clock. Set the "
+                "clock of this machine.",
                 LedgerWarning,
                 stacklevel=6,
             )

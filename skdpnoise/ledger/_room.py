@@ -45,38 +45,10 @@ def largest_epsilon(
     *,
     adaptive: bool,
 ) -> float:
-    """Return the largest ε for which a refused release would have fitted, rounded down.
-
-    It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
-    to ε, a Gaussian one is that of μ(ε, δ), and of others the noise widens by one factor, in
-    units of the change.
-
-    Parameters
-    ----------
-    loss : PrivacyLoss
-        What was asked for, and does not fit.
-    stated : tuple of float
-        The ε and δ of it.
-    spent : Composition
-        What the budget has paid for so far.
-    budget : PrivacyGuarantee
-        The ledger's.
-    adaptive : bool
-        Whether losses may be chosen by looking at results.
-
-    Returns
-    -------
-    float
-        To four digits; 0 if nothing of this kind fits.
-
-    Examples
-    --------
-    >>> spent = Composition()
-    >>> spent.add(PureLoss(0.75), (0.75, 0.0))
-    >>> budget = PrivacyGuarantee(1.0)
-    >>> largest_epsilon(PureLoss(0.5), (0.5, 0.0), spent, budget, adaptive=False)
-    0.25
-    """
+    """Return the largest ε for which a refused release would have fitted, rounded down."""
+    # It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
+    # to ε, a Gaussian one is that of μ(ε, δ), and of others the noise widens by one factor, in
+    # units of the change.
     epsilon, delta = stated
 
     def after(smaller: PrivacyLoss) -> Composition:
@@ -152,11 +124,9 @@ def _shrunk(loss: NumericLoss, factor: float) -> NumericLoss:
 
 
 def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, float]:
-    """Return the curve and the shift where the noise is wider by the inverse of a factor.
-
-    On the integers the shape is what widens: a change is whole. The steps of a staircase keep
-    their width and get lower, so that all a smaller ε says of it is its largest loss.
-    """
+    """Return the curve and the shift where the noise is wider by the inverse of a factor."""
+    # On the integers the shape is what widens: a change is whole. The steps of a staircase keep
+    # their width and get lower, so that all a smaller ε says of it is its largest loss.
     if isinstance(curve, DiscreteLaplace | DiscreteGaussian):
         return type(curve)(min(curve.shape / min(factor, 1.0), _WIDEST)), shift
     if isinstance(curve, Staircase):

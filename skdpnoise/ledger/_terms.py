@@ -46,23 +46,7 @@ def gaussian_mu_of_pure(epsilon: float) -> float:
 
     .. math:: \mu = 2 \Phi^{-1}\left(\frac{e^{\varepsilon}}{1 + e^{\varepsilon}}\right)
 
-    Parameters
-    ----------
-    epsilon : float
-        ε ≥ 0; infinity has no such μ.
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6.
-
-    Examples
-    --------
-    >>> round(gaussian_mu_of_pure(1.0), 4)
-    1.232
+    Reference: Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6.
     """
     if not math.isfinite(epsilon):
         return math.inf
@@ -74,26 +58,7 @@ def gaussian_mu_of_pure(epsilon: float) -> float:
 
 
 def compact(loss: PrivacyLoss, most: int = 200) -> PrivacyLoss:
-    """Return a loss with few terms that is at least as large.
-
-    Parameters
-    ----------
-    loss : PrivacyLoss
-    most : int, default=200
-        Where a curve comes with more shifts than that, they are rounded up to a geometric grid of
-        about so many between the largest and a ten-thousandth of it.
-
-    Returns
-    -------
-    PrivacyLoss
-        The loss itself if it is small already.
-
-    Examples
-    --------
-    >>> loss = NumericLoss(tuple((RandomisedResponse(), 0.01 + 1e-6 * k, 1) for k in range(1000)))
-    >>> len(compact(loss).terms) <= 200
-    True
-    """
+    """Return a loss with few terms that is at least as large."""
     if not isinstance(loss, NumericLoss) or len(loss.terms) <= most:
         return loss
     terms: list[tuple[LossCurve, float, int]] = []
@@ -143,7 +108,7 @@ def _parts_of_pure(epsilon: float) -> Parts:
 
 def on_grid(shift: float) -> float:
     """Return the next value above on a fixed grid; a value of the grid is its own."""
-    up = 2.0 ** (math.ceil(math.log2(shift) * _PER_OCTAVE - 1e-6) / _PER_OCTAVE)
+    up: float = 2.0 ** (math.ceil(math.log2(shift) * _PER_OCTAVE - 1e-6) / _PER_OCTAVE)
     return max(up, shift)
 
 

@@ -1,4 +1,4 @@
-"""The account of one fit: every mechanism is charged for before it draws."""
+"""The account of one fit: every mechanism is charged for before it samples noise."""
 
 from __future__ import annotations
 
@@ -126,12 +126,11 @@ class Account:
     in ε, or in μ (``for_group``).
 
     **A ledger** is charged for the whole fit at once, by what was fixed before anything was drawn:
-    the stages of :meth:`pay`. What is spent less than that,
-    after looking at released numbers, is not given back: it depends on the data. If stage k is
-    :math:`\varepsilon_k`-private whatever the stages before it released, with
-    :math:`\varepsilon_k` fixed beforehand, stages compose as tightly as randomised responses of
-    these :math:`\varepsilon_k` do, also beyond this fit (Kairouz, Oh and Viswanath). Gaussian
-    losses add in squares, whatever their order.
+    the stages of :meth:`pay`. If less is spent after looking at released numbers, the rest is not
+    given back, since it depends on the data. If stage k is :math:`\varepsilon_k`-private whatever
+    the stages before it released, with :math:`\varepsilon_k` fixed beforehand, stages compose as
+    tightly as randomised responses of these :math:`\varepsilon_k` do, also beyond this fit
+    (Kairouz, Oh and Viswanath). Gaussian losses add in squares, whatever their order.
 
     Parameters
     ----------
@@ -186,7 +185,7 @@ class Account:
         self._planned = False
         self._paid = False
 
-    def pay(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
+    def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.
 
         Parameters
@@ -209,7 +208,7 @@ class Account:
         self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
-        """Charge for all the releases of a mechanism, before it draws.
+        """Charge for all the releases of a mechanism, before it samples noise.
 
         If :meth:`pay` was not called, the ledger is charged for each mechanism by itself, by the
         loss that follows from its noise.
@@ -262,8 +261,8 @@ class Account:
                 epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
                 error.add_note(
                     f"{self._owner or 'The fit'} failed after the ledger of {name!r} was charged "
-                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since noise may "
-                    "have been drawn from the data."
+                    f"for it: (epsilon={epsilon:g}, delta={delta:g}) stays spent, since a "
+                    "noisy result may exist already."
                 )
             raise
 
@@ -340,16 +339,6 @@ class Account:
 
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
     """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
-
-    Parameters
-    ----------
-    estimator : object or None
-        Whatever charges.
-
-    Returns
-    -------
-    dict or None
-        None if it has no parameters.
 
     Examples
     --------

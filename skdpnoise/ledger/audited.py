@@ -1,4 +1,4 @@
-"""Within an audit no ledger is charged, whoever holds it and in whichever process."""
+"""Within an audit no ledger is charged, whatever holds it, in any process."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ _DELTA = 1e-6  # of what an unwritten charge states, where nothing else does
 
 @contextmanager
 def uncharged() -> Iterator[None]:
-    """Let ledgers write nothing down while an audit fits in this context: that fit is not private.
-
-    It ends with the block, and reaches no other thread.
-    """
+    """Let ledgers write nothing down while an audit fits in this context."""
     token = _AUDITED.set(True)
     try:
         yield

@@ -160,7 +160,7 @@ def _number(value: object) -> float:
 
 @dataclass(frozen=True)
 class LedgerTotal:
-    r"""What all charges of a ledger promise together.
+    r"""What all charges of a ledger guarantee together.
 
     Prints as text, and as a card in notebooks.
 
@@ -284,10 +284,8 @@ def _key(name: object) -> str:
 
 
 def _stored(value: Any, depth: int) -> Any:
-    """Return a value as JSON has it; of what is no plain value, the name of its class.
-
-    A repr may hold anything: the seed of an estimator, or data.
-    """
+    """Return a value as JSON has it; of what is no plain value, the name of its class."""
+    # A repr may hold anything: the seed of an estimator, or data.
     if value is None or isinstance(value, bool | str | int | float | np.floating):
         return _plain(value)
     if isinstance(value, type):

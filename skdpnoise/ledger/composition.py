@@ -70,16 +70,7 @@ _SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "sinc
 
 
 class Composition:
-    """The sum of many losses, in a few dozen numbers.
-
-    Examples
-    --------
-    >>> total = Composition()
-    >>> for _ in range(400):
-    ...     total.add(PureLoss(0.05), (0.05, 0.0))
-    >>> total.basic, round(total.epsilon(1e-6), 2)
-    ((20.0, 0.0), 4.86)
-    """
+    """The sum of many losses, in a few dozen numbers."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -109,15 +100,7 @@ class Composition:
         return other
 
     def add(self, loss: PrivacyLoss, guarantee: tuple[float, float], times: int = 1) -> None:
-        """Add a loss.
-
-        Parameters
-        ----------
-        loss : PrivacyLoss
-        guarantee : tuple of float
-            ε and δ for the basic sums.
-        times : int, default=1
-        """
+        """Add a loss."""
         bounded, normal, squares, terms = parts_of(loss)
         if not (bounded >= 0 and normal >= 0 and squares >= 0):  # a curve that is none
             raise ValueError(f"a loss must be at least 0, and is {loss!r}")
@@ -281,10 +264,8 @@ class Composition:
 
 
 def agree(total: Composition, text: str) -> bool:
-    """Return whether a summary has the sums of the charges that it covers.
-
-    Sums round up, in whatever order they are made, in the fortieth place.
-    """
+    """Return whether a summary has the sums of the charges that it covers."""
+    # Sums round up, in whatever order they are made, in the fortieth place.
     try:
         stored = json.loads(text)
         summed = Composition.from_json(stored)
@@ -299,12 +280,11 @@ def agree(total: Composition, text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A bound that was computed once and covers what comes after it, for a while.
+    """A bound that was computed once and covers what comes after it, for a while."""
 
-    What had been spent, with normal shifts of `normal` in all, stays within the δ of the budget at
-    its ε less `slack`. So whatever adds at most `slack` of pure loss, and normal shifts that stay
-    below `normal`, fits.
-    """
+    # What had been spent, with normal shifts of `normal` in all, stays within the δ of the budget
+    # at its ε less `slack`. So whatever adds at most `slack` of pure loss, and normal shifts that
+    # stay below `normal`, fits.
 
     slack: Decimal
     normal: Decimal

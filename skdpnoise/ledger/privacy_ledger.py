@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from skdpnoise.ledger._history import ledger_card, spent_after_each
 from skdpnoise.ledger._known import Known, summarise
 from skdpnoise.ledger._terms import compact
 from skdpnoise.ledger.account import BudgetExceededError
@@ -16,6 +15,7 @@ from skdpnoise.ledger.audited import is_uncharged, unwritten
 from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
+from skdpnoise.ledger.history import ledger_card, past
 from skdpnoise.ledger.requests import (
     check_kind,
     checked,
@@ -36,6 +36,7 @@ from skdpnoise.ledger.storage.memory import (
 )
 from skdpnoise.ledger.storage.reading import digest_after, readable
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy.checks import pandas_for
 from skdpnoise.sampling.words import with_caveat
 
 if TYPE_CHECKING:
@@ -205,9 +206,9 @@ class PrivacyLedger:
         guarantee : PrivacyGuarantee or tuple of float, default=None
             What the release states, for the basic sums; None is what the loss implies.
         adjacency : {"replace_one", "add_remove"}, default=None
-            That of the cost; None vouches that it is the ledger's.
+            That of the cost; None states that it is the ledger's.
         unit : {"record", "group"}, default=None
-            That of the cost; None vouches that it is the ledger's.
+            That of the cost; None states that it is the ledger's.
         mechanism, estimator : str, default=None
             Names to write down.
         parameters : dict, default=None
@@ -288,7 +289,7 @@ class PrivacyLedger:
         return row, None
 
     def total(self) -> LedgerTotal:
-        """Return what all charges promise together.
+        """Return what all charges guarantee together.
 
         Returns
         -------
@@ -338,26 +339,16 @@ class PrivacyLedger:
         pandas.DataFrame
             ``spent`` is the ε of tight composition. With more than 200 charges it is computed
             after 200 of them, and each row states the next computed value.
-        """
-        import pandas as pd
 
-        charges, delta = self.charges(), self.guarantee.delta
-        spent = spent_after_each(charges, delta)
-        return pd.DataFrame(
-            {
-                "number": [c.number for c in charges],
-                "time": pd.Series([c.time for c in charges], dtype="datetime64[us, UTC]"),
-                "label": [c.label for c in charges],
-                "estimator": [c.estimator for c in charges],
-                "mechanism": [c.mechanism for c in charges],
-                "epsilon": [c.guarantee[0] for c in charges],
-                "delta": [c.guarantee[1] for c in charges],
-                "loss": [c.cost for c in charges],
-                "spent": spent,
-                "who": [c.who for c in charges],
-                "parameters": [c.parameters for c in charges],
-            }
-        )
+        Raises
+        ------
+        ImportError
+            If pandas is not installed: it comes with the extra ``pandas``.
+        """
+        pandas = pandas_for("PrivacyLedger.history")
+        columns = past(self.charges(), self.guarantee.delta)
+        times = pandas.Series(columns["time"], dtype="datetime64[us, UTC]")
+        return pandas.DataFrame({**columns, "time": times})
 
     def _read(self, *, full: bool = False) -> Known:
         self._opened()

@@ -103,8 +103,8 @@ class PrivacyReport:
         Names of steps for which the user vouches that they learn nothing private. The guarantee
         rests on that.
     n_records : float or None, default=None
-        Noisy number of records, where it was bought; None where it is public, or was not needed.
-    observed : bool, optional
+        Noisy number of records, where it was estimated; None where it is public, or was not needed.
+    observed : bool
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 
     Raises
@@ -224,51 +224,13 @@ def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
 
 
 def neighbours(adjacency: str, unit: str) -> str:
-    """Return a neighbouring relation with what it means.
-
-    Parameters
-    ----------
-    adjacency : {"replace_one", "add_remove"}
-        The relation.
-    unit : {"record", "group"}
-        What it is about.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> neighbours("add_remove", "record")[:40]
-    'add_remove (two data sets are neighbours'
-    """
+    """Return a neighbouring relation with what it means."""
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
 
 
 def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
-    """Return HTML in the frame that all cards have.
-
-    What warns of a seed is white on dark red, to be read on a light and on a dark page.
-
-    Parameters
-    ----------
-    title, text : str
-        The headline; the first part is bold, and the second may be empty.
-    body : str
-        HTML of the rest.
-    secure : bool, default=True
-        Whether the noise came from the operating system's cryptographic source. If not, the first
-        line says so.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> "NOT PRIVATE" in card("DPPCA", "ε = 1", "", secure=False)
-    True
-    """
+    """Return HTML in the frame that all cards have."""
+    # What warns of a seed is white on dark red, to be read on a light and on a dark page.
     look = "background:#b00020;color:#fff;border-radius:4px;padding:4px 8px;margin-bottom:8px"
     caveat = "" if secure else f'<div style="{look}"><b>{escape(SEEDED)}</b></div>'
     headline = f"<b>{escape(title)}</b>" + (f": {escape(text)}" if text else "")
@@ -281,26 +243,7 @@ def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
 ) -> str:
-    """Return a table of a card in HTML; only the first column breaks lines.
-
-    Parameters
-    ----------
-    head : sequence of str
-        Titles of the columns.
-    rows : iterable of sequence of str
-        The cells.
-    last : sequence of str or None, default=None
-        A row below a line, in bold.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> table(("step", "cost"), [("scaler", "0.1-GDP")]).count("<td")
-    2
-    """
+    """Return a table of a card in HTML; only the first column breaks lines."""
     first = "text-align:left;padding:2px 10px"
 
     def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
@@ -320,15 +263,6 @@ def table(
 
 def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
     """Return lines of names and texts for a card.
-
-    Parameters
-    ----------
-    facts : iterable of (str, str)
-        Name and text of each line.
-
-    Returns
-    -------
-    str
 
     Examples
     --------

@@ -9,6 +9,7 @@ from skdpnoise.ledger._room import largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
+from skdpnoise.privacy.checks import check_option, check_type
 
 __all__ = ["check_kind", "checked", "checked_name", "checked_text", "loss_of", "refusal", "stated"]
 
@@ -26,16 +27,10 @@ def checked(
             f"The {missing!r} parameter of {owner} must be given along with the other half of the "
             "budget, or both left out to open a data set. Got None instead."
         )
-    if unit is not None and unit not in UNITS:
-        raise ValueError(
-            f"The 'unit' parameter of {owner} must be a str among {list(UNITS)}. Got {unit!r} "
-            "instead."
-        )
-    if adaptive is not None and not isinstance(adaptive, bool):
-        raise TypeError(
-            f"The 'adaptive' parameter of {owner} must be a bool. Got {adaptive!r} of type "
-            f"{type(adaptive).__name__} instead."
-        )
+    if unit is not None:
+        check_option(owner, "unit", unit, UNITS)
+    if adaptive is not None:
+        check_type(owner, "adaptive", adaptive, bool)
     return {
         "epsilon": None if epsilon is None else check_real(owner, "epsilon", epsilon),
         "delta": None
@@ -103,7 +98,7 @@ def refusal(
     # A bound that is not quite tight must not say more than what was checked.
     epsilons[0] = min(epsilons[0], facts.epsilon)
     largest = largest_epsilon(loss, guarantee, spent, budget, adaptive=facts.adaptive)
-    remedy = "Nothing of this kind fits any more; what is promised for a data set does not change."
+    remedy = "Nothing of this kind fits any more; the budget of a data set does not change."
     if largest > 0.0:
         remedy = (
             f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "
@@ -132,11 +127,8 @@ def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: st
             f"of the data set {dataset!r}. Got {adjacency!r} instead. Fit with "
             f"adjacency={facts.adjacency!r}."
         )
-    if unit is not None and unit not in UNITS:
-        raise ValueError(
-            "The 'unit' parameter of PrivacyLedger.charge must be a str among "
-            f"{list(UNITS)}. Got {unit!r} instead."
-        )
+    if unit is not None:
+        check_option("PrivacyLedger.charge", "unit", unit, UNITS)
     if unit == "group" and facts.unit == "record" and facts.adjacency == "add_remove":
         raise ValueError(
             "The 'unit' parameter of PrivacyLedger.charge must be 'record', since the data set "

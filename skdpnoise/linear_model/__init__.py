@@ -4,5 +4,12 @@ from skdpnoise.estimators.private_fit import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._lasso_path import DPLassoPath
 from skdpnoise.linear_model._logistic import DPLogisticCD
+from skdpnoise.linear_model._poisson import DPPoissonRegressor
 
-__all__ = ["DPCoordinateDescentRegressor", "DPLassoPath", "DPLogisticCD", "PrivacyWarning"]
+__all__ = [
+    "DPCoordinateDescentRegressor",
+    "DPLassoPath",
+    "DPLogisticCD",
+    "DPPoissonRegressor",
+    "PrivacyWarning",
+]

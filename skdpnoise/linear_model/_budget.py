@@ -35,6 +35,7 @@ class Budget:
     counting: float  # share of the total for the number of records; 0 where that is public
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
+    looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
 
     @property
     def target(self) -> LossBudget:
@@ -63,12 +64,11 @@ class Budget:
         return self._rest(1.0 - self.scaling)
 
     def stages(self, n_samples: float) -> list[LossBudget]:
-        """Return what each stage may cost, fixed before the first one: for a ledger.
-
-        Gaussian losses add in squares, so that stages would say no more than the total does. Where
-        the number of records is bought, what is left is shared by that number; and where a target
-        is within bounds, what is left after its scaling may be shared with a search.
-        """
+        """Return what each stage may cost, fixed before the first one: for a ledger."""
+        # Gaussian losses add in squares, so that stages would say no more than the total does.
+        # Where the number of records is bought, what is left is shared by that number; where a
+        # target is within bounds, what is left after its scaling may be shared with a search; and
+        # what is left after a search, with a second look.
         if isinstance(self.total, GaussianLoss):
             return [self.total]
         if self.counting:
@@ -78,10 +78,12 @@ class Budget:
             return [known.features, known.model]
         if known.first == "scaling":
             return [known.target, known.total.share(known._left)]
+        if known.looking:
+            return [known.search, known._rest(1.0 - known._target_part)]
         return [known.search, known.features, known.model]
 
     def for_records(self, n_samples: float) -> Budget:
-        """Return the budget once the number of records, public or paid for, is known."""
+        """Return the budget once the number of records, public or noisy, is known."""
         scaling = self.scaling
         if self.n_open:
             histograms = SensitivityProfile(np.ones(2 * self.n_open))
@@ -97,12 +99,21 @@ class Budget:
         return known
 
     def with_search(self, n_samples: float) -> Budget:
-        """Return the budget with a search for the target, paid for by all that comes after it."""
+        """Return the budget with a search for the target, which all later stages share."""
         left = self.total.share(self._left)
         # Where there are bounds, what comes after is worth more than a better search.
         bare = self.first == "scaling"
         needed = search_share(self.noise, left, n_samples, rules.MOST_SEARCHING, bare=bare)
         return replace(self, searching=max(rules.LEAST_SEARCHING, needed))
+
+    def with_another_look(self) -> tuple[LossBudget, Budget] | None:
+        """Return what a second look at the target may cost, and the budget after it."""
+        # None where there is none, or where the search took so much that it would find nothing.
+        if not self.looking or self.searching > rules.MOST_BEFORE_LOOK:
+            return None
+        taken = (1.0 - self.searching) * self.looking
+        after = replace(self, searching=self.searching + taken)
+        return self.total.share(self._left * taken), after
 
     @property
     def _target_part(self) -> float:
@@ -127,13 +138,7 @@ def split_budget(
     feature_bounds: np.ndarray,
     target_bounds: np.ndarray | None = None,
 ) -> Budget:
-    """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone.
-
-    If the guarantee is for groups of so many rows, the budget is what one row may cost.
-
-    A target without bounds is searched for first, by what a search needs; one with bounds gets as
-    much for its scaling as several features.
-    """
+    """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     guarantee, most_rows = account.guarantee, account.rows_per_group or 1
@@ -157,6 +162,7 @@ def split_budget(
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
         rules.scaling_share() if n_open else rules.scaling_share(None),
         rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
+        rules.second_look(settings.loss),
     )
     if _needs_rehearsal(noise, total):
         _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
@@ -170,11 +176,7 @@ def _needs_rehearsal(noise: str, total: LossBudget) -> bool:
 
 
 def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
-    """Raise what the smallest releases before the model would raise, before anything is spent.
-
-    They are the finest histogram of a feature, or the means of all; the numbers of records of the
-    classes; and the last release of the model. Each gets the least that it can.
-    """
+    """Raise what the smallest releases before the model would raise, before anything is spent."""
     least, classes = budget.least, replace(budget, searching=rules.LEAST_CLASSES)
     releases = [(1, least.model.share(rules.LEAST_LAST))]
     if budget.counting:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
@@ -15,7 +16,7 @@ from skdpnoise.linear_model._defaults import MOST_PASSES
 from skdpnoise.linear_model._descent import error_weights
 from skdpnoise.linear_model._settings import Settings
 
-__all__ = ["as_bounds", "check_training_data"]
+__all__ = ["as_bounds", "check_counts", "check_training_data"]
 
 _MATRICES = 8  # of p by p that are held at once
 _SUM, _QUANTA = 2.0**62, 2.0**26
@@ -25,11 +26,9 @@ _LARGEST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 def check_training_data(
     estimator: Any, settings: Settings, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted.
-
-    These checks look at the private data and are not paid for: whether a fit is refused tells that
-    a value is missing, infinite or out of range. See "sharp edges" in the documentation.
-    """
+    """Return X in column-major order, float32 or float64, and y; refuse what cannot be fitted."""
+    # These checks look at the private data and are not paid for: whether a fit is refused tells
+    # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
     X = read_table(estimator, X, order="F", ensure_min_samples=2)
     n_rows, n_columns = X.shape
     check_size(estimator, n_rows, n_columns)
@@ -38,6 +37,23 @@ def check_training_data(
     if is_classifier(estimator):
         return X, read_labels(settings.owner, y, n_rows)
     return X, read_numbers(estimator, y, n_rows)
+
+
+def check_counts(
+    estimator: Any, y: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
+    """Return counts as the one output, clipped to their public bounds; these from 0 up; no more."""
+    name = type(estimator).__name__
+    bounds = as_bounds(estimator.target_bounds, 1, "target_bounds", estimator)
+    if not bounds[1, 0] > 0.0:
+        raise ValueError(
+            f"The 'target_bounds' parameter of {name} must end above 0, since the target is never "
+            f"negative. Got high={bounds[1, 0]:g} instead."
+        )
+    if (y < 0.0).any() and not is_computed("y", estimator):
+        raise ValueError(f"{name} needs counts or rates, and y has negative values.")
+    bounds = np.maximum(bounds, 0.0)
+    return [np.clip(y, *bounds)], bounds, {}
 
 
 def _check_plan(estimator: Any, n_columns: int) -> None:
@@ -56,13 +72,11 @@ def _check_plan(estimator: Any, n_columns: int) -> None:
 
 
 def _check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
-    """Refuse noise scales so far apart that sums of integers would leave 64 bits.
-
-    All scales span the same number of quanta, chosen so that the largest one is no fewer than 2**24
-    of what a record can change (``mechanisms.calibrate``); the smallest is then as many more as it
-    is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the budget
-    of the passes grows.
-    """
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
+    # All scales span the same number of grid steps, chosen so that the largest one is no fewer than
+    # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
+    # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
+    # budget of the passes grows.
     weights = error_weights(settings, n_columns)
     growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
     n_passes = MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)

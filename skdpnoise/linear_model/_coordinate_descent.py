@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
@@ -24,18 +28,20 @@ from skdpnoise.linear_model._records import Data, Problem, in_user_units
 from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
 from skdpnoise.linear_model._settings import Settings
 from skdpnoise.mechanisms import noise_options
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
 __all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
 
 
+@shared_texts
 class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
-    """The one fit of all linear models, their parameters and their linear function.
+    """The one fit of all linear models, their parameters and their linear function."""
 
-    What is here is a regression by private gradients. Another model overrides the steps that it
-    does otherwise.
-    """
+    # What is here is a regression by private gradients. Another model overrides the steps that it
+    # does otherwise.
 
     feature_bounds: Any
     target_bounds: Any
@@ -46,10 +52,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
         "fit_intercept": ["boolean"],
@@ -58,12 +61,15 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "feature_bounds": [None, tuple, list, np.ndarray],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [None, Integral],
+        "n_jobs": JOBS,
     }
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        shared_texts(cls)
+
     @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
         """Fit the model to private data, spending the whole guarantee.
 
         Parameters
@@ -72,12 +78,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             Features; finite. Column-major float32 or float64 arrays are read without a copy.
         y : array-like of shape (n_samples,)
             Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **unpaid : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: groups, **params)s
 
         Returns
         -------
@@ -89,34 +90,31 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         ValueError
             If a parameter or the data are not as described, a classifier gets only one class, or
             the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: BudgetExceededError, TypeError)s
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             # check
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
             facts = len(data.outputs), data.bounds, data.target_bounds
             budget = split_budget(settings, account, *facts)
             self._check_plans(settings, data, budget)
-            account.pay(budget.stages(data.rows.n_kept), budget.noise)
+            account.spend(budget.stages(data.rows.n_kept), budget.noise)
             # bound
-            words = random_words(self.random_state)
-            data = data.kept(words)
-            n_samples = known_records(len(data.y), account, words, budget.noise, budget.total)
-            run = PrivateRun(account, words, n_samples, budget.for_records(n_samples))
+            rng = random_words(self.random_state)
+            data = data.kept(rng)
+            n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
+            run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
             features = standardise(settings, run, data.X, data.bounds)
             problem = Problem(data, features, target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)
             plan.charge(account)
-            draws = plan.draw(words)
+            draws = plan.draw(rng)
             # solve, store
             model = self._solve(settings, problem, plan, draws)
-            model["privacy_"] = account.report(type(self).__name__, secure=words.secure)
+            model["privacy_"] = account.report(type(self).__name__, secure=rng.secure)
             self._store(model)
         return self
 
@@ -144,6 +142,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
         """Choose passes and noise, by settings and released numbers."""
         used, n_outputs = problem.features.used, len(problem.data.outputs)
+        settings = replace(settings, spread=problem.target.spread)
         return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
 
     def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:
@@ -163,10 +162,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _model(
         self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
     ) -> dict[str, Any]:
-        """Return the fitted attributes, in the user's units.
-
-        `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
-        """
+        """Return the fitted attributes, in the user's units."""
+        # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
         slopes, intercepts = in_user_units(path, features, units)
         model = {
@@ -195,7 +192,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # far from zero brings.
         features, model, center, scale = self._standardised
         with np.errstate(all="ignore"):  # of rows far from those of the fit
-            return center + scale * (features(X) @ model[:, :-1].T + model[:, -1])
+            return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
 
 
 @register_private
@@ -209,24 +206,14 @@ class DPCoordinateDescentRegressor(
 
     over columns and target that are standardised and clipped to ±3, by private coordinate descent,
     or from one private release of second moments. It needs no bounds and no scaling by hand:
-    multiplying or shifting columns leaves it as it is.
+    multiplying or shifting columns does not change it.
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share, such as "gaussian" or "laplace"
-        (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
-        of Gaussian and Laplace noise the one with the smaller expected error. Second moments take
-        "iid" and "inid" Gaussian and Laplace noise, and "auto" adds what suits matrices.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
+    %(estimators: epsilon, delta, noise)s
+        Second moments take "iid" and "inid" Gaussian and Laplace noise; for these "auto" also tries
+        the noises made for matrices.
+    %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram"}, default="auto"
         "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
         moments of the rows once, and solves the penalised problem exactly from these.
@@ -238,43 +225,18 @@ class DPCoordinateDescentRegressor(
         "gradient", whose few passes and clipped gradients shrink as it is, and for "gram" a ridge
         of half the noise level, whatever `l1_ratio` is. To "gradient" a number means more than to
         scikit-learn, since clipped gradients are weaker than whole ones.
-    l1_ratio : float, default=0.5
-        Mix of the penalty, 1 for the lasso and 0 for ridge.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, columns are scaled but not centred.
+    %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
         constant included, are shrunk into. Longer rows count less.
-    n_passes : int or "auto", default="auto"
-        Passes over the coordinates, fixed before the data are seen. This and the next two are for
-        "gradient".
-    clip : float or "auto", default="auto"
-        Bound on one record's gradient in each coordinate, in standardised units.
-    budget_growth : float or "auto", default="auto"
-        Ratio g ≥ 1 of the budgets of successive passes; late passes hurt more and get more.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        buys locations and scales privately, from the same budget.
-    target_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the target; None as for the features.
-    error_weights : "curvature", "uniform" or array-like, default="curvature"
-        How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-        public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree. For
-        "gradient".
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
-    n_jobs : int or None, default=None
-        Threads for large data; None is one, -1 all. The result does not depend on it.
+    %(estimators: n_passes)s
+        This and the next two are for "gradient".
+    %(estimators: clip, budget_growth, feature_bounds)s
+        None finds locations and scales privately, with a part of the budget.
+    %(estimators: target_bounds)s
+    %(estimators: error_weights)s
+        For "gradient".
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -289,17 +251,10 @@ class DPCoordinateDescentRegressor(
     coef_path_, intercept_path_ : ndarray
         Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
         of it is charged for. ``coef_`` is the mean of the last fifth. With "gradient" only.
-    clip_range_ : ndarray of shape (2, n_features)
-        Values are clipped to this range before the linear function, in fit and predict alike;
-        infinite for columns that are not used.
+    %(estimators: clip_range_)s
     n_passes_ : int
         Passes made. With "gradient" only.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -326,7 +281,7 @@ class DPCoordinateDescentRegressor(
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
        the public bounds with "of bounded columns" where only some columns have bounds.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
-       clipped to [−C, C] and rounded to integer quanta
+       clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
        plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
        ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "second moments": once, the sum
@@ -378,27 +333,27 @@ class DPCoordinateDescentRegressor(
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        solver="auto",
-        alpha="auto",
-        l1_ratio=0.5,
-        fit_intercept=True,
-        row_norm="auto",
-        n_passes="auto",
-        clip="auto",
-        budget_growth="auto",
-        feature_bounds=None,
-        target_bounds=None,
-        error_weights="curvature",
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        solver: str = "auto",
+        alpha: float | str = "auto",
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        n_passes: int | str = "auto",
+        clip: float | str = "auto",
+        budget_growth: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        error_weights: str | ArrayLike = "curvature",
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -424,8 +379,7 @@ class DPCoordinateDescentRegressor(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------

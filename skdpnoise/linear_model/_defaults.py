@@ -37,11 +37,13 @@ __all__ = [
     "prefers_gram",
     "residual_share",
     "scaling_share",
+    "second_look",
 ]
 
 # Of the budget, but for the number of records, for the search for a target without bounds: without
 # it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
+MOST_BEFORE_LOOK = 0.5  # that a search may have taken where a second look may still find something
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
 REFERENCE_PASSES = 10
@@ -49,103 +51,72 @@ MOST_PASSES = 20  # that "auto" stands for
 
 
 def scaling_share(noise_level: float | None = 0.0) -> float:
-    """Share of the budget that goes to private locations and scales.
-
-    Parameters
-    ----------
-    noise_level : float or None, default=0.0
-        Standard deviation, over the number of records, of the noise of a histogram of magnitudes of
-        each column if it were given the whole budget; None where all bounds are public. When this
-        noise would drown columns, scales are worth more than what is done with them.
-    """
+    """Share of the budget that goes to private locations and scales."""
     if noise_level is None:
         return 0.1
-    return 0.4 * min(1.6, max(1.0, noise_level / 0.01) ** 0.75)
+    return 0.4 * float(min(1.6, max(1.0, noise_level / 0.01) ** 0.75))
+
+
+def second_look(loss: Loss) -> float:
+    """Return the share of the rest for a second look at a target that seems constant."""
+    # There is one for losses with long tails only: their targets may be nearly all alike.
+    return 0.2 if loss.tail > 1.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What "auto" stands for.
+    """What "auto" stands for."""
 
-    Parameters
-    ----------
-    n_passes : int
-        Passes over the coordinates.
-    clip : float
-        Bound on one record's gradient, in standardised units.
-    budget_growth : float
-        Ratio of the budgets of successive passes.
-    relaxation : float
-        Step size in units of 1/M_j.
-    """
-
-    n_passes: int
-    clip: float
-    budget_growth: float
-    relaxation: float
+    n_passes: int  # passes over the coordinates
+    clip: float  # bound on one record's gradient, in standardised units
+    budget_growth: float  # ratio of the budgets of successive passes
+    relaxation: float  # step size in units of 1/M_j
 
 
 def choose_defaults(noise_level: float, loss: Loss) -> Defaults:
     """Return the defaults for a noise level and a loss."""
+    noise_level *= loss.tail
     n_passes = round(MOST_PASSES * min(1.0, (0.016 / noise_level) ** 0.6))
-    clip = 0.8 * min(1.0, (0.008 / noise_level) ** 0.5)
+    clip = 0.8 * loss.tail * min(1.0, (0.008 / noise_level) ** 0.5)
     relaxation = loss.looseness if noise_level < 0.006 else 1.0
     return Defaults(max(2, n_passes), clip, 1.1, relaxation)
 
 
 def choose_row_norm(n_columns: int, longest: float, noise_level: Callable[[float], float]) -> float:
-    """Return the radius of the ball for rows of standardised columns.
-
-    The noise grows with the square of the radius, and rows beyond it lose weight, not their linear
-    relation: so it is somewhat less than the length of a typical row, the root of the number of
-    columns, unless there is so little noise that even rare rows can be kept whole.
-    """
+    """Return the radius of the ball for rows of standardised columns."""
+    # The noise grows with the square of the radius, and rows beyond it lose weight, not their
+    # linear relation: so it is somewhat less than the length of a typical row, the root of the
+    # number of columns, unless there is so little noise that even rare rows can be kept whole.
     radius = 0.8 * np.sqrt(n_columns)
     wider = (0.03 / max(noise_level(radius), 1e-30)) ** 0.25
     return float(min(radius * max(1.0, wider), longest))
 
 
 def prefers_gram(noise_level: float, reach: np.ndarray) -> bool:
-    """Whether second moments, with this much noise, are expected to beat private gradients.
-
-    Private descent averages its noise and stops early, which suits much noise. But it needs scales
-    so large that nothing within public bounds is clipped: `reach` times the spread of each column,
-    so that its curvature is the inverse square of that. Without features there is only a mean to
-    find, which rows shrunk into a ball would bias.
-    """
+    """Whether second moments, with this much noise, are expected to beat private gradients."""
+    # Private descent averages its noise and stops early, which suits much noise. But it needs
+    # scales so large that nothing within public bounds is clipped: `reach` times the spread of each
+    # column, so that its curvature is the inverse square of that. Without features there is only a
+    # mean to find, which rows shrunk into a ball would bias.
     return bool(reach.size) and noise_level < 0.025 * float(np.mean(reach**2))
 
 
 def class_share(strength: float, order: float) -> float:
-    """Share of the budget for the numbers of records of each class.
-
-    Parameters
-    ----------
-    strength : float
-        Records over the standard deviation of the noise of one count, for the whole budget.
-    order : float
-        1 where costs add up, 2 where they add in squares.
-    """
+    """Share of the budget for the numbers of records of each class."""
     # A record that is replaced changes two counts: by 2 in sum, by the root of 2 in squares.
     needed = 42.0 * 2.0 ** (1.0 / order)
     return float(min(0.75, max(LEAST_CLASSES, (needed / strength) ** order)))
 
 
 def residual_share(strength: float, order: float) -> float:
-    """Share of the model's budget for the mean of its residuals; 0 where that would tell nothing.
-
-    Parameters as in :func:`class_share`; the strength is that of the model's budget.
-    """
+    """Share of the model's budget for the mean of its residuals; 0 where that tells nothing."""
     if (60.0 / strength) ** order > 0.5:
         return 0.0
     return float(min(0.12 / order, max(0.01, (100.0 / strength) ** order)))
 
 
 def gain_share(strength: float, order: float) -> float:
-    """Return the share of the model's budget for what a classifier gains over the largest class.
-
-    Parameters as in :func:`residual_share`.
-    """
+    """Return the share of the model's budget for what a classifier gains over the largest class."""
     return float(min(0.12, max(LEAST_LAST, (60.0 / strength) ** order)))
 
 
@@ -153,18 +124,15 @@ def kept(energy: float, noise: float, doubt: float) -> float:
     r"""Return the part of slopes that is kept: the positive-part estimator of James and Stein.
 
     .. math:: k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr)
-
-    E is the sum of squares, N what is expected of it from noise alone, and c the doubt: more than
-    1, since E varies by :math:`\sqrt{2/d}` of N around N if d slopes are nothing but noise.
     """
+    # E is the sum of squares, N what is expected of it from noise alone, and c the doubt: more than
+    # 1, since E varies by √{2/d} of N around N if d slopes are nothing but noise.
     return max(0.0, 1.0 - doubt * noise / energy) if energy > 0.0 else 0.0
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:
-    r"""Return the penalty of a lasso that keeps out most coefficients that are noise.
-
-    The noise of one moment is about :math:`\kappa / \sqrt{p + 1}`, and the largest of p of them
-    about :math:`\sqrt{2 \log p}` times that.
-    """
+    """Return the penalty of a lasso that keeps out most coefficients that are noise."""
+    # The noise of one moment is about κ / √{p + 1}, and the largest of p of them about √{2 log p}
+    # times that.
     p = max(n_features, 1)
     return float(noise_level * np.sqrt(2.0 * np.log(p + 1.0) / (p + 1.0)))

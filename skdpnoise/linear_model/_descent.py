@@ -1,6 +1,6 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Drawn in.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
+*Shrinkage.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
 from noise alone, and the model becomes
 
 .. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
@@ -19,7 +19,7 @@ is expected to be no noise, that of a normal quantity.
 
 *Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
 more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
-than three quarters of the standard deviation of its noise, the slopes are drawn in until the labels
+than three quarters of the standard deviation of its noise, the slopes are shrunk until the labels
 of few records can differ from the largest class: where that leads by a wide margin, not at all.
 """
 
@@ -75,7 +75,7 @@ _OFF, _OFF_CENTER = 0.2, 0.15
 class Draws:
     """All randomness of a descent."""
 
-    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in quanta, output after output
+    noise: np.ndarray  # (n_passes, n_outputs * n_coordinates), in grid steps, output after output
     order: np.ndarray  # (n_passes, n_coordinates): how each pass visits the coordinates; public
     last: np.ndarray  # (1,): noise of what is released last; 0 where that is nothing
 
@@ -90,16 +90,14 @@ class DescentPlan:
     n_passes: int
     clip: float  # bound C on one record's gradient in every coordinate, in standardised units
     step: float
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     # What is released after the passes, its noise, and the most that a record adds to it.
     last: tuple[Residuals | Gain, AdditiveMechanism, float] | None = None
 
     def slope_noise(self) -> float:
-        """Return the sum of the variances that noise gives the mean of the last iterates' slopes.
-
-        A step replaces a standardised coefficient but for the other coordinates, so that the noise
-        of a pass is that of its iterate.
-        """
+        """Return the sum of the variances that noise gives the mean of the last slopes."""
+        # A step replaces a standardised coefficient but for the other coordinates, so that the
+        # noise of a pass is that of its iterate.
         if self.mechanism is None:
             return 0.0
         per_pass = (self.n_passes, -1, self.coordinates.size)
@@ -117,14 +115,14 @@ class DescentPlan:
             release, mechanism, _ = self.last
             account.charge(release.label, mechanism)
 
-    def draw(self, words: RandomWords) -> Draws:
+    def draw(self, rng: RandomWords) -> Draws:
         """Return the noise of all passes, a fresh order for each, and the noise of what is last."""
         n_coordinates = 0 if self.mechanism is None else self.coordinates.size
         noise = np.zeros((self.n_passes, 0), dtype=np.int64)
         if self.mechanism is not None:
-            noise = self.mechanism.sample(words)
-        order = [permutation(words, n_coordinates) for _ in range(self.n_passes)]
-        last = np.zeros(1, dtype=np.int64) if self.last is None else self.last[1].sample(words)[0]
+            noise = self.mechanism.sample(rng)
+        order = [permutation(rng, n_coordinates) for _ in range(self.n_passes)]
+        last = np.zeros(1, dtype=np.int64) if self.last is None else self.last[1].sample(rng)[0]
         return Draws(noise, self.coordinates[np.stack(order)], last)
 
     def standardised(self, problem: Problem) -> Problem:
@@ -133,11 +131,7 @@ class DescentPlan:
         return replace(problem, features=problem.features.widened(), target=target)
 
     def passes(self, settings: Settings, problem: Problem, draws: Draws) -> Iterator[np.ndarray]:
-        """Yield the iterate of every pass, of shape (n_outputs, n_features + 1), in standard units.
-
-        The last column is the intercept. Where there is no coordinate to update, the constants are
-        the only iterate.
-        """
+        """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         constant, features = problem.target.constant, problem.features
         if self.mechanism is None:
             yield np.column_stack([np.zeros((constant.size, self.n_features)), constant])
@@ -146,8 +140,8 @@ class DescentPlan:
         # Of coordinates that are not visited any will do that the clip is no huge multiple of.
         shape = (constant.size, self.n_passes, self.n_features + 1)
         quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
-        quantum = np.broadcast_to(self.mechanism.quantum, draws.noise.shape)
-        for every, visited in ((quanta, quantum), (noise, draws.noise)):
+        grid_size = np.broadcast_to(self.mechanism.grid_size, draws.noise.shape)
+        for every, visited in ((quanta, grid_size), (noise, draws.noise)):
             by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
         outputs = [
@@ -160,7 +154,7 @@ class DescentPlan:
                 l1=settings.l1_ratio * penalty,
                 l2=(1.0 - settings.l1_ratio) * penalty,
                 clip=self.clip,
-                quantum=quanta[k],
+                grid_size=quanta[k],
                 noise=noise[k],
                 add=adder(self.mechanism),
                 order=draws.order,
@@ -188,24 +182,23 @@ class DescentPlan:
             return path
         release, mechanism, reach = self.last
         values = release.contributions(DescentPlan.averaged(path), problem)
-        quantum = float(mechanism.quantum[0])
-        steps = np.rint(np.clip(values, -reach, reach) / quantum).astype(np.int64)
+        grid_size = float(mechanism.grid_size[0])
+        steps = np.rint(np.clip(values, -reach, reach) / grid_size).astype(np.int64)
         total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
-        mean = float(total[0]) * quantum / self.n_samples
+        mean = float(total[0]) * grid_size / self.n_samples
         return release.finish(path, (mean, noise), self, problem)
 
 
 def plan_descent(
     settings: Settings, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
 ) -> DescentPlan:
-    r"""Choose passes, clip and noise scales.
-
-    The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
-    pass releases these sums for every coordinate and output once, and T passes compose adaptively.
-    Weights of pass t and coordinate j are :math:`w_{tj} = g^{t(2+q)/q} v_j`, so that the budget of
-    the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or given.
-    """
+    """Choose passes, clip and noise scales."""
+    # The gradient of a record in coordinate j, clipped to [−C, C], is a contribution to a sum; one
+    # pass releases these sums for every coordinate and output once, and T passes compose
+    # adaptively. Weights of pass t and coordinate j are w_{tj} = g^{t(2+q)/q} v_j, so that the
+    # budget of the passes grows by the factor g, with v_j = 1/M_j ("curvature"), 1 ("uniform") or
+    # given.
     facts = settings, used, n_outputs, n_samples, budget
     if settings.last is None or not settings.fit_intercept:
         return _planned(*facts, (0.0, 1.0))
@@ -249,7 +242,7 @@ def _planned(
     noise_level *= rules.REFERENCE_PASSES ** (1.0 / order - 0.5)
     auto = rules.choose_defaults(noise_level, settings.loss)
     n_passes = int(_given(settings.n_passes, auto.n_passes))
-    clip = float(_given(settings.clip, auto.clip))
+    clip = settings.spread * float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
     weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
@@ -288,10 +281,8 @@ def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: B
 
 
 def _check_growth(settings: Settings) -> None:
-    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for.
-
-    How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
-    """
+    """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
+    # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
     if isinstance(settings.budget_growth, str):
         return
     passes, most = f"n_passes={settings.n_passes}", settings.n_passes
@@ -369,8 +360,8 @@ class Residuals:
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return residuals in standard units; of the target as it came, not clipped."""
         center, scale = problem.target.units
-        residuals: np.ndarray = (problem.data.y - center) / scale
-        return residuals - _scores(model, problem.data.X, problem.features)[0]
+        scores = _scores(model, problem.data.X, problem.features)[0]
+        return np.asarray((problem.data.y - center) / scale - scores)
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
@@ -386,10 +377,9 @@ class Residuals:
 
 
 class Gain:
-    """How many more records the model labels rightly than the largest class: see *doubted* above.
+    """How many more records the model labels rightly than the largest class."""
 
-    Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
-    """
+    # Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
 
     label = "gain over the largest class"
 
@@ -404,7 +394,8 @@ class Gain:
         """Return -1, 0 or 1 for every record."""
         constant, right = problem.target.constant, _labels(problem.data.outputs)
         found = _labels(_scores(model, problem.data.X, problem.features))
-        return (found == right).astype(np.float64) - (_labels(constant[:, np.newaxis]) == right)
+        rightly = (found == right).astype(np.float64)
+        return np.asarray(rightly - (_labels(constant[:, np.newaxis]) == right))
 
     def finish(
         self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
@@ -432,11 +423,9 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
 
 
 def _scores(model: np.ndarray, X: np.ndarray, features: Standardisation) -> np.ndarray:
-    """Return the linear functions, shape (n_outputs, n_samples).
-
-    They are summed column by column, so that what a record adds depends on no other record, to the
-    last bit.
-    """
+    """Return the linear functions, shape (n_outputs, n_samples)."""
+    # They are summed column by column, so that what a record adds depends on no other record, to
+    # the last bit.
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
         standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]

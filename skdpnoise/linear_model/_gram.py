@@ -3,7 +3,7 @@
 .. math:: G = \\frac1n \\Bigl(\\sum_i z_i z_i^\\top + E\\Bigr), \\qquad z = (x, y, 1)
 
 with x and y standardised, clipped to ±3 and shrunk, the constant included, into a ball of radius R.
-Shrinking a whole row is weighting it: a linear function that holds for the record still holds.
+Shrinking a row equals giving it a smaller weight, so an exact linear relation survives.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class GramPlan:
     mechanism: SymmetricMatrixMechanism | None  # None where there is nothing to fit
     columns: Standardisation  # of the features and, last, the target; those used make the rows
     constant: int  # 1 if rows end with the constant 1, else 0
-    n_samples: float  # the divisor: the number of records, public or bought
+    n_samples: float  # the divisor: the number of records, public or estimated privately
     n_passes = 1  # to callbacks
 
     @property
@@ -59,18 +59,18 @@ class GramPlan:
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
         if deviation.size == 0:
             return 0.0
-        return float(np.linalg.norm(deviation)) / np.sqrt(len(deviation)) / self.n_samples
+        return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
     def charge(self, account: Account) -> None:
         """Charge for the second moments."""
         if self.mechanism is not None:
             account.charge("second moments", self.mechanism)
 
-    def draw(self, words: RandomWords) -> np.ndarray:
-        """Return the noise, in quanta, shape (n_columns, n_columns), symmetric."""
+    def draw(self, rng: RandomWords) -> np.ndarray:
+        """Return the noise, in grid steps, shape (n_columns, n_columns), symmetric."""
         if self.mechanism is None:
             return np.zeros((0, 0), dtype=np.int64)
-        return self.mechanism.sample(words)
+        return self.mechanism.sample(rng)
 
     def penalty(self, settings: Settings) -> tuple[float, float]:
         """Return strength and mix of the penalty; "auto" is a ridge of half the noise level."""
@@ -96,14 +96,12 @@ class GramPlan:
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
         """Return the only model."""
-        return path[-1]
+        return np.asarray(path[-1])
 
     def release(self, settings: Settings, problem: Problem, noise: np.ndarray) -> PseudoData:
-        """Release the noisy mean second moments, in standard units, as data that have them.
-
-        The sums are exact integers, and the integer noise is added to them: the order of the
-        records, memory layout and threads do not change a bit of the result.
-        """
+        """Release the noisy mean second moments, in standard units, as data that have them."""
+        # The sums are exact integers, and the integer noise is added to them: the order of the
+        # records, memory layout and threads do not change a bit of the result.
         mechanism, columns, used = self.mechanism, self.columns, self.columns.used[:-1]
         if mechanism is None:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
@@ -113,23 +111,20 @@ class GramPlan:
             targets=np.column_stack([y, np.ones((len(y), self.constant))]),
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
-            row_quantum=mechanism.row_quantum,
+            row_grid_size=mechanism.row_grid_size,
             norm=mechanism.row_bounds.norm,
             columns=mechanism.row_bounds.columns,
             l1_norm=mechanism.row_bounds.l1_norm,
             n_threads=effective_n_jobs(settings.n_jobs),
         )
-        noisy = plus_noise(mechanism, moments, noise) * mechanism.quantum / self.n_samples
+        noisy = plus_noise(mechanism, moments, noise) * mechanism.grid_size / self.n_samples
         return make_pseudo_data(noisy, used, self.noise_level)
 
 
 def plan_gram(
     settings: Settings, columns: Standardisation, n_samples: float, budget: Budget
 ) -> GramPlan:
-    """Choose the ball of the rows and calibrate the noise of their second moments.
-
-    `columns` are the features and, last, the target.
-    """
+    """Choose the ball of the rows and calibrate the noise of their second moments."""
     columns = columns.capped()
     constant, used = int(settings.fit_intercept), columns.used
     if not used[-1] or not (used[:-1].any() or constant):

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import check_memory, check_within, number_vector
 from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import (
     DPCoordinateDescentRegressor,
@@ -24,6 +26,7 @@ from skdpnoise.linear_model._pseudo_data import PseudoData
 from skdpnoise.linear_model._records import Data, Problem, in_user_units
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.linear_model._settings import Settings
+from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPLassoPath"]
 
@@ -47,17 +50,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records; 0 asks for pure
-        privacy.
+    %(estimators: epsilon, delta)s
     noise : str, default="auto"
         "iid" or "inid" with "gaussian" or "laplace", as in "inid_gaussian"; or "auto": the one with
         the smallest expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
+    %(estimators: adjacency)s
     l1_ratio : float, default=1.0
         Mix of the penalty, 1 for the lasso and 0 for ridge.
     alphas : int or array-like, default=100
@@ -65,29 +62,13 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         in their logarithm from the least one for which all coefficients are 0.
     eps : float, default=1e-3
         Length of the path: its smallest penalty over its largest. Not a privacy parameter.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, columns are scaled but not centred.
+    %(estimators: fit_intercept)s
     row_norm : float or "auto", default="auto"
         **Public** radius of the ball that standardised rows, target and intercept's constant
         included, are shrunk into.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. None buys locations and scales privately,
-        from the same budget.
-    target_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the target; None as for the features.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
-    n_jobs : int or None, default=None
-        Threads for large data; None is one, -1 all. The result does not depend on it.
+    %(estimators: feature_bounds)s
+        None finds locations and scales privately, with a part of the budget.
+    %(estimators: target_bounds, rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -101,15 +82,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         The penalty of ``predict``: what the noise of the release calls for.
     coef_, intercept_ : ndarray of shape (n_features,), float
         The model of ``alpha_``.
-    clip_range_ : ndarray of shape (2, n_features)
-        Values are clipped to this range before the linear function, in fit and predict alike;
-        infinite for columns that are not used.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: clip_range_, n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -157,23 +130,23 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        l1_ratio=1.0,
-        alphas=100,
-        eps=1e-3,
-        fit_intercept=True,
-        row_norm="auto",
-        feature_bounds=None,
-        target_bounds=None,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        l1_ratio: float = 1.0,
+        alphas: Any = 100,
+        eps: float = 1e-3,
+        fit_intercept: bool = True,
+        row_norm: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -238,8 +211,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
         alpha : float or None, default=None
             Penalty, on the path or not; None is ``alpha_``.
 

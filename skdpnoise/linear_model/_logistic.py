@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
+from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._records import Data
 from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
 from skdpnoise.linear_model._settings import Settings
+from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
 __all__ = ["DPLogisticCD"]
@@ -30,61 +33,24 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     over columns that are standardised and clipped to ±3, by private coordinate descent. Three
     classes or more are fitted one against the rest, all sharing one guarantee. It needs no bounds
-    and no scaling by hand: multiplying or shifting columns leaves it as it is.
+    and no scaling by hand: multiplying or shifting columns does not change it.
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share, such as "gaussian" or "laplace"
-        (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them); or "auto":
-        of Gaussian and Laplace noise the one with the smaller expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
+    %(estimators: epsilon, delta, noise, adjacency)s
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns. Clipped gradients are
-        weaker than whole ones, so that it shrinks more than the same value in scikit-learn.
-    l1_ratio : float, default=0.5
-        Mix of the penalty, 1 for the lasso and 0 for ridge.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. Without one, columns are scaled but not centred.
-    n_passes : int or "auto", default="auto"
-        Passes over the coordinates, fixed before the data are seen.
-    clip : float or "auto", default="auto"
-        Bound on one record's gradient in each coordinate, in standardised units.
-    budget_growth : float or "auto", default="auto"
-        Ratio g ≥ 1 of the budgets of successive passes; late passes hurt more and get more.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        buys locations and scales privately, from the same budget.
+        weaker than whole ones, so it shrinks more than the same value in scikit-learn.
+    %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
+    %(estimators: budget_growth, feature_bounds)s
+        None finds locations and scales privately, with a part of the budget.
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None takes the labels
         that occur in y, which are thereby treated as public: give them where the presence of a
         label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
         as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
-    error_weights : "curvature", "uniform" or array-like, default="curvature"
-        How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
-        public curvature; 1; or positive weights of shape (n_features,), with one more for the
-        intercept. Standardised columns share one curvature, so that the first two agree.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
-    n_jobs : int or None, default=None
-        Threads for large data; None is one, -1 all. The result does not depend on it.
+    %(estimators: error_weights)s
+    %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
     Attributes
     ----------
@@ -97,17 +63,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     coef_path_, intercept_path_ : ndarray
         Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
         of it is charged for. ``coef_`` is the mean of the last fifth.
-    clip_range_ : ndarray of shape (2, n_features)
-        Values are clipped to this range before the linear function, in fit and predict alike;
-        infinite for columns that are not used.
+    %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -128,8 +87,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
        the public bounds with "of bounded columns" where only some columns have bounds.
     4. "gradients": for each pass and coordinate the sum over records of the gradient, clipped to
-       [−C, C] and rounded to integer quanta (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C
-       under replace-one, C under add/remove), plus exact integer noise.
+       [−C, C] and rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`:
+       2C under replace-one, C under add/remove), plus exact integer noise.
     5. "gain over the largest class", with an intercept and where noise may have made the model
        worse than that class: how many more records the model predicts rightly. A record adds −1, 0
        or 1: 2 under replace-one, 1 under add/remove.
@@ -168,25 +127,25 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        noise="auto",
-        adjacency="replace_one",
-        alpha=0.0,
-        l1_ratio=0.5,
-        fit_intercept=True,
-        n_passes="auto",
-        clip="auto",
-        budget_growth="auto",
-        feature_bounds=None,
-        classes=None,
-        error_weights="curvature",
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-        n_jobs=None,
-    ):
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        alpha: float = 0.0,
+        l1_ratio: float = 0.5,
+        fit_intercept: bool = True,
+        n_passes: int | str = "auto",
+        clip: float | str = "auto",
+        budget_growth: float | str = "auto",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        classes: ArrayLike | None = None,
+        error_weights: str | ArrayLike = "curvature",
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
@@ -217,8 +176,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------
@@ -233,8 +191,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------
@@ -242,15 +199,15 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             Values of ``classes_``.
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)]
+        places = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(1)
+        return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predict probabilities; for three classes or more, normalised one-against-rest ones.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------
@@ -265,28 +222,26 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         # Near one, doubles may not tell chances apart: what is predicted is the likeliest still.
         predicted = np.arange(len(scores)), scores.argmax(axis=1)
         chances[predicted] = np.maximum(chances[predicted], (1.0 + 1e-12) * chances.max(axis=1))
-        return chances / chances.sum(axis=1, keepdims=True)
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Predict logarithms of probabilities.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features, clipped to ``clip_range_``.
+        %(predictions: X)s
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        return np.log(self.predict_proba(X))
+        return np.asarray(np.log(self.predict_proba(X)))
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:
-    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties with another.
-
-    A model full of noise may be certain of anything; 15 is already one in three million.
-    """
+    """Return log-odds drawn in beyond ±15, so that no probability is 0 or 1 or ties."""
+    # A model full of noise may be certain of anything; 15 is already one in three million.
     beyond = np.maximum(np.abs(scores) - 15.0, 0.0)
-    return np.sign(scores) * (np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0))
+    size = np.minimum(np.abs(scores), 15.0) + 15.0 * np.tanh(beyond / 15.0)
+    return np.asarray(np.sign(scores) * size)

@@ -51,11 +51,9 @@ class PseudoData:
         return float(np.abs(self.X.T @ self.y).max(initial=0.0)) / len(self.y)
 
     def solve(self, alphas: ArrayLike, l1_ratio: float) -> np.ndarray:
-        """Return the elastic nets of all penalties, shape (n_alphas, n_all_features + 1).
-
-        The last column is the intercept. Each minimises
-        ``|y - X w|² / (2 n_rows) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|² / 2)``.
-        """
+        """Return the elastic nets of all penalties, shape (n_alphas, n_all_features + 1)."""
+        # The last column is the intercept. Each minimises `|y - X w|² / (2 n_rows) + alpha
+        # (l1_ratio |w|_1 + (1 - l1_ratio) |w|² / 2)`.
         alphas = np.asarray(alphas, dtype=np.float64)
         models = np.zeros((len(alphas), self.used.size + 1))
         coefs = self._coefs(alphas, l1_ratio)
@@ -104,10 +102,7 @@ class PseudoData:
 
 
 def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) -> PseudoData:
-    """Return data whose second moments are those released, repaired and centred.
-
-    The moments are of the used features, the target and, if there is one more column, the constant.
-    """
+    """Return data whose second moments are those released, repaired and centred."""
     n_features = int(np.count_nonzero(used))
     matrix = _projected(moments)
     predictors = np.delete(np.arange(len(matrix)), n_features)
@@ -127,7 +122,7 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
 def _projected(matrix: np.ndarray) -> np.ndarray:
     """Return the nearest positive semi-definite matrix, in Frobenius norm."""
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
 
 def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
@@ -135,4 +130,4 @@ def _raised(matrix: np.ndarray, level: float) -> np.ndarray:
     if level == 0.0 or matrix.size == 0:
         return np.zeros_like(matrix)
     values, vectors = np.linalg.eigh(matrix)
-    return (vectors * (level**2 / np.maximum(values, _SMALLEST * level))) @ vectors.T
+    return np.asarray((vectors * (level**2 / np.maximum(values, _SMALLEST * level))) @ vectors.T)

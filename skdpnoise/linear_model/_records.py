@@ -26,9 +26,9 @@ class Data:
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
 
-    def kept(self, words: RandomWords) -> Data:
+    def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""
-        X, y, *outputs = self.rows.keep(words, self.X, self.y, *self.outputs)
+        X, y, *outputs = self.rows.keep(rng, self.X, self.y, *self.outputs)
         return replace(self, X=X, y=y, outputs=outputs)
 
 
@@ -50,10 +50,7 @@ class Problem:
 def in_user_units(
     model: np.ndarray, features: Standardisation, units: tuple[float, float]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and intercepts from coefficients in standard units, the intercept last.
-
-    Predictions are the first of the units plus the second times the linear function.
-    """
+    """Return slopes and intercepts from coefficients in standard units, the intercept last."""
     center, scale = units
     # a feature that is not used has coefficient 0, whatever its scale
     slopes = scale * model[..., :-1] / features.scale

@@ -18,10 +18,12 @@ from skdpnoise.sensitivity import clipped_sum, histogram_counts
 
 __all__ = [
     "LIMIT",
+    "Rate",
     "Run",
     "Standardisation",
     "Target",
     "release_log_odds",
+    "release_rate",
     "standardise",
     "standardise_target",
 ]
@@ -31,11 +33,14 @@ Run = PrivateRun[Budget]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
-# moments than it deserves. A column of two values loses nothing, however rare the rarer one is.
+# moments than it deserves. Binary columns are never clipped.
 FARTHEST = 20.0
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
+_LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
+# Of counts, in scales. By Markov's inequality a mean is at least 1/14 of the quantile of 13/14.
+_LEAST_MEAN = 1.0 / 16.0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
 
 
@@ -101,6 +106,11 @@ class Target:
         scaling = self.scaling
         return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
 
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope."""
+        return 1.0
+
     def widened(self) -> Target:
         """Return the target with its scaling widened."""
         return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
@@ -112,13 +122,36 @@ class Target:
         return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
 
 
+class Rate(Target):
+    """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
+
+    __slots__ = ()
+    scaling: Standardisation
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Logarithm of the centre, and 1; 0 where the target is a constant."""
+        return float(np.log(self.scaling.center[0])), float(self.scaling.used[0])
+
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope: the scale of the counts, in these units."""
+        return float(self.scaling.scale[0] / self.scaling.center[0])
+
+    def widened(self) -> Target:
+        """Return the target as it is: only the features limit its linear functions."""
+        return self
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the counts in these units."""
+        return [values / self.scaling.center for values in outputs]
+
+
 def standardise(
     settings: Settings, run: Run, table: np.ndarray, bounds: np.ndarray, *, target: bool = False
 ) -> Standardisation:
-    """Buy locations and scales of the features, or of the target; public bounds save most of it.
-
-    Nothing within public bounds is clipped yet: a rare value may be what a column is about.
-    """
+    """Release locations and scales of features or target; public bounds save most of the budget."""
+    # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     found = private_location_scale(
         table,
         run.budget.target if target else run.budget.features,
@@ -140,7 +173,7 @@ def _terms(run: Run, prefix: str) -> dict[str, Any]:
         "noise": run.budget.noise,
         "adjacency": run.budget.adjacency,
         "n_samples": run.n_samples,
-        "random_state": run.words,
+        "random_state": run.rng,
         "charge": lambda label, mechanism: run.account.charge(prefix + label, mechanism),
     }
 
@@ -148,16 +181,24 @@ def _terms(run: Run, prefix: str) -> dict[str, Any]:
 def standardise_target(
     settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
 ) -> tuple[Standardisation, Run]:
-    """Buy location and scale of the target; return them, and the run with the budget that is left.
+    """Release location and scale of the target; return them, and the run with what is left."""
+    # A target without bounds is searched for. So is one whose bounds turn out to be much wider than
+    # its spread, from what was meant for features and model: whether that is so is decided by
+    # released numbers.
+    standard, run, found = _located(settings, run, y, bounds)
+    if found is not None:
+        _warn_of_constant(settings, run, found)
+    return standard, run
 
-    A target without bounds is searched for. So is one whose bounds turn out to be much wider than
-    its spread, from what was meant for features and model: whether that is so is decided by
-    released numbers.
-    """
+
+def _located(
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray
+) -> tuple[Standardisation, Run, SearchedLocation | None]:
+    """Return what the target's scaling within bounds or its search released, and what is left."""
     if run.budget.first == "scaling":
         standard = standardise(settings, run, y[:, np.newaxis], bounds, target=True)
         if not _is_hidden(standard, run, bounds):
-            return standard, run
+            return standard, run, None
         run = replace(run, budget=run.budget.with_search(run.n_samples))
     found = search_location(
         y,
@@ -165,10 +206,9 @@ def standardise_target(
         bounds=(float(bounds[0, 0]), float(bounds[1, 0])),
         **_terms(run, "target: "),
     )
-    _warn_of_constant(settings, run, found)
     facts = found.location, found.scale, found.found, LIMIT
     standard = Standardisation(*(np.array([fact]) for fact in facts))
-    return (standard if settings.fit_intercept else standard.through_origin()), run
+    return (standard if settings.fit_intercept else standard.through_origin()), run, found
 
 
 def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
@@ -183,12 +223,10 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
 
 
 def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Release how many records are in each class; return the log-odds of every output.
-
-    Without an intercept they are 0, and nothing is released. A record is one count
-    (:func:`~skdpnoise.sensitivity.histogram_counts`): of two classes, the output's and the other;
-    of more, its own. Shares are kept as far from 0 and 1 as the noise is wide.
-    """
+    """Release how many records are in each class; return the log-odds of every output."""
+    # Without an intercept they are 0, and nothing is released. A record is one count
+    # (skdpnoise.sensitivity.histogram_counts): of two classes, the output's and the other; of more,
+    # its own. Shares are kept as far from 0 and 1 as the noise is wide.
     budget = run.budget
     if budget.first == "nothing":
         return np.zeros(len(outputs))
@@ -198,11 +236,42 @@ def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
     sensitivity = histogram_counts(positive.size, budget.adjacency)
     mechanism = calibrate(budget.noise, sensitivity, budget.search)
     run.account.charge("class shares", mechanism)
-    counts = mechanism.release(positive, run.words)
+    counts = mechanism.release(positive, run.rng)
     least = max(0.5, float(mechanism.standard_deviation[0]))
     counts = np.maximum(counts, least)
     others = counts.sum() - counts
-    return np.log(counts / others)[-len(outputs) :]
+    return np.asarray(np.log(counts / others)[-len(outputs) :])
+
+
+def release_rate(
+    settings: Settings, run: Run, y: np.ndarray, bounds: np.ndarray | None
+) -> tuple[Rate, Run]:
+    """Release mean and scale of counts, as of any target; return them and the rest of the run."""
+    # Where the search finds that nearly all are alike, they are scaled as a feature is: by
+    # magnitudes, which see what is rare. Without an intercept the unit is 1. A mean that the noise
+    # made smaller than counts of such a scale have is set to the least of these.
+    assert bounds is not None
+    always = replace(settings, fit_intercept=True)  # the mean is wanted in any case
+    found, run, search = _located(always, run, y, bounds)
+    seen = bool(found.used[0] and found.scale[0] >= _LEAST_RATE)
+    another = None if seen else run.budget.with_another_look()
+    if another is not None:
+        part, budget = another
+        everywhere = {"bounds": (0.0, np.inf), **_terms(run, "target: ")}
+        rare = private_location_scale(y[:, np.newaxis], part, **everywhere)
+        run, seen = replace(run, budget=budget), bool(rare.found[0])
+        if seen:
+            facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
+            found, search = Standardisation(*facts), None
+    if not seen:
+        error = found.scale[0] if search is None else search.error
+        search = SearchedLocation(0.0, float(error), 1.0, found=False)
+        found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
+    if search is not None:
+        _warn_of_constant(settings, run, search)
+    least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
+    center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
+    return Rate(np.zeros(1), replace(found, center=center)), run
 
 
 def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:

@@ -12,10 +12,7 @@ __all__ = ["Settings"]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the stages know of the estimator.
-
-    Defaults are for estimators that do not have the parameter.
-    """
+    """What the stages know of the estimator."""
 
     owner: str  # name of the class, for messages
     loss: Loss
@@ -30,6 +27,7 @@ class Settings:
     error_weights: Any = "curvature"
     row_norm: float | str = "auto"
     n_jobs: int | None = None
+    spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
     @classmethod
     def of(cls, estimator: Any) -> Settings:

@@ -40,11 +40,9 @@ def merges(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> bool
 def shifts(
     scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, *, merged: bool
 ) -> tuple[Vector, Vector]:
-    """Return the shifts, in units of the noise, that compose to the worst case, and their counts.
-
-    They are rounded up. With `merged`, one for each release; else one for each coordinate that can
-    move, of shape (n_coordinates,) or (n_releases, n_coordinates).
-    """
+    """Return the shifts that compose to the worst case, in units of the noise, and their counts."""
+    # They are rounded up. With `merged`, one for each release; else one for each coordinate that
+    # can move, of shape (n_coordinates,) or (n_releases, n_coordinates).
     each = n_releases if scale.ndim == 1 else 1
     if merged:
         rows = np.atleast_2d(scale)

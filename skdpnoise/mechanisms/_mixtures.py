@@ -33,11 +33,10 @@ def propose_mixture(
 
     .. math:: b_j = c \, (\lambda_j / w_j)^{1/(p+1)} \text{ on the m largest}, \qquad
               \sigma_j = c \rho \, (\lambda_j^2 / w_j)^{1/(p+2)} \text{ on the rest}
-
-    m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
-    and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
-    differ between releases are replaced by their means.
     """
+    # m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
+    # and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
+    # differ between releases are replaced by their means.
     limit = request.sensitivity.per_coordinate
     weights = np.ones(limit.size) if request.weights is None else request.weights
     if weights.ndim == 2:

@@ -111,12 +111,10 @@ Group = tuple[LossCurve, Vector, Vector]
 def propose(
     rule: str, name: str, request: Request, target: PrivacyGuarantee | GaussianLoss
 ) -> Proposal:
-    """Return the best proposal for a rule and a family of unit scale.
-
-    "inid" looks for the exponent: scales :math:`(\\lambda^q/w)^{1/(p+q)}` with q from 1 (pure
-    limit) past 2 (central limit); the shapes of the other two rules are candidates too, and so are
-    the bounds without the joint ones. A shape of the family is looked for in its range.
-    """
+    """Return the best proposal for a rule and a family of unit scale."""
+    # "inid" looks for the exponent: scales (λ^q/w)^{1/(p+q)} with q from 1 (pure limit) past 2
+    # (central limit); the shapes of the other two rules are candidates too, and so are the bounds
+    # without the joint ones. A shape of the family is looked for in its range.
     criterion = Criterion(target)
     proposals = [
         _Search(rule, name, sensitivity, request, criterion).run()
@@ -134,10 +132,9 @@ def _bounds(sensitivity: SensitivityProfile, family: Noise) -> Iterator[Sensitiv
 
 @dataclass(slots=True)
 class _Search:
-    """One search for scales and shape.
+    """One search for scales and shape."""
 
-    It remembers how far the last factor was from that of normal noise: the next one starts there.
-    """
+    # It remembers how far the last factor was from that of normal noise: the next one starts there.
 
     rule: str
     name: str
@@ -290,13 +287,7 @@ def about_factor(excess: Callable[[float], float], start: float) -> float:
 
 
 def least_factor(excess: Callable[[float], float], start: float, tolerance: float) -> float:
-    """Return the least c with excess(c) <= 0, for a function that falls; relative tolerance.
-
-    Raises
-    ------
-    ValueError
-        If there is none within many orders of magnitude.
-    """
+    """Return the least c with excess(c) <= 0, for a function that falls; relative tolerance."""
     known: dict[float, float] = {}
 
     def at(x: float) -> float:
@@ -323,33 +314,14 @@ def gaussian_mu(family: LossCurve, shift: Vector) -> Vector:
 
     .. math:: \mu(a) = \max_t \left[g(t) - g(t - a)\right], \qquad g = \Phi^{-1} \circ F
 
-    For log-concave noise T(F, F(· − a)) lies above that of N(0, 1) and N(μ, 1) exactly if g rises
-    by at most μ over any distance a. The maximum is found on a grid that is refined twice around
-    its best point, and rounded up. For other families the largest loss ε is used: a Gaussian with
-    the same total variation contains ε-privacy, because its trade-off function is convex and
-    passes through the corner of the two straight pieces.
-
-    Parameters
-    ----------
-    family : LossCurve
-        A noise with a finite largest loss, or log-concave with unbounded support.
-    shift : ndarray of shape (n,)
-        a ≥ 0, in units of the noise.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    References
-    ----------
-    Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Section 2 and Proposition
-    A.3.
-
-    Examples
-    --------
-    >>> gaussian_mu(get_noise("gaussian"), np.array([0.5, 2.0])).round(6)
-    array([0.5, 2. ])
+    Reference: Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Section 2 and
+    Proposition A.3.
     """
+    # For log-concave noise T(F, F(· − a)) lies above that of N(0, 1) and N(μ, 1) exactly if g rises
+    # by at most μ over any distance a. The maximum is found on a grid that is refined twice around
+    # its best point, and rounded up. For other families the largest loss ε is used: a Gaussian with
+    # the same total variation contains ε-privacy, because its trade-off function is convex and
+    # passes through the corner of the two straight pieces.
     if isinstance(family, NormalShift):
         return shift
     assert isinstance(family, Noise)

@@ -29,7 +29,7 @@ __all__ = ["by_shape"]
 
 Vector = NDArray[np.float64]
 
-_BITS = 25  # the unit of continuous noise spans 2**25 quanta
+_BITS = 25  # the unit of continuous noise spans 2**25 grid steps
 _LEAST_RATIO = 1e-9  # that 64 bits can draw with so many; smaller ones get fewer bits
 _SMALLEST_RATIO = 1e-13
 _SMALL_PART = 1e-3  # of the budget
@@ -43,28 +43,7 @@ def by_shape(
     *,
     rough: bool = False,
 ) -> AdditiveMechanism:
-    """Return the best mechanism among a few allocations of the ratios.
-
-    Parameters
-    ----------
-    noise : str
-        ``"<rule>_<family>"``.
-    request : Request
-        What it is for. Weights that differ between releases are replaced by their means.
-    target : PrivacyGuarantee, GaussianLoss or PureLoss
-        What all releases together may cost.
-    rough : bool, default=False
-        Whether the allocation of Laplace noise is the only one.
-
-    Returns
-    -------
-    AdditiveMechanism
-
-    Raises
-    ------
-    ValueError
-        If the noise lives on the integers and the sensitivity does not.
-    """
+    """Return the best mechanism among a few allocations of the ratios."""
     rule, _, name = noise.partition("_")
     sensitivity, weights = request.sensitivity, request.weights
     limit = sensitivity.per_coordinate
@@ -162,10 +141,7 @@ def _ratios(
     request: Request,
     target: PrivacyGuarantee | GaussianLoss | PureLoss,
 ) -> Iterator[tuple[Vector, LossBudget | None]]:
-    """Yield ratios that meet the target, by the sum of the largest losses and numerically.
-
-    With them comes the loss that they keep to, if that is known.
-    """
+    """Yield ratios that meet the target, by the sum of the largest losses and numerically."""
     rule, _, name = noise.partition("_")
     limit = _steps(name, rule, request.sensitivity)
     moving = request.sensitivity.per_coordinate > 0.0
@@ -193,7 +169,8 @@ def _ratios(
         isinstance(target, PrivacyGuarantee) and target.delta == 0.0
     ):
         return
-    steps = limit if get_noise(name).lattice else np.ones(limit.size)  # changes, in quanta or steps
+    # changes, in grid steps or steps
+    steps = limit if get_noise(name).lattice else np.ones(limit.size)
     pairs, times = np.unique(np.stack([ratio[moving], steps[moving]]), axis=1, return_counts=True)
     unique: Vector = pairs[0]
     if unique.size > _FEW and pure:
@@ -242,8 +219,8 @@ def _build(
     spare = float(ratio[ratio > 0.0].min())
     if not lattice and spare < _SMALLEST_RATIO:
         raise ValueError(
-            f"The guarantee asked of calibrate is too small for {noise!r}: a coordinate could lose "
-            f"{spare:.3g}, and 64 bits bear no less than {_SMALLEST_RATIO:g}. Ask for a larger "
+            f"The guarantee asked of calibrate is too small for {noise!r}: a coordinate may lose "
+            f"{spare:.3g}, but 64 bits need at least {_SMALLEST_RATIO:g}. Ask for a larger "
             "epsilon, for fewer releases, or for Laplace noise."
         )
     if lattice:

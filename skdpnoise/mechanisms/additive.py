@@ -30,7 +30,7 @@ from skdpnoise.privacy import (
     PureLoss,
     check_count,
 )
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
@@ -40,14 +40,14 @@ __all__ = ["AdditiveMechanism", "Mechanism", "compared", "noted", "promised"]
 Made = TypeVar("Made")
 
 _MOST_BITS = 52
-_SMALLEST, _LARGEST = 1e-290, 1e280  # of quanta and scales: far from the limits of doubles
+_SMALLEST, _LARGEST = 1e-290, 1e280  # of grid steps and scales: far from the limits of doubles
 _MANY = 20_000  # shifts; more are rounded up to a grid
 _GRID = 1e-4
 
 
 @runtime_checkable
 class Mechanism(Protocol):
-    """Anything that both draws noise and says what it costs, so that the two cannot disagree.
+    """An object that samples noise and states its cost, so that the two cannot disagree.
 
     Examples
     --------
@@ -56,9 +56,9 @@ class Mechanism(Protocol):
     """
 
     def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+        self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
-        """Return integer noise, in quanta, of the releases from an index on."""
+        """Return integer noise, in grid steps, of the releases from an index on."""
         ...
 
     def release(
@@ -88,17 +88,17 @@ class AdditiveMechanism(VectorMechanism):
 
     **Guarantee.** Neighbours are those of the sensitivity profile: per release and coordinate, one
     record moves f by at most λ_j, and jointly within its l1 and l2 bounds. Clipping and rounding to
-    integer quanta then moves the integer by at most λ_j/q_j + 1, so in units of the noise by at
+    integer grid steps then moves the integer by at most λ_j/q_j + 1, so in units of the noise by at
     most λ_j/s_j + 2^-B. (Noise on the integers has q_j = 1 and a query that is integer already.)
     Rounded noise on an integer is the rounding of real noise on it, which is post-processing, and
     multiplying by q_j is too. So the loss is that of the real noise for the worst change:
 
-    - Normal noise: |d/s|_2 decides, and its worst case over box and balls is computed.
+    - Normal noise: :math:`|d/s|_2` decides, and its worst case over box and balls is computed.
     - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
       grows with its change, and the losses of the coordinates compose.
-    - With one, and log-concave noise: d is no worse than one coordinate moved by |d/s|_1, whose
-      worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a), so
-      the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
+    - With one, and log-concave noise: d is no worse than one coordinate moved by :math:`|d/s|_1`,
+      whose worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a),
+      so the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
       the tensor product of two trade-off functions lies above that composition (go from (0, 0) to
       (a, b) by way of (a, 0)).
 
@@ -122,7 +122,7 @@ class AdditiveMechanism(VectorMechanism):
     scale : ndarray of shape (n_coordinates,) or (n_releases, n_coordinates)
         s, in the units of the query.
     bits : int
-        B: the standard unit of the noise spans 2**bits quanta.
+        B: the standard unit of the noise spans 2**bits grid steps.
     sensitivity : SensitivityProfile
         What one record can do to one release.
     n_releases : int, default=1
@@ -181,7 +181,7 @@ class AdditiveMechanism(VectorMechanism):
         return self._families[0]
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, of the shape and in the units of scale."""
         return np.ldexp(self.scale, -self.bits)
 
@@ -299,11 +299,11 @@ class AdditiveMechanism(VectorMechanism):
         known = {family: family.absolute_moment(p) for family in set(self._families)}
         return np.array([known[family] for family in self._families])
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         draws = np.empty((count, self.sensitivity.n_coordinates), dtype=np.int64)
         for family, members in self._members():
             shape = draws[:, members].shape
-            draws[:, members] = family.sample_rounded(words, shape, self.bits)
+            draws[:, members] = family.sample_rounded(rng, shape, self.bits)
         scale = self.scale if self.scale.ndim == 1 else self.scale[start : start + count]
         draws[np.broadcast_to(scale == 0.0, draws.shape)] = 0
         return draws
@@ -363,18 +363,11 @@ def _check_fields(mechanism: AdditiveMechanism) -> None:
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
     n_coordinates = mechanism.sensitivity.n_coordinates
     families = _checked_families(mechanism.noise, mechanism.families, n_coordinates)
-    bits = check_count(owner, "bits", mechanism.bits, low=0)
     lattice = families[0].lattice
-    if bits > (0 if lattice else _MOST_BITS):
-        allowed = "0 for noise on the integers" if lattice else f"at most {_MOST_BITS}"
-        raise ValueError(f"The 'bits' parameter of {owner} must be {allowed}. Got {bits} instead.")
-    scale = np.array(mechanism.scale, dtype=np.float64)
-    if scale.shape not in ((n_coordinates,), (n_releases, n_coordinates)):
-        raise ValueError(
-            f"The 'scale' parameter of {owner} must be of shape (n_coordinates,) = "
-            f"({n_coordinates},) or (n_releases, n_coordinates) = ({n_releases}, {n_coordinates}). "
-            f"Got shape {scale.shape} instead."
-        )
+    most = 0 if lattice else _MOST_BITS
+    bits = check_count(owner, "bits", mechanism.bits, low=0, high=most)
+    shapes = (n_coordinates,), (n_releases, n_coordinates)
+    scale = check_array(owner, "scale", mechanism.scale, *shapes, sign="non-negative")
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
     for name, value in (
         ("scale", sealed(scale)),
@@ -490,14 +483,12 @@ def _check_scale(
 ) -> None:
     limit = sensitivity.per_coordinate
     allowed = "The 'scale' parameter of AdditiveMechanism must be"
-    if not (np.isfinite(scale).all() and (scale >= 0.0).all()):
-        raise ValueError(f"{allowed} finite and not negative in every entry.")
     positive = scale[scale > 0.0]
     if (scale[..., limit > 0.0] == 0.0).any() or positive.size == 0:
         raise ValueError(f"{allowed} positive in every coordinate that a record can move.")
     if not (positive.max() <= _LARGEST and positive.min() * 2.0**-bits >= _SMALLEST):
         raise ValueError(
-            f"{allowed} within double precision, quanta included. Choose units in which its "
+            f"{allowed} within double precision, grid steps included. Choose units in which its "
             "entries are nearer to one."
         )
     if lattice and (positive != 1.0).any():

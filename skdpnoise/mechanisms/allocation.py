@@ -45,11 +45,10 @@ def inid(
 
     .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
               \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
-
-    (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: :math:`\lambda_j^{1/2}` for
-    Gaussian, :math:`\lambda_j^{1/3}` for Laplace noise. Under a joint bound, λ is first replaced by
-    :func:`capped_profile`; of several the one that allows the smaller error is used.
     """
+    # (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: λ_j^{1/2} for Gaussian, λ_j^{1/3}
+    # for Laplace noise. Under a joint bound, λ is first replaced by capped_profile; of several the
+    # one that allows the smaller error is used.
     balls = binding_balls(sensitivity, order)
     if not balls:
         return _unconstrained(sensitivity.per_coordinate, order, weights, p)
@@ -70,16 +69,16 @@ RULES: dict[str, Callable[..., Vector]] = {"iid": iid, "spr": spr, "inid": inid}
 def capped_profile(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None = None, p: float = 2.0
 ) -> Vector:
-    r"""Return the part of each λ_j that is worth protecting under a joint bound |d|_r ≤ Δ.
+    r"""Return the part of each λ_j that is worth protecting under a joint bound Δ on d.
 
     .. math:: d_j = \min(\lambda_j, \tau\, w_j^{e}), \qquad e = \frac{q}{(r-q)(p+q) + q^2},
               \qquad |d|_r = \Delta
 
     The formula of :func:`inid`, applied to d, is the exact minimum of the error over all scales
-    whose worst case over {|d_j| ≤ λ_j} ∩ {|d|_r ≤ Δ} is bounded, for r ≥ q. For p = 2 the exponent
-    e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for Laplace noise in an l1 and an l2
-    ball. For Gaussian noise an l1 bound is used through the l2 bound that it implies. Under two
-    joint bounds, that of the lower order is used.
+    whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}` is bounded, for
+    r ≥ q. For p = 2 the exponent e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for
+    Laplace noise in an l1 and an l2 ball. For Gaussian noise an l1 bound is used through the l2
+    bound that it implies. Under two joint bounds, that of the lower order is used.
 
     Parameters
     ----------

@@ -28,6 +28,7 @@ from skdpnoise.mechanisms.requests import (
 )
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
@@ -37,11 +38,12 @@ Target = PrivacyGuarantee | LossBudget
 _QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase")
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
 _LARGE = 0.25  # loss of a coordinate from which staircase noise is .3 % better than Laplace noise
-_STEPS = 24  # one record's bound spans at least 2**24 quanta
+_STEPS = 24  # one record's bound spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 16, 52
 _MARGIN = 1e-12  # floating-point error of a worst case, with room to spare
 
 
+@shared_texts
 def calibrate(
     noise: str,
     sensitivity: SensitivityProfile,
@@ -79,8 +81,7 @@ def calibrate(
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
         What all the releases together may cost. A loss is also what the mechanism then promises
         and is charged.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
     weights : array-like of shape (n_coordinates,) or (n_releases, n_coordinates), or None
         How much the error of each coordinate (in each release) matters: positive and public; None
         is all ones.
@@ -94,8 +95,7 @@ def calibrate(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the noise is unknown or cannot give the guarantee, a weight is not positive and finite,
         or magnitudes are beyond double precision.
@@ -284,7 +284,7 @@ def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | GaussianLoss
 
 
 def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
-    """Return the fewest bits for which every λ_j spans 2**24 quanta, between 16 and 52."""
+    """Return the fewest bits for which every λ_j spans 2**24 grid steps, between 16 and 52."""
     moving = moving_coordinates(sensitivity)
     coarsest = float((scale[..., moving] / sensitivity.per_coordinate[moving]).max())
     needed = math.ceil(_STEPS + math.log2(coarsest) + 1e-6)
@@ -292,7 +292,7 @@ def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
 
 
 def _check_magnitude(scale: NDArray[np.float64], bits: int) -> None:
-    """Refuse scales whose quanta, or whose large multiples, are not normal doubles."""
+    """Refuse scales whose grid steps, or whose large multiples, are not normal doubles."""
     positive = scale if scale.min() > 0.0 else scale[scale > 0.0]
     if not (positive.max() <= 1e280 and positive.min() * 2.0**-bits >= 1e-290):
         raise ValueError(

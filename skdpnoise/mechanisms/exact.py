@@ -1,4 +1,4 @@
-"""Numbers as they were given: integers are never rounded on the way to their quanta.
+"""Numbers as they were given: integers are never rounded on the way to their grid steps.
 
 A double holds integers up to 2**53. Beyond, two neighbours that differ by one may become equal, or
 come out hundreds apart, and the noise would be too small for that.
@@ -57,18 +57,16 @@ def are_integers(array: NDArray[Any]) -> bool:
     return array.dtype.kind in "iub" or bool((array == np.rint(array)).all())
 
 
-def exact_quanta(value: NDArray[Any], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/quantum as nearest integers, clipped to ±2**62.
-
-    Large integers go by exact arithmetic, so that what one record moves is not rounded away or up;
-    all other numbers as :func:`~skdpnoise.mechanisms.quanta.nearest_quanta` says.
-    """
+def exact_quanta(value: NDArray[Any], grid_size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return value/grid step as nearest integers, clipped to ±2**62."""
+    # Large integers go by exact arithmetic, so that what one record moves is not rounded away or
+    # up; all other numbers as skdpnoise.mechanisms.quanta.nearest_quanta says.
     large = _are_large(value)
     if not large.any():
-        return nearest_quanta(value.astype(np.float64), quantum)
+        return nearest_quanta(value.astype(np.float64), grid_size)
     quanta = np.empty(value.shape, dtype=np.int64)
-    quanta[~large] = nearest_quanta(value[~large].astype(np.float64), quantum[~large])
-    quanta[large] = exact_integers(value[large].tolist(), quantum[large].tolist())
+    quanta[~large] = nearest_quanta(value[~large].astype(np.float64), grid_size[~large])
+    quanta[large] = exact_integers(value[large].tolist(), grid_size[large].tolist())
     return quanta
 
 
@@ -78,7 +76,7 @@ def exact_integers(
     nearest: Callable[[Fraction], int] = round,
     limit: int = _LARGEST_QUANTA,
 ) -> NDArray[np.int64]:
-    """Return value/quantum as integers by exact arithmetic, clipped to ±limit."""
+    """Return value/grid step as integers by exact arithmetic, clipped to ±limit."""
     quotients = (Fraction(v) / Fraction(q) for v, q in zip(values, quanta, strict=True))
     return np.array([min(max(nearest(x), -limit), limit) for x in quotients], dtype=np.int64)
 

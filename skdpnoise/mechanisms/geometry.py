@@ -20,11 +20,9 @@ def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bo
 
 
 def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[float, float]]:
-    """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first.
-
-    A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is largest
-    when the largest coordinates are filled first. The consequence is rounded up.
-    """
+    """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first."""
+    # A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is
+    # largest when the largest coordinates are filled first. The consequence is rounded up.
     limit = sensitivity.per_coordinate
     radii: dict[float, float] = {}
     for r, radius in ((1.0, sensitivity.l1), (2.0, sensitivity.l2)):
@@ -47,10 +45,7 @@ def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[f
 
 
 def fill(limit: Vector, shape: Vector, order: float) -> Vector:
-    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape.
-
-    Where the limit has unit norm up to rounding, it is the limit itself.
-    """
+    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape."""
     level = limit / shape
     ranked = np.argsort(level, kind="stable")
     size = limit[ranked] ** order

@@ -1,4 +1,4 @@
-"""From real values to integer quanta, and what that costs."""
+"""From real values to integer grid steps, and what that costs."""
 
 from __future__ import annotations
 
@@ -11,51 +11,49 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 _LARGEST_QUANTA = 2.0**62
 _DIGIT = 2.0**32
-_ROUNDING = 1.0 + 1e-5  # nearest_quanta errs by less than 1e-6 of a quantum
+_ROUNDING = 1.0 + 1e-5  # nearest_quanta errs by less than 1e-6 of a grid step
 _SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
-    r"""Return what rounding K entries to integer quanta can add to the q-norm of a change.
+    r"""Return what rounding K entries to integer grid steps can add to the q-norm of a change.
 
     .. math:: K^{1/q} \, 2^{-B}
-
-    Each entry gets at most one more quantum; a factor covers the error of :func:`nearest_quanta`.
     """
+    # Each entry gets at most one more grid step; a factor covers the error of nearest_quanta.
     return math.ldexp(n_entries ** (1.0 / order), -bits) * _ROUNDING
 
 
 def within_doubles(scale: float, bits: int) -> bool:
-    """Return whether a scale of 2**bits quanta, and its quantum, are far from limits of doubles."""
+    """Return whether a scale of 2**bits grid steps, and its grid step, are within doubles."""
     return scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST
 
 
 def rounding_cost(
     sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
 ) -> float:
-    r"""Return what rounding values to integer quanta can add to the worst |d/s|_q of T releases.
+    r"""Return what rounding values to integer grid steps can add to the worst |d/s|_q of T
+    releases.
 
     .. math:: (T K)^{1/q} \, 2^{-B}
-
-    Each of the K coordinates that can move gets at most one more quantum, 2^-B of its noise scale.
     """
+    # Each of the K coordinates that can move gets at most one more grid step, 2^-B of its noise
+    # scale.
     moving = int(np.count_nonzero(sensitivity.per_coordinate))
     return norm_of_rounding(order, n_releases * moving, bits)
 
 
-def nearest_quanta(value: NDArray[np.float64], quantum: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return value/quantum as nearest integers, clipped to ±2**62.
-
-    A float quotient alone is off by many units beyond 2**53, and that error would add to the
-    sensitivity. So the quotient is taken in two digits of base 2**32: the remainder of the first is
-    exact, hence so is the first digit, and the second is off by less than 1e-6 before rounding.
-    Clipping never moves two values further apart.
-    """
-    limit = quantum * _LARGEST_QUANTA
+def nearest_quanta(value: NDArray[np.float64], grid_size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return value/grid step as nearest integers, clipped to ±2**62."""
+    # A float quotient alone is off by many units beyond 2**53, and that error would add to the
+    # sensitivity. So the quotient is taken in two digits of base 2**32: the remainder of the first
+    # is exact, hence so is the first digit, and the second is off by less than 1e-6 before
+    # rounding. Clipping never moves two values further apart.
+    limit = grid_size * _LARGEST_QUANTA
     clipped = np.clip(value, -limit, limit)
-    large = quantum * _DIGIT
+    large = grid_size * _DIGIT
     rest = np.fmod(clipped, large)
     high = np.rint(clipped / large - rest / large).astype(np.int64)
-    low = np.rint(rest / quantum).astype(np.int64)
+    low = np.rint(rest / grid_size).astype(np.int64)
     quanta: NDArray[np.int64] = high * int(_DIGIT) + low
     return quanta

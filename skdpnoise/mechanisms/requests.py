@@ -19,6 +19,7 @@ from skdpnoise.privacy import (
     check_real,
     gdp_mu,
 )
+from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = [
@@ -78,17 +79,7 @@ def checked_request(
     weights: ArrayLike | None,
     p: float,
 ) -> Request:
-    """Return what a calibration is asked for, or say what is wrong with it.
-
-    Parameters
-    ----------
-    noise, sensitivity, guarantee, n_releases, weights, p
-        What the caller of :func:`~skdpnoise.mechanisms.calibrate` gave.
-
-    Returns
-    -------
-    Request
-    """
+    """Return what a calibration is asked for, or say what is wrong with it."""
     _check_types(noise, sensitivity, guarantee)
     n_releases = check_count("calibrate", "n_releases", n_releases)
     p = check_real("calibrate", "p", p)
@@ -146,44 +137,22 @@ def _names(suitable: Callable[[Noise], bool]) -> str:
 
 
 def _check_types(noise: object, sensitivity: object, guarantee: object) -> None:
-    if not isinstance(sensitivity, SensitivityProfile):
-        raise TypeError(
-            "The 'sensitivity' parameter of calibrate must be a SensitivityProfile. Got an object "
-            f"of type {type(sensitivity).__name__} instead."
-        )
-    if not isinstance(guarantee, PrivacyGuarantee | PureLoss | GaussianLoss):
-        raise TypeError(
-            "The 'guarantee' parameter of calibrate must be a PrivacyGuarantee, a PureLoss or a "
-            "GaussianLoss: other losses cannot be compared with the noise at every epsilon. Got "
-            f"an object of type {type(guarantee).__name__} instead."
-        )
-    options = noise_options()
-    allowed = f"The 'noise' parameter of calibrate must be a str among {options}"
-    if not isinstance(noise, str):
-        raise TypeError(f"{allowed}. Got {noise!r} of type {type(noise).__name__} instead.")
-    if noise not in options:
-        raise ValueError(f"{allowed}. Got {noise!r} instead.")
+    check_type("calibrate", "sensitivity", sensitivity, SensitivityProfile)
+    # Other losses cannot be compared with the noise at every epsilon.
+    check_type("calibrate", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
+    check_option("calibrate", "noise", noise, noise_options())
 
 
 def _check_weights(weights: ArrayLike, n_coordinates: int, n_releases: int) -> NDArray[np.float64]:
-    array = np.asarray(weights)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            "The 'weights' parameter of calibrate must be an array of real numbers. Got an array "
-            f"of dtype {array.dtype} instead."
-        )
-    if array.shape not in ((n_coordinates,), (n_releases, n_coordinates)):
-        raise ValueError(
-            "The 'weights' parameter of calibrate must be of shape (n_coordinates,) = "
-            f"({n_coordinates},) or (n_releases, n_coordinates) = ({n_releases}, {n_coordinates})."
-            f" Got shape {array.shape} instead."
-        )
-    values = array.astype(np.float64)
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise ValueError(
-            "The 'weights' parameter of calibrate must be positive and finite in every entry: give "
-            "a coordinate that does not matter a small weight."
-        )
+    values = check_array(
+        "calibrate",
+        "weights",
+        weights,
+        (n_coordinates,),
+        (n_releases, n_coordinates),
+        sign="positive",
+        remedy="Give a coordinate that does not matter a small weight.",
+    )
     if values.max() / _RANGE > values.min():
         raise ValueError(
             "The entries of the 'weights' parameter of calibrate must lie within a factor of "

@@ -1,4 +1,4 @@
-"""What noise on vectors does alike: check the value, count releases, draw, and add in quanta."""
+"""What all noise on vectors does: check the value, count releases, sample, add grid steps."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ class VectorMechanism(Sealed):
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
 
-    with integer noise Z. A mechanism says which, by ``_draw``, and what that costs, by
-    :meth:`privacy_loss`.
-
     Examples
     --------
     >>> from skdpnoise.mechanisms import k_norm
@@ -37,6 +34,9 @@ class VectorMechanism(Sealed):
     >>> isinstance(k_norm(2, 1.0, 3, PureLoss(1.0)), VectorMechanism)
     True
     """
+
+    # Z is integer noise. A mechanism says which, by `_draw`, and what that costs, by
+    # privacy_loss.
 
     __slots__ = ()
 
@@ -46,7 +46,7 @@ class VectorMechanism(Sealed):
         raise NotImplementedError
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
         raise NotImplementedError
 
@@ -60,13 +60,13 @@ class VectorMechanism(Sealed):
         raise NotImplementedError
 
     def sample(
-        self, words: RandomWords, n_draws: int | None = None, *, first: int | None = None
+        self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
-        """Return the noise of consecutive releases, in quanta.
+        """Return the noise of consecutive releases, in grid steps.
 
         Parameters
         ----------
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
         n_draws : int or None, default=None
             Number of releases; None is all of them, from ``first`` on.
@@ -94,7 +94,7 @@ class VectorMechanism(Sealed):
         >>> mechanism.sample(random_words(0), n_draws=2).shape
         (2, 2)
         """
-        return self._draw(words, *self._span("sample", "n_draws", n_draws, first))
+        return self._draw(rng, *self._span("sample", "n_draws", n_draws, first))
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
@@ -137,7 +137,7 @@ class VectorMechanism(Sealed):
         >>> from skdpnoise.sensitivity import SensitivityProfile
         >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
         >>> released = mechanism.release([10.0], random_state=0)
-        >>> bool((np.rint(released / mechanism.quantum) * mechanism.quantum == released).all())
+        >>> bool((np.rint(released / mechanism.grid_size) * mechanism.grid_size == released).all())
         True
 
         Releases with scales of their own, one after the other:
@@ -191,8 +191,8 @@ class VectorMechanism(Sealed):
             f"loss={self.privacy_loss()})"
         )
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        """Return the noise of so many releases from an index on, in quanta."""
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        """Return the noise of so many releases from an index on, in grid steps."""
         raise NotImplementedError
 
     def _moments(self, p: float) -> NDArray[np.float64]:
@@ -208,13 +208,13 @@ class VectorMechanism(Sealed):
     ) -> NDArray[np.float64]:
         """Return checked values of consecutive releases with noise added."""
         draws = self.sample(random_words(random_state), len(rows), first=first)
-        start, quantum = first or 0, self.quantum
-        step = quantum if quantum.ndim == 1 else quantum[start : start + len(rows)]
+        start, grid_size = first or 0, self.grid_size
+        step = grid_size if grid_size.ndim == 1 else grid_size[start : start + len(rows)]
         return add_quanta(rows, draws, step, self)
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
-        owner, n_entries = f"{type(self).__name__}.release", self.quantum.shape[-1]
+        owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
         array = exact_numbers(value)
         masked = np.ma.isMaskedArray(value)
         if masked or not are_real(array):
@@ -256,7 +256,7 @@ class VectorMechanism(Sealed):
                 f"{count} release{'' if count == 1 else 's'} from there on are among the "
                 f"{n_releases=} that are charged for. Got {first} instead."
             )
-        if first is None and count < n_releases and self.quantum.ndim == 2:
+        if first is None and count < n_releases and self.grid_size.ndim == 2:
             raise ValueError(
                 f"The 'first' parameter of {owner} must be given where the scales differ between "
                 f"releases and a call makes some of them: this one makes {count} of "
@@ -270,16 +270,14 @@ class VectorMechanism(Sealed):
 def add_quanta(
     value: NDArray[Any],
     draws: NDArray[np.int64],
-    quantum: NDArray[np.float64],
+    grid_size: NDArray[np.float64],
     mechanism: Any = None,
 ) -> NDArray[np.float64]:
-    """Return values, rounded to quanta, plus draws; unchanged where the quantum is zero.
-
-    The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
-    times the quantum: post-processing. An observer is told which mechanism drew.
-    """
+    """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
+    # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
+    # times the grid step: post-processing. An observer is told which mechanism drew.
     rows: NDArray[np.float64] = value.astype(np.float64)
-    step = np.broadcast_to(quantum, rows.shape)
+    step = np.broadcast_to(grid_size, rows.shape)
     noisy = step > 0.0
     quanta = exact_quanta(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
@@ -293,10 +291,10 @@ def exact_release(
     random_state: Any,
     first: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return what ``parts`` makes of every row by exact arithmetic, plus noise of equal quanta."""
+    """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
-    steps = mechanism.quantum.tolist()
+    steps = mechanism.grid_size.tolist()
     quanta = np.array([exact_integers(row, steps) for row in exact])
-    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.quantum
+    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.grid_size
     return released

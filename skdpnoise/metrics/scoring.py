@@ -9,7 +9,7 @@ differently when a record is added elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,35 +28,18 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What is measured, and how far one record can move its sum.
+    """What is measured, and how far one record can move its sum."""
 
-    Parameters
-    ----------
-    name : str
-        scikit-learn's name of the score.
-    limit : float
-        c, the largest loss of one record: the sensitivity of the sum for both adjacencies.
-    needs_target : bool
-        Whether losses are in units of the target, whose location and scale must be known.
-    """
-
-    name: str
+    name: str  # scikit-learn's name of the score
+    # c, the largest loss of one record: the sensitivity of the sum for both adjacencies
     limit: float
+    # whether losses are in units of the target, whose location and scale must be known
     needs_target: bool = False
 
     def losses(
         self, model: Any, X: Any, y: NDArray[Any], target: tuple[float, float]
     ) -> NDArray[np.int64]:
-        """Return the loss of each record in units of c/2^24, smaller is better.
-
-        Parameters
-        ----------
-        model : fitted estimator
-        X : array-like of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
-        target : tuple of float
-            Location and scale of the target; (0, 1) where it needs none.
-        """
+        """Return the loss of each record in units of c/2^24, smaller is better."""
         losses = np.empty(len(y))
         for start in range(0, len(y), _BLOCK):
             rows = np.arange(start, min(start + _BLOCK, len(y)))
@@ -65,17 +48,7 @@ class Scoring:
         return np.floor(np.ldexp(share, BITS)).astype(np.int64)
 
     def score(self, mean_loss: float, target: tuple[float, float], variance: float) -> float:
-        """Return the score that goes with a mean loss.
-
-        Parameters
-        ----------
-        mean_loss : float
-            In units of the loss.
-        target : tuple of float
-            As for :meth:`losses`.
-        variance : float
-            Mean loss of a model that knows only the location; for R² alone.
-        """
+        """Return the score that goes with a mean loss."""
         if self.name == "accuracy":
             return 1.0 - mean_loss
         if self.name == "r2":
@@ -83,15 +56,8 @@ class Scoring:
         return -mean_loss * (target[1] ** 2 if self.needs_target else 1.0)
 
     def exact(self, model: Any, X: Any, y: NDArray[Any], target: tuple[float, float]) -> Vector:
-        """Return the losses of records before they are clipped and rounded.
-
-        Parameters
-        ----------
-        model, X, y, target
-            As for :meth:`losses`.
-        """
-        compute = {"accuracy": _wrong, "neg_log_loss": _surprise}.get(self.name, _squares)
-        return compute(model, X, y, self.limit, target)
+        """Return the losses of records before they are clipped and rounded."""
+        return _WAYS[self.name](model, X, y, self.limit, target)
 
     def _of_block(
         self, model: Any, X: Any, y: NDArray[Any], rows: NDArray[np.intp], target: Any
@@ -128,8 +94,16 @@ def _squares(
     model: Any, X: Any, y: NDArray[Any], limit: float, target: tuple[float, float]
 ) -> Vector:
     rest = (np.asarray(model.predict(X)) - y) / target[1]
-    return np.minimum(np.abs(rest), 1e3) ** 2
+    squares: Vector = np.minimum(np.abs(rest), 1e3) ** 2
+    return squares
 
+
+_WAYS: dict[str, Callable[..., Vector]] = {
+    "accuracy": _wrong,
+    "neg_log_loss": _surprise,
+    "r2": _squares,
+    "neg_mean_squared_error": _squares,
+}
 
 SCORINGS = {
     scoring.name: scoring
@@ -143,21 +117,7 @@ SCORINGS = {
 
 
 def choose_scoring(owner: str, scoring: str | None, estimators: Sequence[Any]) -> Scoring:
-    """Return the scoring of that name; None is accuracy for classifiers and R² for regressors.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the search.
-    scoring : str or None
-    estimators : sequence of estimator
-        The candidates, all classifiers or all regressors.
-
-    Raises
-    ------
-    ValueError
-        If a candidate cannot be scored that way.
-    """
+    """Return the scoring of that name; None is accuracy for classifiers and R² for regressors."""
     classifies = is_classifier(estimators[0])
     chosen = SCORINGS["accuracy" if classifies else "r2"] if scoring is None else SCORINGS[scoring]
     if chosen.needs_target == classifies:

@@ -36,24 +36,13 @@ _ALLOWED_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One candidate.
+    """One candidate."""
 
-    Parameters
-    ----------
-    parameters : dict
-        What it sets: a copy of the values of the grid.
-    estimator : estimator
-        Unfitted, with these parameters. It is cloned for each fit.
-    parts : tuple of Part
-        Its leaves: private, public, or declared public by the user.
-    pure : bool
-        Whether the noise of the private parts calls for a pure budget.
-    """
-
-    parameters: dict[str, Any]
+    parameters: dict[str, Any]  # what it sets: a copy of the values of the grid
+    # Unfitted, with these parameters. It is cloned for each fit.
     estimator: Any
-    parts: tuple[Part, ...]
-    pure: bool
+    parts: tuple[Part, ...]  # its leaves: private, public, or declared public by the user
+    pure: bool  # whether the noise of the private parts calls for a pure budget
 
     @property
     def private(self) -> list[Part]:
@@ -67,23 +56,7 @@ class Candidate:
 
 
 def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[Candidate, ...]:
-    """Return the candidates of a search, all of them checked; nothing is fitted or charged.
-
-    Parameters
-    ----------
-    search : DPGridSearchCV or DPRandomizedSearchCV
-        Whose estimator they are made of.
-    given : sequence of dict
-        Parameters of each candidate.
-
-    Raises
-    ------
-    ValueError
-        If there is none, if one has parts that would read the data unpaid, or sets what the search
-        sets.
-    TypeError
-        If one has no private part, or holds what could change or act while the search runs.
-    """
+    """Return the candidates of a search, all of them checked; nothing is fitted or charged."""
     owner = type(search).__name__
     if not given:
         raise ValueError(f"{owner} needs one candidate at least. Got an empty grid.")
@@ -119,8 +92,8 @@ def _parts(owner: str, estimator: Any, public: Collection[str]) -> tuple[Part, .
         if isinstance(one, Delegation):
             raise TypeError(
                 f"The 'estimator' parameter of {owner} must not contain a search. Got "
-                f"{_named(name, one)}: put all parameters into one grid of the outer search, which "
-                "pays for the choice among any number of candidates."
+                f"{_named(name, one)}: put all parameters into one grid of the outer search, whose "
+                "guarantee covers any number of candidates."
             )
     # A step may be in some of the candidates only.
     here = [name for name in public if _led_to(name, estimator)]
@@ -138,7 +111,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
         if getattr(one, "_skl_callbacks", None):
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must have no callbacks of its own, nor its "
-                "steps or candidates: they see exact scores of models that nobody pays for. Got "
+                "steps or candidates: they see exact scores, which are not private. Got "
                 f"callbacks of {_named(name, one)}: set them on {owner}."
             )
         given = one.get_params(deep=False)

@@ -26,31 +26,7 @@ _KINDS = {"O", "U", "S", "T", "b", "i", "u", "f"}
 def checked_data(
     owner: str, X: Any, y: Any, *, classifier: bool
 ) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
-    """Return X, y as an array, and the public labels of a classifier.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the search.
-    X, y : array-like
-        The private records.
-    classifier : bool
-        Whether y are labels; else they are numbers.
-
-    Returns
-    -------
-    X : array-like
-        As :func:`~skdpnoise.compose.columns.read_features` returns it, so that rows that are
-        taken from it have its types.
-    y : ndarray of shape (n_samples,)
-    classes : ndarray or None
-        Sorted labels.
-
-    Raises
-    ------
-    ValueError
-        If they cannot be searched with; the message tells the reason and no value.
-    """
+    """Return X, y as an array, and the public labels of a classifier."""
     if X is None:
         raise ValueError(f"{owner}.fit needs the features X, got None.")
     if y is None:

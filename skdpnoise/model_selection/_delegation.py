@@ -89,7 +89,7 @@ class Delegation:
     def score(self, X: Any, y: Any) -> float:
         """Return the score of the winner on other records, without noise.
 
-        On private records that is a new statistic of them, and not paid for.
+        On private records that is a new statistic of them, which the guarantee does not cover.
 
         Parameters
         ----------
@@ -109,15 +109,7 @@ class Delegation:
     @property
     def classes_(self) -> Any:
         """Labels of the winner, for classifiers."""
-        _offers("classes_")
         return self._winner.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features of the winner."""
-        if not hasattr(self, "best_estimator_"):
-            raise AttributeError(f"{type(self).__name__} object has no attribute n_features_in_")
-        return int(self.best_estimator_.n_features_in_)
 
     @property
     def _winner(self) -> Any:

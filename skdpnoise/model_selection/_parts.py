@@ -1,4 +1,4 @@
-"""Dividing the records by chance, and the units of a target, bought from a part of its own."""
+"""Dividing the records by chance, and the units of a target, estimated from a part of its own."""
 
 from __future__ import annotations
 
@@ -29,34 +29,22 @@ def divide(
     validation: float,
     reference: float,
     adjacency: Adjacency,
-    words: RandomWords,
+    rng: RandomWords,
     groups: NDArray[np.intp] | None = None,
 ) -> Parts:
-    """Divide rows into training, validation and reference part, by coins that see no data.
-
-    If the number of rows is public (replace one, no groups), parts have exact sizes. Else each row,
-    or each group of rows, falls into a part by a coin of its own: neighbouring data sets, with the
-    same coins, differ in one part only.
-
-    Parameters
-    ----------
-    n_samples : int
-    validation, reference : float
-        Fractions.
-    adjacency : str
-    words : RandomWords
-    groups : ndarray of int of shape (n_samples,) or None
-        Codes from 0 of the groups; those of one group stay together.
-    """
+    """Divide rows into training, validation and reference part, by coins that see no data."""
+    # If the number of rows is public (replace one, no groups), parts have exact sizes. Else each
+    # row, or each group of rows, falls into a part by a coin of its own: neighbouring data sets,
+    # with the same coins, differ in one part only.
     if groups is None and adjacency == "replace_one":
         first = max(1, round(validation * n_samples))
         second = first + (max(1, round(reference * n_samples)) if reference else 0)
         place = np.zeros(n_samples, dtype=np.intp)
-        order = permutation(words, n_samples)
+        order = permutation(rng, n_samples)
         place[order[:first]], place[order[first:second]] = 1, 2
     else:
         codes = np.arange(n_samples) if groups is None else groups
-        coins = np.ldexp(words.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
+        coins = np.ldexp(rng.take(int(codes.max()) + 1).astype(np.float64), -64)[codes]
         place = 1 + np.searchsorted(np.cumsum([validation, reference]), coins, side="right")
         place[place == 3] = 0
     return Parts(*(np.flatnonzero(place == k) for k in range(3)))
@@ -73,38 +61,21 @@ def public_units(bounds: NDArray[np.float64]) -> Target | None:
 def release_units(
     problem: Problem, y: NDArray[np.float64], known: Target | None, budget: LossBudget
 ) -> tuple[Target, bool]:
-    """Buy location and scale of the target, unless they are public, and its variance, for R².
-
-    The records are those of the reference part, which has the whole budget to itself. Whether there
-    are any does not count: how many they are may be private.
-
-    Parameters
-    ----------
-    problem : Problem
-    y : ndarray of shape (n_samples,)
-        The target of the reference part.
-    known : Target or None
-        Public units.
-    budget : PureLoss or GaussianLoss
-
-    Returns
-    -------
-    target : Target
-    hidden : bool
-        Whether the noise hid the units, so that they are those of the data; released.
-    """
-    adjacency, words = problem.adjacency, problem.words
+    """Release location and scale of the target, unless public, and its variance, for R²."""
+    # The records are those of the reference part, which has the whole budget to itself. Whether
+    # there are any does not count: how many they are may be private.
+    adjacency, rng = problem.adjacency, problem.rng
     rest, hidden = budget, False
     if known is None:
         rest = budget.share(1.0 - _UNITS)
-        n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, words)
+        n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, rng)
         found = private_location_scale(
             [y],
             budget.share(_UNITS - _COUNT),
             noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
             adjacency=check_adjacency("release_units", adjacency),
             n_samples=n_samples,
-            random_state=words,
+            random_state=rng,
             charge=lambda label, one: note_charge(f"units of the target: {label}", one),
         )
         hidden = not found.found[0]
@@ -114,5 +85,5 @@ def release_units(
     share = np.minimum(squares / problem.scoring.limit, 1.0)
     losses = np.floor(np.ldexp(share, BITS)).astype(np.int64)
     label = "variance of the target"
-    variance = noisy_mean(losses, rest, adjacency, words, label) * problem.scoring.limit
+    variance = noisy_mean(losses, rest, adjacency, rng, label) * problem.scoring.limit
     return Target(known.location, known.scale, max(variance, _FLOOR)), hidden

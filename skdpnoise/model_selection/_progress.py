@@ -21,8 +21,8 @@ def check_callbacks(search: Any) -> None:
         asked = sorted(_SECRET & {name for hook in hooks for name in signature(hook).parameters})
         if asked:
             raise ValueError(
-                f"Callbacks of {owner} get neither records nor models: scores of private records "
-                f"without noise, and models that do not win, are not paid for. Got a "
+                f"Callbacks of {owner} get neither records nor models: exact scores and "
+                "models that do not win are not covered by the guarantee. Got a "
                 f"{type(callback).__name__}, which asks for {', '.join(asked)}. Use one that does "
                 "not, such as ProgressBar."
             )
@@ -30,15 +30,7 @@ def check_callbacks(search: Any) -> None:
 
 @contextmanager
 def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]]:
-    """Tell callbacks that a search begins and ends; yield a function to call after each task.
-
-    Parameters
-    ----------
-    search : estimator
-        Whose callbacks are told, where scikit-learn has them.
-    n_tasks : int or None
-        How many tasks there are; None where that is secret, and none is told.
-    """
+    """Tell callbacks that a search begins and ends; yield a function to call after each task."""
     if not hasattr(search, "_init_callback_context"):
         yield lambda name: None
         return

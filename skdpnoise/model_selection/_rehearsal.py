@@ -5,8 +5,8 @@ and plans its noise, up to its first charge. In a composition each private step 
 comes after it gets what the step would return had it seen noise. An error of a private step has no
 value in it, by contract; the message of any other is not shown.
 
-So is what follows the fits: the units of the target are bought from made-up numbers, and the choice
-is made by made-up losses, with the budgets and the sizes of the search.
+So is what follows the fits: the units of the target are estimated from made-up numbers, and the
+choice is made by made-up losses, with the budgets and the sizes of the search.
 """
 
 from __future__ import annotations
@@ -30,32 +30,14 @@ __all__ = ["rehearse"]
 def rehearse(
     owner: str, problem: Problem, strategy: Strategy, known: Target | None, n_jobs: int | None
 ) -> None:
-    """Let all candidates check parameters, data and plans, in the processes that will fit them.
-
-    Parameters
-    ----------
-    owner : str
-        Name of the search.
-    problem : Problem
-    strategy : Strategy
-    known : Target or None
-        Public units of the target.
-    n_jobs : int or None
-
-    Raises
-    ------
-    ValueError
-        If a fit would fail; its message has no values of the data in it.
-    TypeError
-        If the data cannot be sent to the processes.
-    """
+    """Let all candidates check parameters, data and plans, in the processes that will fit them."""
     parts = problem.parts
     rows = np.sort(np.concatenate([parts.train, parts.validation, parts.reference]))
     X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)
     if isinstance(X, np.ndarray):
         X = np.asfortranarray(X)  # as estimators want it: no candidate makes a copy of its own
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
-    problem = replace(problem, X=X, y=problem.y[rows], words=SeededWords(0))
+    problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
         candidates = [replace(candidates[0], estimator=strategy.release.estimator)]

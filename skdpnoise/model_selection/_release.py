@@ -19,12 +19,7 @@ _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedRelease:
-    """An estimator whose one fit makes all candidates.
-
-    Parameters
-    ----------
-    estimator : DPLassoPath, or Pipeline that ends in one
-    """
+    """An estimator whose one fit makes all candidates."""
 
     estimator: Any
 

@@ -49,9 +49,9 @@ __all__ = [
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
-    "The search has no result: what it chose, or all that it tried, could not be fitted. What "
-    "failed is not told, since it may depend on private records. Fit the candidates to made-up "
-    "records of the same columns to see it."
+    "The search has no result: the chosen candidate, or all candidates, could not be fitted. "
+    "The error is not shown, since it may depend on private records. Fit the candidates to "
+    "made-up records of the same columns to see it."
 )
 UNSETTLED = (
     "A run of the search did not charge what its private steps report to have spent, so that no "
@@ -66,14 +66,9 @@ class SearchStopped(RuntimeError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """Which records are fitted to, which are scored, and which tell the units of the target.
+    """Which records are fitted to, which are scored, and which tell the units of the target."""
 
-    Parameters
-    ----------
-    train, validation, reference : ndarray of int
-        Disjoint rows; the last may be empty.
-    """
-
+    # train, validation, reference: disjoint rows; the last may be empty
     train: NDArray[np.intp]
     validation: NDArray[np.intp]
     reference: NDArray[np.intp]
@@ -85,19 +80,12 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Released or public units of the target of a regression.
+    """Released or public units of the target of a regression."""
 
-    Parameters
-    ----------
-    location, scale : float
-        In the units of the target.
-    variance : float
-        Mean loss of a model that predicts the location, in squared scales.
-    """
-
+    # location, scale: in the units of the target
     location: float = 0.0
     scale: float = 1.0
-    variance: float = 1.0
+    variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
 
     @property
     def units(self) -> tuple[float, float]:
@@ -116,70 +104,42 @@ class Outcome(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Priced:
-    """An unfitted estimator whose private parts share a budget; it has no ledger yet.
-
-    Parameters
-    ----------
-    estimator : estimator
-    budget : PureLoss or GaussianLoss
-        What one fit of it may spend.
-    labels : tuple of str
-        Its private parts.
-    """
+    """An unfitted estimator whose private parts share a budget; it has no ledger yet."""
 
     estimator: Any
-    budget: LossBudget
-    labels: tuple[str, ...]
+    budget: LossBudget  # what one fit of it may spend
+    labels: tuple[str, ...]  # its private parts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """Everything that runs share.
+    """Everything that runs share."""
 
-    Parameters
-    ----------
-    candidates : tuple of Candidate
-        Sealed and checked.
-    scoring : Scoring
-    X, y : array-like and ndarray
-        The private records.
-    parts : Parts
-        How they are divided.
-    buys : bool
-        Whether the units of the target are bought from the reference part; public.
-    adjacency : str
-    delta : float
-        δ at which parts of a candidate state a Gaussian budget.
-    classes : ndarray or None
-        Public labels.
-    words : RandomWords
-    """
-
-    candidates: Sequence[Candidate]
+    candidates: Sequence[Candidate]  # sealed and checked
     scoring: Scoring
+    # X, y: the private records
     X: Any
     y: NDArray[Any]
-    parts: Parts
-    buys: bool
+    parts: Parts  # how they are divided
+    buys: bool  # whether the units of the target are estimated from the reference part; public
     adjacency: str
-    delta: float
-    classes: NDArray[Any] | None
-    words: RandomWords
+    delta: float  # δ at which parts of a candidate state a Gaussian budget
+    classes: NDArray[Any] | None  # public labels
+    rng: RandomWords
 
     def priced(self, estimator: Any, budget: LossBudget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
-        asking = with_budget(estimator, budget, self.delta, ledger=None, words=self.words)
+        asking = with_budget(estimator, budget, self.delta, ledger=None, rng=self.rng)
         for _, one in private_estimators(asking):
             if self.classes is not None and getattr(one, "classes", self.classes) is None:
-                one.set_params(classes=self.classes)
+                # A list, as users give it: cards of scikit-learn 1.7 cannot compare arrays.
+                one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
-        """Return the estimator fitted to some rows, the training part if none are given.
-
-        Its cap is made here, in the process that fits, and taken off again: it spends the budget
-        once, and the model that is returned has charged what it reports.
-        """
+        """Return the estimator fitted to some rows, the training part if none are given."""
+        # Its cap is made here, in the process that fits, and taken off again: it spends the budget
+        # once, and the model that is returned has charged what it reports.
         rows = self.parts.train if rows is None else rows
         model, cap = priced.estimator, Cap(priced.budget, self.adjacency)
         give_ledger(model, cap.part)
@@ -216,7 +176,7 @@ class Problem:
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
-        mean = noisy_mean(losses, budget, self.adjacency, self.words) * self.scoring.limit
+        mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
         return self.scoring.score(mean, target.units, target.variance)
 
 
@@ -228,10 +188,8 @@ def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
 
 @contextmanager
 def in_this_thread() -> Iterator[None]:
-    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told.
-
-    In another thread nobody would know that the search is charged, and nothing would be silent.
-    """
+    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told."""
+    # In another thread nobody would know that the search is charged, and nothing would be silent.
     with parallel_config(backend="sequential"):
         yield
 
@@ -290,27 +248,25 @@ def noisy_mean(
     losses: NDArray[np.int64],
     budget: LossBudget,
     adjacency: str,
-    words: RandomWords,
+    rng: RandomWords,
     label: str = "score",
 ) -> float:
-    """Return the mean of losses in [0, 1], released within a budget.
-
-    Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
-    public under replace-one; under add/remove it is a second coordinate of the release.
-    """
+    """Return the mean of losses in [0, 1], released within a budget."""
+    # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
+    # public under replace-one; under add/remove it is a second coordinate of the release.
     mechanism = score_noise(budget, adjacency)
     note_charge(label, mechanism)
     one = float(1 << BITS)
     values = [float(losses.sum()), one * losses.size][: mechanism.sensitivity.n_coordinates]
-    noisy = mechanism.release(np.array(values), words)
+    noisy = mechanism.release(np.array(values), rng)
     count = max(noisy[1] / one, 1.0) if len(noisy) == 2 else float(max(losses.size, 1))
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
-def noisy_count(n: int, budget: LossBudget, adjacency: str, words: RandomWords) -> float:
+def noisy_count(n: int, budget: LossBudget, adjacency: str, rng: RandomWords) -> float:
     """Return a number of records, at least 2: public under replace-one, else released."""
     if adjacency == "replace_one":
         return float(max(n, 2))
-    found = private_count(n, budget, adjacency="add_remove", random_state=words)
+    found = private_count(n, budget, adjacency="add_remove", random_state=rng)
     note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

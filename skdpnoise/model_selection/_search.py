@@ -1,17 +1,18 @@
-"""Hyper-parameter search in which everything that is learnt from the data is paid for."""
+"""Hyper-parameter search in which everything that is learnt from the data is charged."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
@@ -23,10 +24,11 @@ from skdpnoise.compose.advice import (
     warn_once,
 )
 from skdpnoise.compose.fitting import settled
+from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
 from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
-from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
@@ -74,37 +76,28 @@ _VALIDATION = 0.1  # of the records
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 
-class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator, ABC):
+class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "get_params", "set_params"])],
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
+        **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
         "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "target_bounds": [None, tuple, list, np.ndarray],
         "public": [tuple, list, set, frozenset],
-        "ledger": [None, HasMethods("charge")],
-        "rows_per_group": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", np.random.Generator],
-        "n_jobs": [
-            None,
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Integral, None, -1, closed="right"),
-        ],
+        "n_jobs": JOBS,
     }
 
     @abstractmethod
-    def _candidates(self, words: RandomWords) -> list[Mapping[str, Any]]:
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         """Return the parameters of all candidates, public."""
 
     @with_callbacks
-    def fit(self, X: Any, y: Any, groups: Any = None, **unpaid: Any) -> PrivateSearchCV:
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> PrivateSearchCV:
         """Choose, fit and score on private data, spending the whole guarantee.
 
         Parameters
@@ -116,7 +109,7 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         groups : array-like of shape (n_samples,) or None, default=None
             Whose row it is: the guarantee is then for groups, of which at most `rows_per_group`
             rows are used.
-        **unpaid : dict
+        **params : dict
             Refused: in particular ``sample_weight``, for which no sensitivity is proven.
 
         Returns
@@ -135,12 +128,12 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         # check
         owner = type(self).__name__
         warn_of_company(self)
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         self._validate_params()
         check_callbacks(self)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        words = random_words(self.random_state)
-        candidates = sealed_candidates(self, self._candidates(words))
+        rng = random_words(self.random_state)
+        candidates = sealed_candidates(self, self._candidates(rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         known = self._public_units(scoring)
         X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
@@ -148,19 +141,19 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         advise(self)
         advise_on_public_number(self, len(y), codes)
         # bound
-        rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, words)
+        rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, rng)
         # calibrate
         strategy = self._strategy(guarantee, candidates, grouped=codes is not None)
         buys = scoring.needs_target and strategy.name != "release"
-        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, words)
+        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
         shared = (scoring, X, y, parts, buys, self.adjacency, self.delta, classes)
-        problem = Problem(candidates, *shared, words)
+        problem = Problem(candidates, *shared, rng)
         self._rehearse(problem, strategy, known)
         # charge
         most = None if codes is None else self._most
-        report = state(self, guarantee, strategy, candidates, words.secure, most)
+        report = state(self, guarantee, strategy, candidates, rng.secure, most)
         ledger = charge(self, report)
         # draw, choose, store
         outcome = self._chosen(problem, strategy, known, report)
@@ -223,30 +216,25 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
-        tags.estimator_type = inner.estimator_type
-        tags.classifier_tags = deepcopy(inner.classifier_tags)
-        tags.regressor_tags = deepcopy(inner.regressor_tags)
-        tags.target_tags = deepcopy(inner.target_tags)
-        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
         return tags
+
+    def get_metadata_routing(self) -> Any:
+        """Return what ``fit`` asks of compositions around it: nothing is handed to steps within.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        return BaseEstimator.get_metadata_routing(self)
 
     def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
         """Return the number of each row's group; None if there are no groups."""
-        owner = type(self).__name__
-        if groups is not None:
-            with silence():
-                return without_values(
-                    lambda: group_codes(f"{owner}.fit", groups, n_rows),
-                    f"The 'groups' parameter of {owner}.fit must be an array-like of shape "
-                    f"({n_rows},) of labels that can be hashed, one for each row of X.",
-                )
-        if self._most > 1:
-            raise ValueError(
-                f"The 'rows_per_group' parameter of {owner} must be 1 without groups. Got "
-                f"{self._most} instead: pass groups= to fit, or leave it at 1."
-            )
-        return None
+        check_grouped(self, groups)
+        if groups is None:
+            return None
+        with silence():
+            return group_codes(f"{type(self).__name__}.fit", groups, n_rows)
 
     def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
         """Return the whole budget, with respect to one row."""
@@ -296,14 +284,14 @@ class PrivateSearchCV(Delegation, CallbackSupportMixin, MetaEstimatorMixin, Base
         codes: NDArray[np.intp] | None,
         strategy: Strategy,
         reference: float,
-        words: RandomWords,
+        rng: RandomWords,
     ) -> Parts:
         """Return the parts of the rows that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:
             return Parts(rows, rows, rows[:0])
         fraction = _VALIDATION if self.validation_fraction == "auto" else self.validation_fraction
         groups = None if codes is None else codes[rows]
-        parts = divide(rows.size, fraction, reference, self.adjacency, words, groups)
+        parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "

@@ -31,19 +31,7 @@ def state(
     secure: bool,
     rows_per_group: int | None,
 ) -> PrivacyReport:
-    """Return the report of a search, known before it begins.
-
-    Parameters
-    ----------
-    search : estimator
-    guarantee : PrivacyGuarantee
-    strategy : Strategy
-    candidates : sequence of Candidate
-    secure : bool
-        Whether the noise comes from the operating system.
-    rows_per_group : int or None
-        None if the guarantee is for records.
-    """
+    """Return the report of a search, known before it begins."""
     budget = strategy.fit_budget
     loss = strategy.loss(rows_per_group or 1)
     noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"

@@ -9,8 +9,9 @@ fits at loss C and scores at loss C has loss C. (The law of the whole is a mixtu
 do not depend on the data, and the hockey-stick divergence is jointly convex.)
 
 **release.** All candidates are functions of one release. It is made from the training part with the
-whole budget. The validation part pays for the choice and the score of the winner. If no part is set
-aside, all records pay for the release and, with a twentieth of the budget, for being asked again.
+whole budget. The validation part is spent on the choice and the score of the winner. If no part is
+set aside, all records are spent on the release and, with a twentieth of the budget, for being asked
+again.
 
 **repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. The best
 of a random number of runs is published, and nothing else: no other score, no other model, not how
@@ -18,7 +19,7 @@ many runs there were. What that costs does not depend on the number of candidate
 (:mod:`~skdpnoise.mechanisms.selection.repeated`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
-again to the records of both parts with half of the budget, which both then pay.
+again to the records of both parts with half of the budget, which both parts then spend.
 
 References
 ----------
@@ -212,14 +213,14 @@ class RepeatedRuns:
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
-        words = problem.words
-        n_runs = self.law.sample(words)
+        rng = problem.rng
+        n_runs = self.law.sample(rng)
         if n_runs == 0:
             raise SearchStopped(
-                "The law of repetitions drew no run, which is paid for: nothing is fitted. A law "
-                "with a larger mean makes that rarer; TruncatedNegativeBinomial never does it."
+                "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
+                "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
-        chosen = [int(k) for k in integers_below(words, len(problem.candidates), n_runs)]
+        chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
         estimators = [problem.candidates[k].estimator for k in chosen]
         priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
@@ -237,14 +238,12 @@ class RepeatedRuns:
     def _best_of(
         self, problem: Problem, models: Iterable[Any], losses: Any, target: Target
     ) -> tuple[int, float]:
-        """Return the run with the best score; one that failed, without a model, is the worst.
-
-        So nothing is seen of a run that failed unless all have.
-        """
+        """Return the run with the best score; one that failed, without a model, is the worst."""
+        # So nothing is seen of a run that failed unless all have.
         keys = []
         for k, model in enumerate(models):
             score = problem.noisy_score(losses[k], self.fit_budget, target)
-            tie = int(problem.words.take(1)[0])
+            tie = int(problem.rng.take(1)[0])
             keys.append((-np.inf if model is None else score, tie, k))
         score, _, best = max(keys)
         return best, score
@@ -291,7 +290,7 @@ def _best(
         budget.share(_CHOICE),
         sensitivity=sensitivity,
         monotonic=monotonic,
-        random_state=problem.words,
+        random_state=problem.rng,
     )
     by_range = isinstance(mechanism, ExponentialMechanism)
     note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
@@ -314,12 +313,10 @@ class _Ranged:
 def _utilities(
     losses: NDArray[np.int64], problem: Problem
 ) -> tuple[NDArray[np.float64], float, bool]:
-    """Return the utilities of candidates, how far one record moves each, and whether all alike.
-
-    Of losses that vary by degrees, candidates are compared by the difference to the mean over all
-    candidates, record by record, held within a sixteenth of the range: good candidates differ by
-    less, and the noise falls with it. Sums of integers below 2^53 are exact.
-    """
+    """Return the utilities of candidates, how far one record moves each, and whether all alike."""
+    # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
+    # candidates, record by record, held within a sixteenth of the range: good candidates differ by
+    # less, and the noise falls with it. Sums of integers below 2^53 are exact.
     if problem.scoring.name == "accuracy":
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.adjacency == "add_remove"

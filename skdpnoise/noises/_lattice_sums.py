@@ -34,14 +34,12 @@ def smallest_integer(sf: Callable[[Array], Array], guess: Array, q: Array) -> Ar
 def power_sum(power: float, rate: float, degree: int) -> float:
     r"""Return the sum of :math:`k^p e^{-c k^d}` over k >= 1, for degree d = 1 or 2 and p > 0.
 
-    A small rate c is that of the integral, by the expansion
-
     .. math:: \frac{\Gamma((p + 1)/d)}{d\,c^{(p+1)/d}} + \sum_{j \ge 0} \frac{(-c)^j}{j!}
               \zeta(-p - j d)
-
-    (Zagier, "The Mellin transform and other useful analytic techniques", section 3), which for
-    d = 1 converges and for d = 2 has an error far below rounding.
     """
+    # A small rate c is that of the integral, by the expansion
+    # (Zagier, "The Mellin transform and other useful analytic techniques", section 3), which for d
+    # = 1 converges and for d = 2 has an error far below rounding.
     if rate > (1.0, 2e-4)[degree - 1]:
         last = ((60.0 + 2.0 * power) / rate) ** (1.0 / degree)
         k = np.arange(1.0, math.ceil(last) + 2.0)

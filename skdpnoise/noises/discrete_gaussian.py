@@ -76,19 +76,6 @@ class DiscreteGaussian:
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
         """Return the noise with sigma = step / ratio, whatever p is; see `Noise`.
 
-        Parameters
-        ----------
-        ratio : float
-            Of the change to sigma.
-        step : float
-            The most that one record moves the query, an integer.
-        p : float
-            Exponent of the error.
-
-        Returns
-        -------
-        DiscreteGaussian
-
         Examples
         --------
         >>> DiscreteGaussian.for_ratio(0.5, 3.0, 2.0)
@@ -144,11 +131,11 @@ class DiscreteGaussian:
         return 2.0 * _lattice_sums.power_sum(p, self.rate, 2) / self._total
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of Z; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
+        """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
         _lattice_sums.only_whole(bits, "DiscreteGaussian")
-        return integer_piecewise(words, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
+        return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.
@@ -158,15 +145,6 @@ class DiscreteGaussian:
 
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t) \propto
                   g(t - n)\,[m(t - n) - m(t) + (1 - e^{\varepsilon - L(t)})\,m(t)]
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is rounded down to an integer n.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         n, rate, total = np.floor(shift), self.rate, self._total

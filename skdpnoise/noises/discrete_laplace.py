@@ -66,19 +66,6 @@ class DiscreteLaplace:
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
         """Return the noise with b = step / ratio, whatever p is; see `Noise`.
 
-        Parameters
-        ----------
-        ratio : float
-            Of the change to b.
-        step : float
-            The most that one record moves the query, an integer.
-        p : float
-            Exponent of the error.
-
-        Returns
-        -------
-        DiscreteLaplace
-
         Examples
         --------
         >>> DiscreteLaplace.for_ratio(0.5, 3.0, 2.0)
@@ -129,11 +116,11 @@ class DiscreteLaplace:
         return 2.0 * math.tanh(0.5 * self.rate) * _lattice_sums.power_sum(p, self.rate, 1)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of Z; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
+        """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
         _lattice_sums.only_whole(bits, "DiscreteLaplace")
-        return integer_piecewise(words, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
+        return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.
@@ -142,15 +129,6 @@ class DiscreteLaplace:
 
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t)
                   = \frac{1 - e^{\varepsilon - t/b} + r (1 - r^{n - t})}{1 + r}
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is rounded down to an integer n.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         rate, n = self.rate, np.floor(shift)

@@ -136,25 +136,15 @@ class FlippedHuber:
         return float(2.0 * (centre + math.exp(-0.5 * alpha * alpha) * tail) / self._total)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         alpha = self.shape
         pieces = ((0.0, alpha, 0.0, 0.0), (0.5 * alpha * alpha, 0.0, 0.5, 0.0))
-        return rounded_piecewise(words, size, bits, Exponent((0.0, alpha), pieces))
+        return rounded_piecewise(rng, size, bits, Exponent((0.0, alpha), pieces))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         point = self._point(epsilon, shift)
         return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
@@ -170,19 +160,6 @@ class FlippedHuber:
 
         .. math:: \xi = \tfrac12 K R, \quad \rho = \tfrac12 \Delta_2^2, \quad
                   R = \alpha^2 - (\alpha - \Delta_\infty)_+^2
-
-        Parameters
-        ----------
-        largest_shift : float
-            The largest change of one coordinate, in units of the noise.
-        l2_shift : float
-            The l2 norm of the change of all of them, in units of the noise.
-        n_coordinates : int, default=1
-            K: number of coordinates with independent noise of this family.
-
-        Returns
-        -------
-        xi, rho : float
 
         References
         ----------

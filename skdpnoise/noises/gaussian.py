@@ -78,25 +78,16 @@ class Gaussian:
         return math.exp(log_moment)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_gaussian`."""
-        return rounded_gaussian(words, size, bits)
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_gaussian`."""
+        return rounded_gaussian(rng, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.
 
         .. math:: \delta = Q(\varepsilon/\Delta - \Delta/2)
                   - e^{\varepsilon} Q(\varepsilon/\Delta + \Delta/2)
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
         """
         return NormalShift().hockey_stick(epsilon, shift)
 

@@ -78,24 +78,15 @@ class Laplace:
         return math.gamma(p + 1.0)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_laplace`."""
-        return rounded_laplace(words, size, bits)
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_laplace`."""
+        return rounded_laplace(rng, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.
 
         .. math:: \delta = \left(1 - e^{(\varepsilon - \Delta)/2}\right)_+
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))

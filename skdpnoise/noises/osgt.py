@@ -123,24 +123,14 @@ class Osgt:
         return 0.1 * float(np.exp(log_terms).sum()) / self._total
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         exponent = Exponent((0.0,), ((0.0, float(self.shape), 0.5, 0.0),))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         behind = 0.5 * shift + _threshold.ratio(epsilon, 2.0 * self.shape + shift)
         # ε/Δ and θ cancel where θ is large, which the steep density would make much of.

@@ -20,7 +20,7 @@ ForRatio = Callable[[float, float, float], "Noise"]
 
 @runtime_checkable
 class Noise(Protocol):
-    r"""A symmetric density whose rounded draws can be made exactly, and what it hides.
+    r"""A symmetric density whose rounded samples can be made exactly, and what it hides.
 
     A family is a frozen dataclass: hashable, equal if its shape is. It is the curve of its own
     privacy loss (:class:`~skdpnoise.privacy.LossCurve`): a mechanism that adds it, at scale s, to a
@@ -88,9 +88,9 @@ class Noise(Protocol):
         ...
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Exact draws of round(2**bits * Z), as int64 of shape `size`."""
+        """Exact samples of round(2**bits * Z), as int64 of shape `size`."""
         ...
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
@@ -187,16 +187,6 @@ def get_noise(name: str, *shape: Any) -> Noise:
 
 def shape_rule(name: str) -> ForRatio | None:
     """Return how the shape of a family follows a budget.
-
-    Parameters
-    ----------
-    name : str
-        One of `noise_names`.
-
-    Returns
-    -------
-    for_ratio : callable or None
-        See `Noise`; None for a family whose scale follows the budget.
 
     Examples
     --------

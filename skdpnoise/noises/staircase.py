@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 # Shifts beyond so many steps lose no more than their last 2**-53 to the centre.
 _NEGLIGIBLE = 45.0
-_LEAST = 1e-15  # a smaller gamma is far below the quantum of any release
+_LEAST = 1e-15  # a smaller gamma is far below the grid step of any release
 _FIRST = 20  # terms of a slow series that are added one by one
 # Smaller steps have no sampler in 64 bits; in larger ones all that is left is rounding.
 _SMALLEST_STEP, _LARGEST_STEP = 1e-13, 64.0
@@ -80,19 +80,6 @@ class Staircase:
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> Staircase:
         """Return the noise that loses the ratio in a step, whatever its width; see `Noise`.
-
-        Parameters
-        ----------
-        ratio : float
-            epsilon, the loss of one step, at least 1e-13. Steps lose no more than 64.
-        step : float
-            The most that one record moves the query: the scale, which a mechanism multiplies by.
-        p : float
-            Exponent of the error that gamma minimises.
-
-        Returns
-        -------
-        Staircase
 
         Examples
         --------
@@ -178,13 +165,13 @@ class Staircase:
         return 2.0 * self._top * -math.expm1(-self.shape) / (p + 1.0) * series
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         epsilon = float(self.shape)
         levels = ((0.0, 0.0, 0.0, 0.0), (epsilon, 0.0, 0.0, 0.0))
         exponent = Exponent((0.0, self.share), levels, period=(1.0, epsilon))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.
@@ -200,15 +187,6 @@ class Staircase:
 
         For a shift of at most 1 the whole curve is
         :math:`a [\min(\Delta, 2\gamma) + \Delta r/(1 - r)] (1 - e^{\varepsilon - \epsilon})_+`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in steps.
-
-        Returns
-        -------
-        delta : ndarray
         """
         epsilon, shift = _threshold.pairs(epsilon, shift)
         a, gamma, r = self._top, self.share, math.exp(-self.shape)
@@ -241,30 +219,10 @@ class Staircase:
 
 
 def optimal_gamma(epsilon: float, p: float = 1.0) -> float:
-    r"""Return the gamma of the smallest :math:`E|Z|^p`.
+    """Return the gamma of the smallest :math:`E|Z|^p`.
 
-    Parameters
-    ----------
-    epsilon : float
-        The loss of one step, in [1e-13, 64].
-    p : float, default=1.0
-        Power of the error, greater than 0.
-
-    Returns
-    -------
-    gamma : float
-        In closed form for p = 1 and 2, otherwise the root of the derivative; at least 1e-15.
-
-    References
-    ----------
-    Geng and Viswanath, "The optimal mechanism in differential privacy", arXiv:1212.1186: the
-    staircase mechanism for the amplitude (p = 1) and for the power (p = 2) of the noise.
-
-    Examples
-    --------
-    >>> from skdpnoise.noises.staircase import optimal_gamma
-    >>> [round(optimal_gamma(1.0, p), 4) for p in (1, 2)]
-    [0.3775, 0.4167]
+    Reference: Geng and Viswanath, "The optimal mechanism in differential privacy", arXiv:1212.1186:
+    the staircase mechanism for the amplitude (p = 1) and for the power (p = 2) of the noise.
     """
     epsilon = _check_epsilon("optimal_gamma", "epsilon", epsilon)
     p = check_real("optimal_gamma", "p", p)
@@ -292,10 +250,8 @@ def _check_epsilon(owner: str, name: str, value: object) -> float:
 
 
 def _series(epsilon: float, gamma: float, power: float) -> float:
-    """Return the sum of exp(-k epsilon) (k + gamma)**power over k >= 0.
-
-    A slow series is its first terms and Euler and Maclaurin's formula for the others.
-    """
+    """Return the sum of exp(-k epsilon) (k + gamma)**power over k >= 0."""
+    # A slow series is its first terms and Euler and Maclaurin's formula for the others.
     slow = epsilon < 1e-3
     k = np.arange(_FIRST if slow else math.ceil((60.0 + 2.0 * power) / epsilon) + 1)
     total = float((np.exp(-epsilon * k) * (k + gamma) ** power).sum())

@@ -114,28 +114,18 @@ class Subbotin:
         return math.exp(log_moment)
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
         The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
         scale below 2**-53.
         """
         exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0 / self.shape),), power=float(self.shape))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         if self.shape == 1.0:
             return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))
@@ -177,11 +167,9 @@ class Subbotin:
         return point
 
     def _fall(self, start: Array, width: Array) -> Array:
-        r"""Return m(x) - m(x + w) of the ratio m = sf / f, for x, w >= 0.
-
-        Where rho grows by less than 1 the difference would cancel; it is also
-        :math:`\int_x^{x+w} e^{\rho(x) - \rho(u)} du - m(x + w)\,(1 - e^{\rho(x) - \rho(x+w)})`.
-        """
+        """Return m(x) - m(x + w) of the ratio m = sf / f, for x, w >= 0."""
+        # Where rho grows by less than 1 the difference would cancel; it is also \int_x^{x+w}
+        # e^{ρ(x) - ρ(u)} du - m(x + w) (1 - e^{ρ(x) - ρ(x+w)}).
         p, stop = self.shape, start + width
         far = self._ratio(stop)
         power = stop ** (p - 1.0)
@@ -207,10 +195,8 @@ class Subbotin:
         return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
 
     def _ratio(self, t: Array) -> Array:
-        """Return m = sf / f at t >= 0, by the continued fraction of the incomplete gamma function.
-
-        Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
-        """
+        """Return m = sf / f at t >= 0, by a continued fraction of the incomplete gamma function."""
+        # Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
         a = 1.0 / self.shape
         x = self._exponent(t)
         near = np.minimum(x, _FRACTION_FROM)

@@ -69,20 +69,7 @@ class TruncatedLaplace:
 
     @staticmethod
     def half_width(epsilon: float, delta: float) -> float:
-        r"""Return the A that gives (epsilon, delta) at scale :math:`\Delta / \varepsilon`.
-
-        Parameters
-        ----------
-        epsilon : float
-            Greater than 0.
-        delta : float
-            In (0, 1).
-
-        Returns
-        -------
-        half_width : float
-            In units of the scale.
-        """
+        r"""Return the A that gives (epsilon, delta) at scale :math:`\Delta / \varepsilon`."""
         epsilon = check_real("TruncatedLaplace.half_width", "epsilon", epsilon, high=700.0)
         delta = check_real("TruncatedLaplace.half_width", "delta", delta, high=1.0)
         return math.log1p(math.expm1(epsilon) / (2.0 * delta))
@@ -132,24 +119,14 @@ class TruncatedLaplace:
         return math.gamma(p + 1.0) * float(gammainc(p + 1.0, self.shape)) * 2.0 / self._mass
 
     def sample_rounded(
-        self, words: RandomWords, size: int | tuple[int, ...], bits: int
+        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
     ) -> NDArray[np.int64]:
-        """Return exact draws of round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
         exponent = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),), end=float(self.shape))
-        return rounded_piecewise(words, size, bits, exponent)
+        return rounded_piecewise(rng, size, bits, exponent)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`.
-
-        Parameters
-        ----------
-        epsilon, shift : array-like
-            Both at least 0; they broadcast. The shift is in units of the noise.
-
-        Returns
-        -------
-        delta : ndarray
-        """
+        """Return the smallest delta at each epsilon for a change of at most `shift`."""
         epsilon, shift = _threshold.pairs(epsilon, shift)
         # From here on only what the support gives away is left.
         last = np.maximum(np.minimum(shift, 2.0 * self.shape - shift), 0.0)

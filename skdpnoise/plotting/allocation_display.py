@@ -26,10 +26,12 @@ from skdpnoise.plotting._panels import (
     spread_by_coordinate,
     spread_by_kind,
 )
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["AllocationDisplay"]
 
 
+@shared_texts
 class AllocationDisplay:
     r"""Sensitivity, noise scale and share of the privacy budget, by coordinate or by release.
 
@@ -62,15 +64,13 @@ class AllocationDisplay:
         λ of each coordinate.
     kinds : sequence of str or None, default=None
         Names of the rows, if they are kinds of release; None if they are coordinates.
-    name : str or None, default=None
-        Title of the picture.
+    %(displays: name)s
 
     Attributes
     ----------
     ax_ : ndarray of matplotlib Axes
         Where it was drawn: sensitivity (if there is one), scale, and share.
-    figure_ : matplotlib Figure
-        The figure of those Axes.
+    %(displays: figure_)s
     order_ : ndarray of int
         The row in each place.
     sensitivity_ : matplotlib Line2D or None
@@ -232,8 +232,7 @@ class AllocationDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted one, with ``privacy_``.
+        %(displays: estimator)s
         ax : matplotlib Axes, sequence of two, or None, default=None
             Where to draw; None makes a figure.
         name : str or None, default=None
@@ -249,8 +248,7 @@ class AllocationDisplay:
         ------
         TypeError
             If the estimator has no privacy report.
-        NotFittedError
-            If it was not fitted.
+        %(displays: NotFittedError)s
         """
         report = report_of("AllocationDisplay.from_estimator", estimator)
         share, share_of = release_shares(report)

@@ -10,10 +10,13 @@ from numpy.typing import ArrayLike
 
 from skdpnoise.inspection import AuditReport, audit
 from skdpnoise.plotting._panels import COLOURS, one_panel
+from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["AuditDisplay"]
 
 
+@shared_texts
 class AuditDisplay:
     """Lower bounds of ε, one bar for each audit, beside the claim and the most it could show.
 
@@ -29,15 +32,11 @@ class AuditDisplay:
         The most that could have been found; NaN or infinity where there is no limit.
     passed : array-like of bool of shape (n_audits,)
         Whether nothing was found against the claim.
-    name : str or None, default=None
-        Title of the picture.
+    %(displays: name)s
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure of those Axes.
+    %(displays: ax_, figure_)s
     found_ : matplotlib BarContainer
         The bounds.
     claimed_, most_ : matplotlib Line2D
@@ -78,8 +77,7 @@ class AuditDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         name : str or None, default=None
             Title of the picture, in place of its own.
         **kwargs
@@ -124,8 +122,7 @@ class AuditDisplay:
         ----------
         report : AuditReport
             As :func:`~skdpnoise.inspection.audit` returns it.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         name : str or None, default=None
             Title of the picture; None is the estimator and its claim.
         **kwargs
@@ -140,11 +137,7 @@ class AuditDisplay:
         TypeError
             If it is no report of an audit.
         """
-        if not isinstance(report, AuditReport):
-            raise TypeError(
-                "The 'report' parameter of AuditDisplay.from_report must be an AuditReport. Got an "
-                f"object of type {type(report).__name__} instead."
-            )
+        check_type("AuditDisplay.from_report", "report", report, AuditReport)
         results = report.results
         claim = report.claim
         display = cls(
@@ -179,8 +172,7 @@ class AuditDisplay:
             Records, public ones.
         y : array-like of shape (n_samples,) or None, default=None
             Target or labels.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         name : str or None, default=None
             Title of the picture; None is the estimator and its claim.
         bar_kwargs : dict or None, default=None

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
+from skdpnoise.ledger.history import past
 from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["LedgerDisplay"]
 
@@ -22,12 +25,13 @@ _TALLEST = 2.5  # budgets: where the basic sum is cut off
 _ALONE = np.timedelta64(1, "s")  # the width around charges of one moment
 
 
+@shared_texts
 class LedgerDisplay:
     r"""What the charges of a ledger have spent of its budget.
 
     Steps show the ε that tight composition gives all charges so far, at the δ of the budget. Beside
-    them is the basic sum, which a list of fits on paper would make: where it is above the budget,
-    tight composition is what allowed to go on.
+    them is the basic sum of all ε. Where it is above the budget, only tight composition allowed
+    further fits.
 
     Parameters
     ----------
@@ -44,10 +48,7 @@ class LedgerDisplay:
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure of that Axes.
+    %(displays: ax_, figure_)s
     spent_ : matplotlib Line2D
         Steps of tight composition.
     basic_ : matplotlib Line2D
@@ -95,8 +96,7 @@ class LedgerDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         by : {"time", "charge"}, default="time"
             Whether the horizontal axis is time or the number of the charge.
         name : str or None, default=None
@@ -115,11 +115,7 @@ class LedgerDisplay:
         TypeError
             If `ax` is not an Axes.
         """
-        if by not in ("time", "charge"):
-            raise ValueError(
-                "The 'by' parameter of LedgerDisplay.plot must be a str among ['time', 'charge']. "
-                f"Got {by!r} instead."
-            )
+        check_option("LedgerDisplay.plot", "by", by, ("time", "charge"))
         ax = one_panel("LedgerDisplay.plot", ax)
         budget, count = self.guarantee, self.spent.size
         steps = {"drawstyle": "steps-post"}
@@ -207,8 +203,7 @@ class LedgerDisplay:
         ledger : PrivacyLedger
             Its history is read once. With more than 200 charges what was spent is computed after
             200 of them, and in between it is the next computed value.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         by : {"time", "charge"}, default="time"
             Whether the horizontal axis is time or the number of the charge.
         name : str or None, default=None
@@ -225,16 +220,12 @@ class LedgerDisplay:
         TypeError
             If `ledger` is not a PrivacyLedger.
         """
-        if not isinstance(ledger, PrivacyLedger):
-            raise TypeError(
-                "The 'ledger' parameter of LedgerDisplay.from_ledger must be a PrivacyLedger. Got "
-                f"an object of type {type(ledger).__name__} instead."
-            )
-        frame = ledger.history()
+        check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
+        columns = past(ledger.charges(), ledger.guarantee.delta)
         display = cls(
-            time=frame["time"].dt.tz_localize(None).to_numpy(),
-            spent=frame["spent"].to_numpy(dtype=np.float64),
-            basic=frame["epsilon"].to_numpy(dtype=np.float64).cumsum(),
+            time=[moment.replace(tzinfo=None) for moment in columns["time"]],  # UTC
+            spent=columns["spent"],
+            basic=np.cumsum(columns["epsilon"], dtype=np.float64),
             guarantee=ledger.guarantee,
             name=ledger.dataset,
         )

@@ -26,6 +26,8 @@ from skdpnoise.plotting._panels import (
     spread_by_kind,
     style,
 )
+from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["NoiseDisplay"]
 
@@ -38,6 +40,7 @@ _MARKED = 61  # so many integers get a mark each
 _ONE_COLUMN = 3  # so many densities are listed below each other
 
 
+@shared_texts
 class NoiseDisplay:
     r"""Densities of the noise, in the units of the query, and its size by coordinate.
 
@@ -66,15 +69,13 @@ class NoiseDisplay:
         Names of the rows, if they are kinds of release; None if they are coordinates.
     lattice : bool, default=False
         Whether the noise lives on the integers.
-    name : str or None, default=None
-        Title of the picture.
+    %(displays: name)s
 
     Attributes
     ----------
     ax_ : ndarray of matplotlib Axes
         Where it was drawn: densities, and sizes.
-    figure_ : matplotlib Figure
-        The figure of those Axes.
+    %(displays: figure_)s
     lines_ : list of matplotlib Line2D
         One for each density.
     order_ : ndarray of int
@@ -131,8 +132,7 @@ class NoiseDisplay:
             One Axes for each panel, or one to be divided; None makes a figure.
         name : str or None, default=None
             Title of the picture, in place of its own.
-        yscale : {"log", "linear"}, default="log"
-            Axis of the densities.
+        %(displays: yscale)s
         **kwargs
             Passed to ``Axes.plot`` for every density.
 
@@ -145,11 +145,7 @@ class NoiseDisplay:
         ValueError
             If `yscale` is neither.
         """
-        if yscale not in ("log", "linear"):
-            raise ValueError(
-                "The 'yscale' parameter of NoiseDisplay.plot must be 'log' or 'linear'. Got "
-                f"{yscale!r} instead."
-            )
+        check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
         rows = 0 if self.kinds is None else len(self.kinds)
         width = 9.6 if self.kinds is None else 11.5
         size = (width, max(4.0, 1.4 + 0.38 * rows))
@@ -221,8 +217,7 @@ class NoiseDisplay:
             Where to draw; None makes a figure.
         name : str or None, default=None
             Title of the picture; None is the name of the noise.
-        yscale : {"log", "linear"}, default="log"
-            Axis of the densities.
+        %(displays: yscale)s
         **kwargs
             Passed to ``Axes.plot`` for every density.
 
@@ -266,14 +261,12 @@ class NoiseDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted one, with ``privacy_``.
+        %(displays: estimator)s
         ax : matplotlib Axes, sequence of two, or None, default=None
             Where to draw; None makes a figure.
         name : str or None, default=None
             Title of the picture; None is estimator and guarantee.
-        yscale : {"log", "linear"}, default="log"
-            Axis of the densities.
+        %(displays: yscale)s
         **kwargs
             Passed to ``Axes.plot`` for every density.
 
@@ -285,8 +278,7 @@ class NoiseDisplay:
         ------
         TypeError
             If the estimator has no privacy report.
-        NotFittedError
-            If it was not fitted.
+        %(displays: NotFittedError)s
         """
         report = report_of("NoiseDisplay.from_estimator", estimator)
         curves = [

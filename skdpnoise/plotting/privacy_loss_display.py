@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.plotting._inputs import report_of
 from skdpnoise.plotting._panels import one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivacyLossDisplay"]
@@ -23,6 +25,7 @@ _POINTS = 41
 _FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure
 
 
+@shared_texts
 class PrivacyLossDisplay:
     r"""δ against ε, for one or several mechanisms or losses.
 
@@ -41,15 +44,11 @@ class PrivacyLossDisplay:
         δ of each curve there.
     names : sequence of str
         Name of each curve.
-    target : PrivacyGuarantee or None, default=None
-        A guarantee to mark.
+    %(displays: target)s
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where it was drawn.
-    figure_ : matplotlib Figure
-        The figure of that Axes.
+    %(displays: ax_, figure_)s
     lines_ : list of matplotlib Line2D
         One for each curve.
     target_ : matplotlib Line2D or None
@@ -94,8 +93,7 @@ class PrivacyLossDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         name : str or None, default=None
             Name of the curve, if there is one; of the picture, if there are several.
         **kwargs
@@ -144,10 +142,7 @@ class PrivacyLossDisplay:
             What it is charged, if that is more, is ``mechanism.privacy_loss()``: give that.
         epsilon : array-like of shape (n_points,) or None, default=None
             Where to compute δ; None is from 0 to where δ is 1e-12.
-        target : PrivacyGuarantee or None, default=None
-            A guarantee to mark.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: target, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the noise, or the loss in words.
         **kwargs
@@ -159,8 +154,7 @@ class PrivacyLossDisplay:
 
         Raises
         ------
-        TypeError
-            If an argument is of the wrong kind.
+        %(mechanisms: TypeError)s
         ValueError
             If an epsilon is negative or not finite.
         """
@@ -188,12 +182,7 @@ class PrivacyLossDisplay:
             As in `from_mechanism`, under the names to show.
         epsilon : array-like of shape (n_points,) or None, default=None
             Where to compute δ; None is from 0 to where every δ is 1e-12.
-        target : PrivacyGuarantee or None, default=None
-            A guarantee to mark.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
-        name : str or None, default=None
-            Title of the picture.
+        %(displays: target, ax, name)s
         **kwargs
             Passed to ``Axes.plot`` for every curve.
 
@@ -203,8 +192,7 @@ class PrivacyLossDisplay:
 
         Raises
         ------
-        TypeError
-            If an argument is of the wrong kind.
+        %(mechanisms: TypeError)s
         ValueError
             If there is no mechanism, or an epsilon is negative or not finite.
         """
@@ -236,12 +224,10 @@ class PrivacyLossDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            A fitted one, with ``privacy_``.
+        %(displays: estimator)s
         epsilon : array-like of shape (n_points,) or None, default=None
             Where to compute δ; None is from 0 to where δ is 1e-12.
-        ax : matplotlib Axes or None, default=None
-            Where to draw; None makes a figure.
+        %(displays: ax)s
         name : str or None, default=None
             Name of the curve; None is that of the estimator's class.
         **kwargs
@@ -255,8 +241,7 @@ class PrivacyLossDisplay:
         ------
         TypeError
             If the estimator has no privacy report.
-        NotFittedError
-            If it was not fitted.
+        %(displays: NotFittedError)s
         """
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)
@@ -272,11 +257,8 @@ class PrivacyLossDisplay:
         epsilon: ArrayLike | None,
         target: PrivacyGuarantee | None,
     ) -> PrivacyLossDisplay:
-        if target is not None and not isinstance(target, PrivacyGuarantee):
-            raise TypeError(
-                f"The 'target' parameter of {owner} must be a PrivacyGuarantee or None. Got an "
-                f"object of type {type(target).__name__} instead."
-            )
+        if target is not None:
+            check_type(owner, "target", target, PrivacyGuarantee)
         if epsilon is None:
             grid = _grid(list(losses.values()), target)
         else:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.estimators.parameters import check_size, number_pair
@@ -36,16 +35,12 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     n_features_in_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
-        "epsilon": [Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, 1, closed="left")],
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "adjacency": [StrOptions({"replace_one", "add_remove"})],
         "feature_bounds": [None, tuple, list, np.ndarray],
         "copy": ["boolean"],
-        "random_state": ["random_state", np.random.Generator],
     }
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **unpaid: Any) -> Any:
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
 
         Large data are read by as many threads as numba may use (the environment variable
@@ -61,7 +56,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             Labels of what owns the rows: people, households, devices. The guarantee then holds for
             groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
             None protects single records.
-        **unpaid : dict
+        **params : dict
             Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
 
         Returns
@@ -77,7 +72,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         TypeError
             If anything but X, y and groups is passed.
         """
-        with self._private_fit(groups, unpaid) as account:
+        with self._private_fit(groups, params) as account:
             self._check_own_params()
             X = read_table(self, X, ensure_min_samples=2)
             check_size(self, *X.shape)
@@ -97,14 +92,14 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                 )
                 release |= {"noise": noise, "guarantee": budget}
                 if searches or self.adjacency == "add_remove":
-                    account.pay(self._stages(budget, searches), noise)
+                    account.spend(self._stages(budget, searches), noise)
                 # else there is one mechanism, which says best what it costs
-            words = release["random_state"] = random_words(self.random_state)
-            (X,) = rows.keep(words, X)
+            rng = release["random_state"] = random_words(self.random_state)
+            (X,) = rows.keep(rng, X)
             fitted = self._statistics(X, bounds, release)
             if self.adjacency == "add_remove":
                 account.n_records = fitted.get("n_samples_seen_")
-            report = account.report(type(self).__name__, secure=words.secure, empty=True)
+            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             for name, value in {**fitted, "privacy_": report}.items():
                 setattr(self, name, value)
         return self

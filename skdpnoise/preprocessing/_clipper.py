@@ -5,39 +5,37 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
 from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["BoundsClipper"]
 
 
+@shared_texts
 class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Clip every column to public bounds: no privacy cost.
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)
 
-    It changes one record at a time and learns nothing but the names of the columns, so that what
-    comes after it is as private as without it, and may take the same bounds for granted.
+    It changes one record at a time and learns nothing but the names of the columns, so the step
+    after it is as private as without it, and may use the same bounds.
 
     Parameters
     ----------
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        clips nothing.
+    %(estimators: feature_bounds)s
+        None clips nothing.
     copy : bool, default=True
         Whether to leave X as it is; otherwise it is clipped in place where possible.
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
+    %(estimators: n_features_in_, feature_names_in_)s
 
     See Also
     --------
@@ -55,11 +53,13 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         "copy": ["boolean"],
     }
 
-    def __init__(self, feature_bounds=None, *, copy=True):
+    def __init__(
+        self, feature_bounds: tuple[ArrayLike, ArrayLike] | None = None, *, copy: bool = True
+    ) -> None:
         self.feature_bounds = feature_bounds
         self.copy = copy
 
-    def fit(self, X: Any, y: Any = None, **unpaid: Any) -> BoundsClipper:
+    def fit(self, X: Any, y: Any = None, **params: Any) -> BoundsClipper:
         """Check the parameters and remember the columns' names.
 
         Parameters
@@ -68,7 +68,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Finite.
         y : None
             Ignored.
-        **unpaid : dict
+        **params : dict
             Refused, as by the private estimators, but for ``sample_weight=None``.
 
         Returns
@@ -82,7 +82,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         TypeError
             If anything but X and y is passed, or X is sparse, masked or not of numbers.
         """
-        check_unpaid_arguments(self, unpaid)
+        check_unpaid_arguments(self, params)
         check_parameters(self)
         with unchanged_on_failure(self):
             X = read_table(self, X, largest=np.inf, keeps_subnormal=True)

@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import number_pair
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import quantiles_budget
 
 __all__ = ["DPMinMaxScaler"]
 
 
+@shared_texts
 @register_private
 class DPMinMaxScaler(PrivateScaler):
     r"""Map public bounds, or a private low and high quantile, to an interval.
@@ -31,39 +36,14 @@ class DPMinMaxScaler(PrivateScaler):
     ----------
     feature_range : tuple (a, b), default=(0, 1)
         The interval, a < b.
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
+    %(estimators: epsilon, delta)s
     clip : bool, default=False
         Whether :meth:`transform` clips to the interval. Values beyond the quantiles, some of every
         column without bounds, otherwise land outside it.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
         Percentages that take the place of minimum and maximum, 0 <= low < high <= 100. The nearer
         to the ends, the more noise.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True``); or
-        "auto": of Gaussian and Laplace noise the one with the smaller expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data.
-    copy : bool, default=True
-        Whether to leave X as it is; otherwise it is transformed in place where possible.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -71,14 +51,7 @@ class DPMinMaxScaler(PrivateScaler):
         Public bounds or private quantiles, and their distance.
     scale_, min_ : ndarray of shape (n_features,)
         ``X * scale_ + min_`` is what :meth:`transform` returns.
-    n_samples_seen_ : int or float
-        Number of records: public, or noisy under "add_remove".
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -113,20 +86,20 @@ class DPMinMaxScaler(PrivateScaler):
 
     def __init__(
         self,
-        feature_range=(0, 1),
-        epsilon=1.0,
-        delta=1e-6,
+        feature_range: tuple[float, float] = (0, 1),
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        clip=False,
-        quantile_range=(1.0, 99.0),
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        clip: bool = False,
+        quantile_range: tuple[float, float] = (1.0, 99.0),
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.feature_range = feature_range
         self.epsilon = epsilon
         self.delta = delta
@@ -153,7 +126,7 @@ class DPMinMaxScaler(PrivateScaler):
     _budget = staticmethod(quantiles_budget)
 
     def _released(self, bounds: np.ndarray) -> np.ndarray:
-        return ~np.isfinite(bounds).all(axis=0)
+        return np.asarray(~np.isfinite(bounds).all(axis=0))
 
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]

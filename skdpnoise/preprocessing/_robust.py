@@ -5,17 +5,22 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler, check_quantile_range
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import private_quantiles
 from skdpnoise.queries.quantiles import quantiles_budget
 
 __all__ = ["DPRobustScaler"]
 
 
+@shared_texts
 @register_private
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
@@ -27,11 +32,7 @@ class DPRobustScaler(PrivateScaler):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
+    %(estimators: epsilon, delta)s
     with_centering : bool, default=True
         Whether to subtract the median.
     with_scaling : bool, default=True
@@ -41,29 +42,9 @@ class DPRobustScaler(PrivateScaler):
     unit_variance : bool, default=False
         Whether to divide the scale by the range of a standard normal law, so that normal columns
         get unit variance; the percentages must then lie strictly between 0 and 100.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True``); or
-        "auto": of Gaussian and Laplace noise the one with the smaller expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        finds ranges privately, with 70 % of the budget.
-    copy : bool, default=True
-        Whether to leave X as it is; otherwise it is transformed in place where possible.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -72,14 +53,7 @@ class DPRobustScaler(PrivateScaler):
     scale_ : ndarray of shape (n_features,) or None
         Private ranges between quantiles, at least the width of a bin; None without
         ``with_scaling``.
-    n_samples_seen_ : int or float
-        Number of records: public, or noisy under "add_remove".
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -122,21 +96,21 @@ class DPRobustScaler(PrivateScaler):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        with_centering=True,
-        with_scaling=True,
-        quantile_range=(25.0, 75.0),
-        unit_variance=False,
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        with_centering: bool = True,
+        with_scaling: bool = True,
+        quantile_range: tuple[float, float] = (25.0, 75.0),
+        unit_variance: bool = False,
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.with_centering = with_centering

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
+from skdpnoise.ledger import Ledger
 from skdpnoise.preprocessing._base import PrivateScaler
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries import private_moments
 from skdpnoise.queries.moments import moments_budget
 
 __all__ = ["DPStandardScaler"]
 
 
+@shared_texts
 @register_private
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
@@ -28,38 +33,14 @@ class DPStandardScaler(PrivateScaler):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        The guarantee's ε > 0: smaller is more private.
-    delta : float, default=1e-6
-        The guarantee's δ in [0, 1), well below one over the number of records. 0 asks for pure
-        privacy, which Laplace noise can give and Gaussian noise cannot.
+    %(estimators: epsilon, delta)s
     with_mean : bool, default=True
         Whether to subtract the mean.
     with_std : bool, default=True
         Whether to divide by the standard deviation. Without it, means are better.
-    noise : str, default="auto"
-        ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
-        releases can share (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True``); or
-        "auto": of Gaussian and Laplace noise the one with the smaller expected error.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        Whether neighbouring data sets differ in the value of one record, or in its presence. The
-        number of records is public in the first case and is bought privately in the second.
-    feature_bounds : tuple (low, high) or None, default=None
-        **Public** bounds of the features in their own units, each a number or an array of shape
-        (n_features,); infinite where a column has none. They must not be read from the data. None
-        finds ranges privately, with 70 % of the budget.
-    copy : bool, default=True
-        Whether to leave X as it is; otherwise it is transformed in place where possible.
-    rows_per_group : int, default=1
-        With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
-        has more. **Public**; the noise grows with it. See "who counts as one person" in the
-        documentation.
-    ledger : object with ``charge`` or None, default=None
-        Where the cost of every fit is recorded, and refused if it would exceed the budget of the
-        data set: a :class:`~skdpnoise.ledger.PrivacyLedger`. Copies of the estimator share it.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws noise from the operating system's cryptographic source. Anything else is
-        reproducible and protects nobody from those who know it: for tests only.
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -68,14 +49,7 @@ class DPStandardScaler(PrivateScaler):
     var_, scale_ : ndarray of shape (n_features,) or None
         Private variances, and their roots; None without ``with_std``. Not below what the noise can
         hide, so that no column is blown up.
-    n_samples_seen_ : int or float
-        Number of records: public, or noisy under "add_remove".
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of str
-        Names of the features, where X has them.
-    privacy_ : PrivacyReport
-        The guarantee and every release behind it; prints as text, and as a card in notebooks.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
 
     See Also
     --------
@@ -114,19 +88,19 @@ class DPStandardScaler(PrivateScaler):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-6,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
         *,
-        with_mean=True,
-        with_std=True,
-        noise="auto",
-        adjacency="replace_one",
-        feature_bounds=None,
-        copy=True,
-        rows_per_group=1,
-        ledger=None,
-        random_state=None,
-    ):
+        with_mean: bool = True,
+        with_std: bool = True,
+        noise: str = "auto",
+        adjacency: Adjacency = "replace_one",
+        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        copy: bool = True,
+        rows_per_group: int = 1,
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.with_mean = with_mean

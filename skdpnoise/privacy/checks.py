@@ -1,11 +1,18 @@
-"""Checks of scalar parameters, in scikit-learn's wording."""
+"""Checks of the parameters of functions and records, in scikit-learn's wording.
+
+Its own ``check_scalar`` lets NaN pass, and truth values as integers; what ``validate_params``
+decorates is not checked inside scikit-learn's functions, which switch such checks off.
+"""
 
 from __future__ import annotations
 
 import math
 import numbers
 from collections.abc import Collection
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 Adjacency = Literal["replace_one", "add_remove"]
 """What counts as neighbouring data: one record replaced, or one record more or fewer."""
@@ -31,9 +38,11 @@ def check_real(
         The class or function, and its parameter, to name in the message.
     value : object
         What the caller gave.
-    low, high : float
-        Ends of the interval.
-    low_closed, high_closed : bool
+    low : float, default=0.0
+        Lower end of the interval.
+    high : float, default=inf
+        Upper end.
+    low_closed, high_closed : bool, default=False
         Whether each end belongs to the interval.
 
     Returns
@@ -66,8 +75,10 @@ def check_real(
     return number
 
 
-def check_count(owner: str, name: str, value: object, *, low: int = 1) -> int:
-    """Return ``value`` as an int of at least ``low``, or say what is allowed instead.
+def check_count(
+    owner: str, name: str, value: object, *, low: int = 1, high: float = math.inf
+) -> int:
+    """Return ``value`` as an int from ``low`` to ``high``, or say what is allowed instead.
 
     Parameters
     ----------
@@ -75,8 +86,10 @@ def check_count(owner: str, name: str, value: object, *, low: int = 1) -> int:
         The class or function, and its parameter, to name in the message.
     value : object
         What the caller gave.
-    low : int
+    low : int, default=1
         The smallest count allowed.
+    high : float, default=inf
+        The largest count allowed.
 
     Returns
     -------
@@ -87,17 +100,18 @@ def check_count(owner: str, name: str, value: object, *, low: int = 1) -> int:
     TypeError
         If ``value`` is not an integer.
     ValueError
-        If it is below ``low``.
+        If it is outside of these.
 
     Examples
     --------
     >>> check_count("calibrate", "n_releases", 3)
     3
     """
-    allowed = f"The {name!r} parameter of {owner} must be an int in the range [{low}, inf)"
+    end = f"{high}]" if high < math.inf else "inf)"
+    allowed = f"The {name!r} parameter of {owner} must be an int in the range [{low}, {end}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    if value < low:
+    if not low <= int(value) <= high:
         raise ValueError(f"{allowed}. Got {value!r} instead.")
     return int(value)
 
@@ -139,6 +153,53 @@ def check_option(owner: str, name: str, value: object, options: Collection[str])
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
     if value not in options:
         raise ValueError(f"{allowed}. Got {value!r} instead.")
+
+
+def check_array(
+    owner: str,
+    name: str,
+    values: ArrayLike,
+    *shapes: tuple[int, ...],
+    sign: Literal["", "positive", "non-negative"] = "",
+    remedy: str = "",
+) -> NDArray[np.float64]:
+    """Return finite numbers of one of the shapes, or else any vector, as a new array of doubles."""
+    array = np.asarray(values)
+    shown = " or ".join(map(str, dict.fromkeys(shapes))) or "(n,) with n > 0"
+    kind = f"{sign} finite".lstrip()
+    allowed = (
+        f"The {name!r} parameter of {owner} must be an array of {kind} numbers of shape {shown}"
+    )
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
+    if array.shape not in shapes and (shapes or array.ndim != 1 or array.size == 0):
+        raise ValueError(f"{allowed}. Got shape {array.shape} instead.")
+    array = array.astype(np.float64)
+    least = {"": -math.inf, "positive": math.ulp(0.0), "non-negative": 0.0}[sign]
+    if not (np.isfinite(array) & (array >= least)).all():
+        raise ValueError(f"{allowed}.{remedy and ' ' + remedy}")
+    return array
+
+
+def check_order(owner: str, name: str, low: ArrayLike, high: ArrayLike) -> None:
+    """Refuse intervals that are empty, or have an end that is NaN."""
+    if not np.less(low, high).all():
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must have low < high in every entry: check whether "
+            "the two are swapped."
+        )
+
+
+def pandas_for(what: str) -> Any:
+    """Return pandas for something that is asked for as a frame, or say which extra brings it."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            f"{what} needs pandas, which is not installed. Install it with: "
+            'pip install "skdpnoise[pandas]"'
+        ) from error
+    return pd
 
 
 def check_type(owner: str, name: str, value: object, *kinds: type) -> None:

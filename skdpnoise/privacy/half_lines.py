@@ -55,12 +55,10 @@ def threshold_delta(
     fall: Callable[[Array, Array], Array],
     total: float,
 ) -> Array:
-    r"""Return f(t - s) [m(t - s) - m(t)] with t ≥ s/2, where the loss is ε; 0 for no shift.
-
-    `exponent` is ρ on [0, inf), `total` the integral N of exp(-ρ), and `fall` gives m(x) - m(x +
-    w). Behind the centre, at -b < 0, symmetry gives :math:`f(b)\,m(-b) = 1 - e^{-\rho(b)} +
-    f(b)\,[2 m(0) - m(b)]`: sums of positive terms again.
-    """
+    """Return f(t - s) [m(t - s) - m(t)] with t ≥ s/2, where the loss is ε; 0 for no shift."""
+    # `exponent` is ρ on [0, inf), `total` the integral N of exp(-ρ), and `fall` gives m(x) - m(x +
+    # w). Behind the centre, at -b < 0, symmetry gives f(b) m(-b) = 1 - e^{-ρ(b)} + f(b) [2 m(0) -
+    # m(b)]: sums of positive terms again.
     start = point - shift
     exponents = exponent(np.abs(start))
     alive = (exponents < _GONE) | (start < 0.0)

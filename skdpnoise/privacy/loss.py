@@ -297,14 +297,19 @@ def checked_relation(
     owner: str,
     adjacency: Adjacency | None,
     guarantee: PrivacyGuarantee | LossBudget,
-    otherwise: Adjacency,
+    otherwise: Adjacency | None = None,
 ) -> Adjacency:
     """Return the neighbouring relation that is asked for; None takes that of a guarantee."""
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
+    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else otherwise
     if adjacency is None:
-        return stated or otherwise
+        if stated is None:
+            raise ValueError(
+                f"The 'adjacency' parameter of {owner} must be given when the guarantee is a loss, "
+                "which does not name a neighbouring relation."
+            )
+        return stated
     relation = check_adjacency(owner, adjacency)
-    if stated not in (None, relation):
+    if isinstance(guarantee, PrivacyGuarantee) and relation != stated:
         raise ValueError(
             f"The 'adjacency' parameter of {owner} must be None or that of the guarantee, "
             f"{stated!r}. Got {adjacency!r} instead."

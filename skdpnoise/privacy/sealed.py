@@ -14,9 +14,6 @@ __all__ = ["Sealed", "sealed"]
 class Sealed:
     """A frozen dataclass whose arrays stay sealed in its copies.
 
-    What was checked when a record was made must stay true. But numpy makes copies and unpickled
-    arrays writeable, whatever the original was.
-
     Examples
     --------
     >>> from copy import deepcopy
@@ -24,6 +21,9 @@ class Sealed:
     >>> deepcopy(SensitivityProfile([1.0])).per_coordinate.flags.writeable
     False
     """
+
+    # What was checked when a record was made must stay true. But numpy makes copies and unpickled
+    # arrays writeable, whatever the original was.
 
     __slots__ = ()
 

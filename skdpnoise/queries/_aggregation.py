@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.queries._sweeps import all_finite
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
@@ -26,7 +27,6 @@ __all__ = [
     "check_interval",
     "check_weights",
     "check_widths",
-    "neighbours",
     "noisy_sums",
     "rounded_deviation",
     "with_count",
@@ -35,8 +35,8 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 _ROWS = 1 << 16  # of one block: temporaries stay small beside the data
-# Contributions are rounded to 2**-16 of the quantum of the noise, and their sum to the quantum: so
-# rounding adds up to nothing that shows, even over 10**9 records.
+# Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
+# so rounding adds up to nothing that shows, even over 10**9 records.
 _FINE_BITS = 16
 _HALF_BITS = 31
 _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
@@ -44,19 +44,13 @@ _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double preci
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Public bounds of the columns, and the point that contributions are measured from.
+    """Public bounds of the columns, and the point that contributions are measured from."""
 
-    Parameters
-    ----------
-    low, high, centre : ndarray of shape (n_columns,)
-        In the units of the values.
-    half_width : ndarray of shape (n_columns,)
-        The most that a contribution can be away from the centre.
-    """
-
+    # low, high, centre: shape (n_columns,): in the units of the values
     low: Vector
     high: Vector
     centre: Vector
+    # shape (n_columns,): the most that a contribution can be away from the centre
     half_width: Vector
 
     def uncentred(self) -> Bounds:
@@ -69,61 +63,31 @@ def noisy_sums(
     table: NDArray[Any] | None,
     bounds: Bounds | None,
     mechanism: AdditiveMechanism,
-    words: RandomWords,
+    rng: RandomWords,
     count: int | None = None,
 ) -> Vector:
-    """Return noisy sums of the columns, measured from their centre, and then the noisy count.
-
-    A contribution is at most floor(half_width/u) steps of u = 2**-16 quanta to either side, so that
-    the exact sum moves by at most half_width/u (twice that if a record is replaced), and its
-    rounding to quanta by one more at most: what the mechanism is charged for.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_records, n_columns) or None
-        Finite values; None for a count alone.
-    bounds : Bounds or None
-        Of the columns, checked by :func:`check_widths`.
-    mechanism : AdditiveMechanism
-        One coordinate for each column, and one for the count if there is one.
-    words : RandomWords
-        Source of randomness.
-    count : int or None, default=None
-        Number of records, if it is released.
-
-    Returns
-    -------
-    ndarray of shape (n_coordinates,)
-        Whole multiples of the mechanism's quantum.
-    """
-    unit = np.ldexp(mechanism.quantum, -_FINE_BITS)
+    """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
+    # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
+    # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
+    # its rounding to grid steps by one more at most: what the mechanism is charged for.
+    unit = np.ldexp(mechanism.grid_size, -_FINE_BITS)
     totals = []
     if table is not None and bounds is not None:
         totals += _exact_sums(table, bounds, unit[: table.shape[1]])
     if count is not None:
         totals.append(count * math.floor(1.0 / unit[-1]))
     half = 1 << (_FINE_BITS - 1)
-    (draws,) = mechanism.sample(words)
+    (draws,) = mechanism.sample(rng)
     # Python's integers: a sum may be larger than any of numpy's.
     quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
     noisy = plus_noise(mechanism, quanta, draws.astype(object))
-    released: Vector = mechanism.quantum * noisy.astype(np.float64)
+    released: Vector = mechanism.grid_size * noisy.astype(np.float64)
     return released
 
 
 def check_widths(owner: str, bounds: Bounds, mechanism: AdditiveMechanism) -> None:
-    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    bounds : Bounds
-        Of the columns.
-    mechanism : AdditiveMechanism
-        One coordinate for each column, and perhaps one for the count.
-    """
-    unit = np.ldexp(mechanism.quantum[: bounds.half_width.size], -_FINE_BITS)
+    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
+    unit = np.ldexp(mechanism.grid_size[: bounds.half_width.size], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
             f"The bounds of {owner} are too wide in some columns for the noise that others need: "
@@ -150,25 +114,7 @@ def with_count(
     weights: Vector,
     count_weight: float,
 ) -> AdditiveMechanism:
-    """Return the mechanism for centred sums and, as the last coordinate, the number of records.
-
-    Parameters
-    ----------
-    noise : str
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    half_width : ndarray of shape (n_columns,)
-        The most that one record adds to each centred sum.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    weights : ndarray of shape (n_columns,)
-        Of the squared errors of the centred sums.
-    count_weight : float
-        That of the count.
-
-    Returns
-    -------
-    AdditiveMechanism
-    """
+    """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
     profile = SensitivityProfile(np.append(half_width, 1.0))
     return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
 
@@ -177,15 +123,6 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
     r"""Return the standard deviation of the noise of one coordinate, rounded to integers.
 
     .. math:: E[K^2] = \sum_{k \ge 1} (2k - 1) \Pr(|K| \ge k), \qquad K = \mathrm{round}(s Z)
-
-    Parameters
-    ----------
-    mechanism : AdditiveMechanism
-        Of one coordinate.
-
-    Returns
-    -------
-    float
     """
     scale, family = float(mechanism.scale[0]), mechanism.family
     if family.lattice:
@@ -196,59 +133,10 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
     return math.sqrt(float(np.sum((2.0 * k - 1.0) * 2.0 * family.sf((k - 0.5) / scale))))
 
 
-def neighbours(
-    owner: str, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency | None
-) -> Adjacency:
-    """Return the neighbouring relation, which must be given exactly once or twice the same.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        A guarantee names a relation, a loss does not.
-    adjacency : {"replace_one", "add_remove"} or None
-        What the caller gave.
-
-    Returns
-    -------
-    {"replace_one", "add_remove"}
-    """
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    if adjacency is None and stated is None:
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be given when the guarantee is a "
-            "PrivacyLoss, which does not name a neighbouring relation."
-        )
-    chosen = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if stated not in (None, chosen):
-        raise ValueError(
-            f"The 'adjacency' parameter of {owner} must be None, or that of the guarantee, "
-            f"{stated!r}. Got {chosen!r} instead."
-        )
-    return chosen
-
-
 def as_table(
     owner: str, values: ArrayLike, *, one_column: bool = False
 ) -> tuple[NDArray[Any], Callable[[Vector], Any]]:
-    """Return the values as columns, and what gives a result per column the shape of the input.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    values : array-like of shape (n_records,) or (n_records, n_columns)
-        What the caller gave.
-    one_column : bool, default=False
-        Whether only a vector is allowed.
-
-    Returns
-    -------
-    table : ndarray of shape (n_records, n_columns)
-        Of real numbers, finite.
-    shape : callable
-    """
+    """Return the values as columns, and what gives a result per column the shape of the input."""
     array = np.asarray(values)
     shapes = "(n_records,)" if one_column else "(n_records,) or (n_records, n_columns)"
     allowed = f"The 'values' parameter of {owner} must be an array of real numbers, shape {shapes}"
@@ -266,45 +154,17 @@ def as_table(
 
 
 def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> Bounds:
-    """Return the bounds of every column, or say what is wrong with them.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    low, high : float or array-like of shape (n_columns,)
-        What the caller gave.
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    Bounds
-        Measured from the middle.
-    """
-    ends = []
-    for name, given in (("low", low), ("high", high)):
-        array = np.asarray(given)
-        allowed = (
-            f"The {name!r} parameter of {owner} must be a finite number, or an array of "
-            f"{n_columns} of them, one for each column"
-        )
-        if array.dtype.kind not in "iuf":
-            raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
-        if array.shape not in ((), (n_columns,)):
-            raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-        if not np.isfinite(array).all():
-            raise ValueError(f"{allowed}: values without bounds cannot be protected by noise.")
-        ends.append(np.broadcast_to(array.astype(np.float64), (n_columns,)))
-    left, right = ends
+    """Return the bounds of every column, or say what is wrong with them."""
+    shapes: tuple[tuple[int, ...], ...] = ((), (n_columns,))
+    remedy = "Values without bounds cannot be protected by noise."
+    left, right = (
+        np.broadcast_to(check_array(owner, name, end, *shapes, remedy=remedy), (n_columns,))
+        for name, end in (("low", low), ("high", high))
+    )
+    check_order(owner, "low", left, right)
     # Halves are taken before the sum, so that the widest bounds do not overflow.
     half = 0.5 * right - 0.5 * left
-    if not (half > 0.0).all():
-        raise ValueError(
-            f"The 'low' parameter of {owner} must be below 'high' in every column: check whether "
-            "the two are swapped."
-        )
-    if not (half.min() >= 1.0 / _LARGEST and np.abs(ends).max() <= _LARGEST):
+    if not (half.min() >= 1.0 / _LARGEST and np.abs([left, right]).max() <= _LARGEST):
         raise ValueError(
             f"The bounds of {owner} are beyond {_LARGEST:g}, or closer than its inverse: choose "
             "units in which they are nearer to one."
@@ -313,15 +173,7 @@ def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) 
 
 
 def check_continuous(owner: str, noise: str) -> None:
-    """Refuse noise on the integers, which cannot hide what one record adds to a sum of reals.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    noise : str
-        What the caller gave; an unknown name is left to :func:`~skdpnoise.mechanisms.calibrate`.
-    """
+    """Refuse noise on the integers, which cannot hide what one record adds to a sum of reals."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
         raise ValueError(
@@ -331,33 +183,8 @@ def check_continuous(owner: str, noise: str) -> None:
 
 
 def check_weights(owner: str, weights: ArrayLike | None, n_columns: int) -> Vector:
-    """Return the error weights of the columns.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    weights : array-like of shape (n_columns,) or None
-        What the caller gave; None is all ones.
-    n_columns : int
-        Number of columns.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-    """
+    """Return the error weights of the columns."""
     if weights is None:
         return np.ones(n_columns)
-    array = np.asarray(weights)
-    allowed = (
-        f"The 'weights' parameter of {owner} must be None or {n_columns} positive finite numbers, "
-        "one for each column"
-    )
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
-    if array.shape != (n_columns,):
-        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    values = array.astype(np.float64)
-    if not (np.isfinite(values).all() and (values > 0.0).all()):
-        raise ValueError(f"{allowed}: give a column that does not matter a small weight.")
-    return values
+    remedy = "Give a column that does not matter a small weight."
+    return check_array(owner, "weights", weights, (n_columns,), sign="positive", remedy=remedy)

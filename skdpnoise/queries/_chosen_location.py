@@ -1,4 +1,4 @@
-"""Median and spread of one column by private choices: what pure losses buy them with.
+"""Median and spread of one column by private choices: the method under pure losses.
 
 The median is found to within a public *cell*. Where the values turn out to lie within that cell,
 what was meant for the mean looks closer: at the median alone, or at the spread too, if there is
@@ -47,25 +47,14 @@ _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever the
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """Where most of the values are.
+    """Where most of the values are."""
 
-    Parameters
-    ----------
-    median : float
-        In the units of the values.
-    spread : float
-        Distance from the median that about nine tenths of the values keep; where it is not found,
-        the width of the cell of the median, or as much as the median may be off.
-    found : bool
-        Whether there is a spread.
-    shares : tuple of float
-        Parts of the loss that are left for the mean square and the mean.
-    """
-
-    median: float
+    median: float  # in the units of the values
+    # distance from the median that about nine tenths of the values keep; where it is not found, the
+    # width of the cell of the median, or as much as the median may be off
     spread: float
-    found: bool
-    shares: tuple[float, float]
+    found: bool  # whether there is a spread
+    shares: tuple[float, float]  # parts of the loss that are left for the mean square and the mean
 
 
 def choose_bulk(
@@ -74,20 +63,7 @@ def choose_bulk(
     budget: tuple[LossBudget, Sequence[float], float],
     common: tuple[Releases, float],
 ) -> Bulk:
-    """Return median and spread of sorted values by choices.
-
-    Parameters
-    ----------
-    data : ndarray of shape (n_samples,)
-        Sorted.
-    bounds : tuple of float
-        Public.
-    budget : tuple (loss, shares, strength)
-        The loss of the search, the parts of it for the median, the spread, the mean square and the
-        mean, and the number of records over the noise of one count that costs the loss.
-    common : tuple (releases, n_samples)
-        What every release needs, and the number of records, public or paid for.
-    """
+    """Return median and spread of sorted values by choices."""
     loss, shares, _ = budget
     n_samples = common[1]
     halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
@@ -116,11 +92,9 @@ def _closer(
     budget: tuple[LossBudget, Sequence[float], float],
     common: tuple[Releases, float],
 ) -> Bulk:
-    """Return median and spread of values that lie within the cell of their median.
-
-    What the mean square and the mean would have cost pays for it: for a median alone where it is
-    too little for both of them and a spread.
-    """
+    """Return median and spread of values that lie within the cell of their median."""
+    # What the mean square and the mean would have cost pays for it: for a median alone where it is
+    # too little for both of them and a spread.
     loss, shares, strength = budget
     left = (shares[2] + shares[3]) * _ROUNDING
     enough = left * strength >= sum(_CLOSER_NEEDS)

@@ -27,7 +27,7 @@ class PrivateEstimate:
         Of the noise, from public facts and released numbers; what clipping to the bounds does to
         the data is not in it.
     mechanism : AdditiveMechanism
-        What drew the noise; its ``privacy_loss`` is what the estimate cost.
+        What sampled the noise; its ``privacy_loss`` is what the estimate cost.
     count : float or None, default=None
         Noisy number of records, where that was released, too.
     secure : bool, default=True

@@ -1,4 +1,4 @@
-"""Charging a ledger for a release, before anything is drawn."""
+"""Charging a ledger for a release, before anything is sampled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["LedgerLike", "check_adaptive", "check_ledger", "pay"]
+__all__ = ["LedgerLike", "check_adaptive", "check_ledger", "spend"]
 
 
 class ChargeFacts(TypedDict, total=False):
@@ -32,13 +32,6 @@ class LedgerLike(Protocol):
 def check_ledger(owner: str, ledger: object) -> None:
     """Refuse what cannot be charged.
 
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    ledger : object
-        What the caller gave.
-
     Examples
     --------
     >>> check_ledger("private_mean", None)
@@ -50,7 +43,7 @@ def check_ledger(owner: str, ledger: object) -> None:
         )
 
 
-def pay(
+def spend(
     ledger: LedgerLike | None,
     owner: str,
     cost: PrivacyLoss,
@@ -59,28 +52,7 @@ def pay(
     secure: bool = True,
     **facts: Unpack[ChargeFacts],
 ) -> None:
-    """Charge a ledger, if there is one: after all that can be refused, before anything is drawn.
-
-    Parameters
-    ----------
-    ledger : LedgerLike or None
-        Checked.
-    owner : str
-        Function that releases, the label of the charge.
-    cost : PrivacyLoss
-        Of all its releases together.
-    asked : PrivacyGuarantee, PureLoss or GaussianLoss
-        What was asked for; a guarantee is stated beside the cost.
-    secure : bool, default=True
-        Whether the noise comes from the operating system; else the ledger notes that it does not.
-    **facts
-        The neighbouring relation, None vouching that it is the ledger's, and the mechanism's name.
-
-    Examples
-    --------
-    >>> from skdpnoise.privacy import PureLoss
-    >>> pay(None, "private_sum", PureLoss(1.0), PureLoss(1.0), adjacency=None, mechanism="laplace")
-    """
+    """Charge a ledger, if there is one, after all checks and before anything is sampled."""
     if ledger is None:
         return
     facts["unit"] = "record"
@@ -94,13 +66,6 @@ def pay(
 def check_adaptive(owner: str, noise: object) -> None:
     """Refuse noise that the later releases of a series could not take.
 
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    noise : object
-        What the caller gave.
-
     Examples
     --------
     >>> check_adaptive("private_moments", "auto")
@@ -108,6 +73,6 @@ def check_adaptive(owner: str, noise: object) -> None:
     allowed = noise_options(adaptive=True)
     if noise not in allowed:
         raise ValueError(
-            f"The 'noise' parameter of {owner} must be a str among {allowed}. Got {noise!r} "
-            "instead: not all of its releases can take other noise."
+            f"The 'noise' parameter of {owner} must be among {allowed}, which all of its releases "
+            f"can take. Got {noise!r} instead."
         )

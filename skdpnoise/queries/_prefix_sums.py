@@ -18,32 +18,21 @@ _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Strategy:
-    """Linear functions A x of the counts x, and cumulative sums estimated from them.
+    """Linear functions A x of the counts x, and cumulative sums estimated from them."""
 
-    Parameters
-    ----------
-    rows : ndarray of int64, shape (n_rows, n_bins)
-        A, in units of 2**-20; not negative.
-    estimate : ndarray of shape (n_bins, n_rows)
-        From noisy A x to the cumulative sums, by least squares.
-    covariance : ndarray of shape (n_bins, n_bins)
-        Of these estimates, for noise of variance one.
-    moved_l1, moved_l2 : float
-        The most that |A x|_1 and |A x|_2 change when one count moves to another bin.
-    added_l1, added_l2 : float
-        The same when one count is added.
-    largest : float
-        Largest entry of A: the most that one entry of A x changes.
-    """
-
-    rows: NDArray[np.int64]
+    rows: NDArray[np.int64]  # A, in units of 2**-20; not negative
+    # shape (n_bins, n_rows): from noisy A x to the cumulative sums, by least squares
     estimate: NDArray[np.float64]
+    # shape (n_bins, n_bins): of these estimates, for noise of variance one
     covariance: NDArray[np.float64]
+    # moved_l1, moved_l2: the most that |A x|_1 and |A x|_2 change when one count moves to another
+    # bin
     moved_l1: float
     moved_l2: float
+    # added_l1, added_l2: the same when one count is added
     added_l1: float
     added_l2: float
-    largest: float
+    largest: float  # largest entry of A: the most that one entry of A x changes
 
     def answers(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return A x, exactly for fewer than 2**32 records."""
@@ -65,22 +54,18 @@ class Strategy:
 
 @lru_cache(maxsize=64)
 def prefix_strategy(n_bins: int, branching: int) -> Strategy:
-    r"""Return the square-root strategy, or a tree of a branching; one level is a histogram.
+    """Return the square-root strategy, or a tree of a branching; one level is a histogram.
 
-    The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
-    Toeplitz with :math:`c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k)`. Releasing C x with noise z and
-    multiplying by C gives P x + C z: for many bins and Gaussian noise within a vanishing fraction
-    of the least error that any matrix can give.
-
-    A tree releases the counts of all nodes of all levels below the root: a record is one count of
-    each level.
-
-    References
-    ----------
-    Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially private continual
-    counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li, "Understanding
-    hierarchical methods for differentially private histograms", VLDB 2013 (trees).
+    Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
+    private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
+    "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
     """
+    # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
+    # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and multiplying
+    # by C gives P x + C z: for many bins and Gaussian noise within a vanishing fraction of the
+    # least error that any matrix can give.
+    # A tree releases the counts of all nodes of all levels below the root: a record is one count of
+    # each level.
     if branching == SQUARE_ROOT:
         k = np.arange(1.0, n_bins)
         c = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])

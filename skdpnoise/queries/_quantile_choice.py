@@ -1,4 +1,4 @@
-r"""A quantile of one column by two private choices: what pure losses buy a quantile with.
+r"""A quantile of one column by two private choices: the method under pure losses.
 
 The doubles are cut into public cells, more of them where the quantile is believed to be. Cell
 [l, h) has the utility
@@ -41,11 +41,9 @@ def choose_quantile(
     n_parts: Sequence[int],
     stage: tuple[str, Releases, float],
 ) -> Belief:
-    """Return the cell that was chosen last; the keys are sorted `ordered` integers.
-
-    Each choice cuts what is left into so many parts: first every interval of the belief, then the
-    cell that was chosen.
-    """
+    """Return the cell that was chosen last; the keys are sorted `ordered` integers."""
+    # Each choice cuts what is left into so many parts: first every interval of the belief, then the
+    # cell that was chosen.
     label, releases, n_samples = stage
     edges, log_mass = belief.edges, belief.log_mass
     for loss, parts in zip(losses, n_parts, strict=True):
@@ -56,17 +54,15 @@ def choose_quantile(
         # in records: a choice multiplies probabilities by exp(utility / scale)
         preference = log_mass * mechanism.scale[0]
         utilities = quantile_utilities(below, probability * n_samples, preference)
-        place = mechanism.select(utilities, releases.words)
+        place = mechanism.select(utilities, releases.rng)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
     return Belief(edges, log_mass)
 
 
 def parts_told_apart(loss: LossBudget, n_samples: float, most: int) -> int:
-    """Return how many parts of a cell a choice of a median can tell apart.
-
-    Where all of n records are in one part, the utility of every other is -n/2. A choice by
-    permute-and-flip takes one of k others with a chance of about k/2 exp(-n/2 / scale).
-    """
+    """Return how many parts of a cell a choice of a median can tell apart."""
+    # Where all of n records are in one part, the utility of every other is -n/2. A choice by
+    # permute-and-flip takes one of k others with a chance of about k/2 exp(-n/2 / scale).
     gap = 0.5 * n_samples / float(NormQuantileMechanism.within(loss).scale[0])
     return int(max(1.0, min(float(most), 2.0 * _MISS * math.exp(min(gap, 700.0)))))
 
@@ -89,10 +85,8 @@ def joined(belief: Belief, least: float) -> Belief:
 def quantile_utilities(
     below: NDArray[np.int_], rank: float, preference: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the utility of each cell, exactly for the public numbers as rounded.
-
-    `below` counts the records below each edge of the cells.
-    """
+    """Return the utility of each cell, exactly for the public numbers as rounded."""
+    # `below` counts the records below each edge of the cells.
     wanted = exact_terms(np.asarray(rank))
     fits = np.minimum(np.minimum(wanted - below[:-1], below[1:] - wanted), 0.0)
     utilities: NDArray[np.float64] = fits + exact_terms(preference)

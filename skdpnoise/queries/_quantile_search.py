@@ -43,19 +43,12 @@ _WHOLE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """What is believed of a real number: the probability of intervals between doubles.
+    """What is believed of a real number: the probability of intervals between doubles."""
 
-    The doubles from one edge to the next are equally probable: within an octave this is uniform.
+    # The doubles from one edge to the next are equally probable: within an octave this is uniform.
 
-    Parameters
-    ----------
-    edges : ndarray of int64, shape (n + 1,)
-        Increasing, as `ordered` integers.
-    log_mass : ndarray of shape (n,)
-        Logarithm of the probability of each interval, up to a constant.
-    """
-
-    edges: NDArray[np.int64]
+    edges: NDArray[np.int64]  # increasing, as `ordered` integers
+    # shape (n,): logarithm of the probability of each interval, up to a constant
     log_mass: NDArray[np.float64]
 
     def quantile(self, probability: float) -> float:
@@ -98,11 +91,9 @@ class Belief:
 
 
 def believe_location(low: float, high: float) -> Belief:
-    """Return what is believed of a location before any data: units near 1, and public bounds.
-
-    Octaves lose probability as a power of their distance from 1. Where both bounds are finite, one
-    half of the probability is spread evenly between them.
-    """
+    """Return what is believed of a location before any data: units near 1, and public bounds."""
+    # Octaves lose probability as a power of their distance from 1. Where both bounds are finite,
+    # one half of the probability is spread evenly between them.
     octaves = np.ldexp(1.0, _EXPONENTS)
     edges = np.concatenate([-octaves[::-1], [0.0], octaves])
     weights = _octave_weights(0.0)
@@ -122,12 +113,10 @@ def believe_location(low: float, high: float) -> Belief:
 
 
 def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belief:
-    """Return what is believed of a spread around a centre before more data.
-
-    One half of the probability is near the magnitude of the centre, if that is not 0, one half as
-    for locations; nothing is wider than the public bounds. A centre that is far from all units may
-    be a zero that was found approximately, unless it is known that zeros are found.
-    """
+    """Return what is believed of a spread around a centre before more data."""
+    # One half of the probability is near the magnitude of the centre, if that is not 0, one half as
+    # for locations; nothing is wider than the public bounds. A centre that is far from all units
+    # may be a zero that was found approximately, unless it is known that zeros are found.
     edges = np.concatenate([[0.0], np.ldexp(1.0, _EXPONENTS)])
     weights = _octave_weights(0.0)
     if center != 0.0:
@@ -146,10 +135,8 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
 
 
 def believe_octaves(least: float, most: float) -> Belief:
-    """Return what is believed of a distance if every octave up to the most is as likely.
-
-    One more interval, as likely, is all below the least.
-    """
+    """Return what is believed of a distance if every octave up to the most is as likely."""
+    # One more interval, as likely, is all below the least.
     first, last = math.frexp(least)[1], math.frexp(most)[1]
     octaves = np.ldexp(1.0, np.arange(first, last + 1))
     cells = np.concatenate([[0.0, least], octaves[octaves > least]])
@@ -159,22 +146,17 @@ def believe_octaves(least: float, most: float) -> Belief:
 def plan_search(
     noise: str, parts: tuple[int, int], loss: LossBudget, adjacency: Adjacency, n_steps: int
 ) -> AdditiveMechanism:
-    """Return the noise of all steps of a search with the given a and b.
-
-    A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
-    replaced, and by at most max(a, b) if it is added or removed (:func:`clipped_sum`). The steps
-    are adaptive releases of one mechanism, which is charged for all of them.
-    """
+    """Return the noise of all steps of a search with the given a and b."""
+    # A record adds a or -b, whatever the threshold: it moves every sum by at most a + b if it is
+    # replaced, and by at most max(a, b) if it is added or removed (clipped_sum). The steps are
+    # adaptive releases of one mechanism, which is charged for all of them.
     below, above = parts
     sums = clipped_sum(-float(above), float(below), adjacency)
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
 def sorted_distances(ordered_values: NDArray[np.float64], center: float) -> NDArray[np.float64]:
-    """Return the distances of sorted values from a centre, sorted: in time linear in their number.
-
-    Those on either side are sorted already, and a stable sort merges two runs.
-    """
+    """Return the sorted distances of sorted values from a centre, in linear time."""
     distances = np.abs(ordered_values - center)
     n_below = int(np.searchsorted(ordered_values, center))
     distances[:n_below] = distances[:n_below][::-1].copy()
@@ -188,26 +170,24 @@ def search_quantile(
     belief: Belief,
     mechanism: AdditiveMechanism,
     n_samples: float,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> Belief:
-    """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism.
-
-    The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
-    earlier answers and public numbers only: they are post-processing.
-    """
+    """Return what is believed of the quantile q = b/(a + b) after all steps of the mechanism."""
+    # The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
+    # earlier answers and public numbers only: they are post-processing.
     below, above = parts
     probability = above / (below + above)
-    draws = mechanism.sample(words)
-    quanta = np.broadcast_to(mechanism.quantum, draws.shape)
+    draws = mechanism.sample(rng)
+    quanta = np.broadcast_to(mechanism.grid_size, draws.shape)
     scales = np.broadcast_to(mechanism.scale, draws.shape)
     for step, draw in enumerate(draws):
         belief, edge = belief.cut(belief.quantile(0.5))
         threshold = real(int(belief.edges[edge]))
-        quantum = float(quanta[step, 0])
+        grid_size = float(quanta[step, 0])
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
-        steps_below, steps_above = round(below / quantum), round(above / quantum)
+        steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
-        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * quantum
+        answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
         unit = (below + above) * n_samples
         share = answer / unit + probability
         scale = float(scales[step, 0]) / unit
@@ -222,10 +202,7 @@ def search_quantile(
 def _log_likelihood(
     mechanism: AdditiveMechanism, share: float, scale: float, shares: tuple[float, float]
 ) -> float:
-    """Return the log-likelihood of a noisy share of records, the true one being in an interval.
-
-    It is believed to be that end of the interval that is 0 or 1, or anything in between.
-    """
+    """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
     low, high = shares
     family = mechanism.family
     whole = 1.0 if high == 1.0 else 0.0

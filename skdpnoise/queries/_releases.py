@@ -25,33 +25,19 @@ _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 
 @dataclass(frozen=True, slots=True)
 class Releases:
-    """What every release of a series needs.
+    """What every release of a series needs."""
 
-    Parameters
-    ----------
-    noise : str
-        ``"<rule>_<family>"``.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-    words : RandomWords
-        Source of randomness.
-    charge : callable
-        Called with a label and the mechanism before each release.
-    """
-
-    noise: str
-    adjacency: Adjacency
-    words: RandomWords
-    charge: Charge
+    noise: str  # `"<rule>_<family>"`
+    adjacency: Adjacency  # the neighbouring relation
+    rng: RandomWords  # source of randomness
+    charge: Charge  # called with a label and the mechanism before each release
 
     def fullest_bins(
         self, counts: NDArray[np.int64], loss: LossBudget, label: str, *, paired: bool = False
     ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Release histograms, one per row; return their fullest bins and whether they stand out.
-
-        A bin stands out if it exceeds what the largest of all noises exceeds with probability 0.02.
-        `paired` counts pairs of records, at most one of which holds any given record.
-        """
+        """Release histograms, one per row; return their fullest bins and whether they stand out."""
+        # A bin stands out if it exceeds what the largest of all noises exceeds with probability
+        # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
         n_columns, n_bins = counts.shape
         sensitivity = (
             paired_histogram(n_bins, n_columns)
@@ -60,7 +46,7 @@ class Releases:
         )
         mechanism = calibrate(self.noise, sensitivity, loss)
         self.charge(label, mechanism)
-        noisy = mechanism.release(counts.ravel(), self.words).reshape(counts.shape)
+        noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
         scale = mechanism.scale.reshape(counts.shape)[:, 0]
         threshold = scale * mechanism.family.isf(_MISS / n_bins)
         return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
@@ -74,19 +60,15 @@ class Releases:
         loss: LossBudget,
         label: str,
     ) -> tuple[NDArray[np.float64], float]:
-        """Release one sum per column; return the sums and the standard deviation of the noise.
-
-        What records contribute must lie in the interval. Each contribution is rounded to integer
-        quanta, so that sums are exact.
-        """
+        """Release one sum per column; return the sums and the standard deviation of the noise."""
         low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
-        totals = count_sums(records, columns, mechanism.quantum, contribution)
-        draws = mechanism.sample(self.words)[0]
-        noisy = plus_noise(mechanism, totals, draws) * mechanism.quantum
+        totals = count_sums(records, columns, mechanism.grid_size, contribution)
+        draws = mechanism.sample(self.rng)[0]
+        noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
         return noisy, float(mechanism.standard_deviation[0])
 
 
 def uncharged(label: str, mechanism: Any) -> None:
-    """Charge nothing: whoever calls a public function without an account keeps it."""
+    """Charge nothing: without an account the caller does the accounting."""

@@ -75,11 +75,9 @@ class Gaps:
     """Differences of the two records of each pair, in double precision."""
 
     def __init__(self, table: NDArray[np.floating], order: Integers) -> None:
-        """Pair the first half of the records in an order with the second; `order` is overwritten.
-
-        The last of an odd number is left out. Pairs are sorted, so that one record of each is read
-        in the order of memory.
-        """
+        """Pair the first half of the records in an order, which is overwritten, with the second."""
+        # The last of an odd number is left out. Pairs are sorted, so that one record of each is
+        # read in the order of memory.
         if order.size > _MOST_PAIRED:
             raise ValueError("Columns without public bounds may have at most 2**31 records.")
         half = order.size // 2
@@ -102,10 +100,7 @@ class Gaps:
 def tallies(
     source: Source, columns: Places, width: int, visit: Visit
 ) -> Iterator[tuple[Places, Integers]]:
-    """Yield places in `columns`, and `width` integers for each of them: the sums of all visits.
-
-    The columns increase, and a few are swept at a time.
-    """
+    """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
     loops, n_threads = _loops(len(source) * columns.size)
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
@@ -114,10 +109,7 @@ def tallies(
 
 
 def _loops(n_values: int) -> tuple[Any, int]:
-    """Return functions of tiles for so many values, and the most threads.
-
-    There are as many threads as numba may use (the variable ``NUMBA_NUM_THREADS``).
-    """
+    """Return functions of tiles for so many values, and the most threads."""
     if n_values <= _INTERPRETED:
         return _tiles, 1
     from numba import config
@@ -139,11 +131,9 @@ class _Sweep:
     loops: Any
 
     def run(self, n_threads: int) -> Integers:
-        """Return the sums of all visits.
-
-        Threads are plain ones, which work after a fork and under joblib, as the loops release the
-        lock of the interpreter.
-        """
+        """Return the sums of all visits."""
+        # Threads are plain ones, which work after a fork and under joblib, as the loops release the
+        # lock of the interpreter.
         edges = [len(self.source) * i // max(n_threads, 1) for i in range(max(n_threads, 1) + 1)]
         first, *others = pairwise(edges)
         if not others:
@@ -164,15 +154,12 @@ class _Sweep:
         return counts
 
 
-def count_sums(source: Source, columns: Places, quantum: Floats, contribution: Visit) -> Integers:
-    """Return the sums over all values of what they contribute, each rounded to integer quanta.
-
-    The contribution overwrites the values, instead of adding to counts.
-    """
+def count_sums(source: Source, columns: Places, grid_size: Floats, contribution: Visit) -> Integers:
+    """Return the sums of what all values contribute, each rounded to integer grid steps."""
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
         contribution(loops, tile, n, counts, which)
-        loops.add_rounded(tile, n, quantum[which], counts)
+        loops.add_rounded(tile, n, grid_size[which], counts)
 
     return np.concatenate([c for _, c in tallies(source, columns, 1, visit)])[:, 0]
 

@@ -15,19 +15,7 @@ __all__ = ["count_bins", "count_categories", "count_records"]
 
 
 def count_records(owner: str, records: ArrayLike) -> int:
-    """Return how many records there are.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    records : int or array-like of bool of shape (n_records,)
-        What the caller gave: the count, or whether each record counts.
-
-    Returns
-    -------
-    int
-    """
+    """Return how many records there are."""
     if type(records) is int and records >= 0:
         return records  # of any size
     mask = np.asarray(records)
@@ -46,21 +34,7 @@ def count_records(owner: str, records: ArrayLike) -> int:
 
 
 def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int64]:
-    """Return how many values fall in each bin.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    values : array-like of shape (n_records,)
-        What the caller gave.
-    bins : array-like of shape (n_bins + 1,)
-        Edges.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_bins,)
-    """
+    """Return how many values fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
         raise ValueError(
@@ -84,21 +58,7 @@ def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int
 def count_categories(
     owner: str, values: ArrayLike, categories: ArrayLike | None
 ) -> NDArray[np.int64]:
-    """Return how many values equal each category.
-
-    Parameters
-    ----------
-    owner : str
-        Function to name in a message.
-    values : array-like of shape (n_records,)
-        What the caller gave.
-    categories : array-like of shape (n_categories,)
-        Distinct values.
-
-    Returns
-    -------
-    ndarray of int64 of shape (n_categories,)
-    """
+    """Return how many values equal each category."""
     labels = _one_by_one(owner, "categories", categories)
     if not labels or len(set(labels)) < len(labels):
         raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")

@@ -5,8 +5,11 @@ A value meets the same operations in the same order, so the numbers are the same
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from skdpnoise.queries._tiles import (
     DIGIT,
@@ -16,6 +19,8 @@ from skdpnoise.queries._tiles import (
     LIMB,
     LONGEST,
     STEPS,
+    Floats,
+    Integers,
 )
 
 __all__ = [
@@ -31,11 +36,11 @@ __all__ = [
     "subtract",
 ]
 
-_COMPILED = {"cache": True, "nogil": True}
+_COMPILED: dict[str, Any] = {"cache": True, "nogil": True}
 
 
 @njit(**_COMPILED)
-def subtract(table, pairs, columns, tile):
+def subtract(table: NDArray[Any], pairs: Integers, columns: Integers, tile: Floats) -> None:
     """Write the differences of pairs of rows of a table."""
     n, mask = pairs.shape[0], (1 << HALF_WORD) - 1
     if table.strides[0] < table.strides[1]:
@@ -53,7 +58,7 @@ def subtract(table, pairs, columns, tile):
 
 
 @njit(**_COMPILED)
-def count_exponents(tile, n, counts):
+def count_exponents(tile: Floats, n: int, counts: Integers) -> None:
     """Count floor(log2) of the magnitudes that are not 0."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
@@ -66,7 +71,7 @@ def count_exponents(tile, n, counts):
 
 
 @njit(**_COMPILED)
-def _signed_index(values, n, inverse):
+def _signed_index(values: Floats, n: int, inverse: float) -> None:
     """Overwrite values by indices of bins, and by minus the index (perhaps -0.0) below zero."""
     for i in range(n):
         index = np.floor(values[i] * inverse)
@@ -75,7 +80,7 @@ def _signed_index(values, n, inverse):
 
 
 @njit(**_COMPILED)
-def count_lengths(tile, n, inverse, counts):
+def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> None:
     """Count signs and bit lengths of bin indices."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
@@ -87,7 +92,7 @@ def count_lengths(tile, n, inverse, counts):
 
 
 @njit(**_COMPILED)
-def count_digits(tile, n, inverse, known, counts):
+def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts: Integers) -> None:
     """Count the next digits of the bin indices that begin as is known."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
@@ -101,7 +106,7 @@ def count_digits(tile, n, inverse, known, counts):
 
 
 @njit(**_COMPILED, error_model="numpy")
-def clip(tile, n, location, unit, reach):
+def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> None:
     """Overwrite values by their distances from the locations, in units, up to the reach."""
     for j in range(location.shape[0]):
         values, middle, scale = tile[j], location[j], unit[j]
@@ -110,7 +115,7 @@ def clip(tile, n, location, unit, reach):
 
 
 @njit(**_COMPILED)
-def fold(tile, n, mean, reach):
+def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
     """Overwrite values by their distances from the means, up to the reach."""
     for j in range(mean.shape[0]):
         values, middle = tile[j], mean[j]
@@ -119,10 +124,10 @@ def fold(tile, n, mean, reach):
 
 
 @njit(**_COMPILED, error_model="numpy")
-def add_rounded(tile, n, quantum, totals):
-    """Add the values in quanta, rounded to the nearest integers, to the totals."""
-    for j in range(quantum.shape[0]):
-        values, unit = tile[j], quantum[j]
+def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
+    """Add the values in grid steps, rounded to the nearest integers, to the totals."""
+    for j in range(grid_size.shape[0]):
+        values, unit = tile[j], grid_size[j]
         for i in range(n):
             values[i] = np.rint(values[i] / unit)
         total = np.int64(0)
@@ -132,7 +137,7 @@ def add_rounded(tile, n, quantum, totals):
 
 
 @njit(**_COMPILED, error_model="numpy")
-def round_to_steps(tile, n, center, half):
+def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
     """Overwrite values by their distances from the centres, in whole 2**-34 of the half widths."""
     for j in range(center.shape[0]):
         values, middle, width = tile[j], center[j], half[j]
@@ -144,7 +149,7 @@ def round_to_steps(tile, n, center, half):
 
 # All sums are integers below 2**53, so the flags change nothing but the speed.
 @njit(**_COMPILED, fastmath={"reassoc", "contract", "nsz"})
-def add_powers(tile, n, counts):
+def add_powers(tile: Floats, n: int, counts: Integers) -> None:
     """Add Σ k, and the sums of products of the digits of k, each as its upper and lower bits."""
     for j in range(counts.shape[0]):
         values, total = tile[j], counts[j]
@@ -164,7 +169,7 @@ def add_powers(tile, n, counts):
 
 
 @njit(**_COMPILED)
-def count_bins(tile, n, inner, counts):
+def count_bins(tile: Floats, n: int, inner: Floats, counts: Integers) -> None:
     """Count values by how many of 2**k - 1 inner edges are not above them."""
     places = np.empty(n, dtype=np.int64)
     for j in range(inner.shape[0]):

@@ -59,21 +59,17 @@ def count_exponents(tile: Floats, n: int, counts: Integers) -> None:
 
 
 def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> None:
-    """Count signs and bit lengths of bin indices: twice the length, plus 1 below zero.
-
-    Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
-    """
+    """Count signs and bit lengths of bin indices: twice the length, plus 1 below zero."""
+    # Exact below 2**53; above, rounding may carry into the next power of two, which is as good.
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     length = np.clip((index.view(np.int64) >> 52) - 1022, 0, LONGEST)
     _count(2 * length + negative, counts)
 
 
 def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts: Integers) -> None:
-    """Count the next digits of the bin indices that begin as is known.
-
-    The rows of `known`: whether they are below zero, their first bits, how many bits come after the
-    digit, and how many it has.
-    """
+    """Count the next digits of the bin indices that begin as is known."""
+    # The rows of `known`: whether they are below zero, their first bits, how many bits come after
+    # the digit, and how many it has.
     below_zero, start, shift, width = known[:, :, None]
     negative, index = _bin_index(tile[:, :n] * inverse[:, None])
     digits = (index.astype(np.int64) - start) >> shift
@@ -97,9 +93,9 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
     np.minimum(np.abs(values, out=values), reach, out=values)
 
 
-def add_rounded(tile: Floats, n: int, quantum: Floats, totals: Integers) -> None:
-    """Add the values in quanta, rounded to the nearest integers, to the totals."""
-    totals[:, 0] += np.rint(tile[:, :n] / quantum[:, None]).astype(np.int64).sum(axis=1)
+def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
+    """Add the values in grid steps, rounded to the nearest integers, to the totals."""
+    totals[:, 0] += np.rint(tile[:, :n] / grid_size[:, None]).astype(np.int64).sum(axis=1)
 
 
 def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
@@ -114,10 +110,8 @@ def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
 
 
 def add_powers(tile: Floats, n: int, counts: Integers) -> None:
-    """Add Σ k, and the sums of products of the digits of k, each as its upper and lower bits.
-
-    Digits are at most 2**17 and a tile has 2**14 rows at most: every sum stays below 2**53.
-    """
+    """Add Σ k, and the sums of products of the digits of k, each as its upper and lower bits."""
+    # Digits are at most 2**17 and a tile has 2**14 rows at most: every sum stays below 2**53.
     k = tile[:, :n]
     high = np.floor(k * (1.0 / DIGIT))
     low = k - high * DIGIT

@@ -34,11 +34,7 @@ def find_bins(
     losses: tuple[LossBudget, LossBudget, LossBudget],
     releases: Releases,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return locations, magnitudes, and which of the columns have both.
-
-    The losses are those of the magnitudes, the coarse locations and the digits of locations.
-    Columns that did not stand out in one step are left out of the next.
-    """
+    """Return locations, magnitudes, and which of the columns have both."""
     location = np.zeros(columns.size)
     magnitude, found = _magnitudes(table, columns, losses[0], releases)
     kept = np.flatnonzero(found)
@@ -56,7 +52,7 @@ def _magnitudes(
     releases: Releases,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
-    gaps = Gaps(table, secret_order(releases.words, len(table)))
+    gaps = Gaps(table, secret_order(releases.rng, len(table)))
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
         loops.count_exponents(tile, n, counts)
@@ -73,10 +69,7 @@ def _locations(
     losses: tuple[LossBudget, ...],
     releases: Releases,
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return centres of well-filled bins two magnitudes wide, and which columns have one.
-
-    Sign and bit length of the bin index come first, then its digits.
-    """
+    """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
     inverse = 0.5 / magnitude  # a power of two, so that products are what quotients would be
 
     def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
@@ -99,11 +92,7 @@ def _find_digits(
     loss: LossBudget,
     releases: Releases,
 ) -> Floats:
-    """Return the middles of bins of known signs and bit lengths, in widths of a bin.
-
-    Columns share the loss equally, and so do the digits of a column. First digits are counted for
-    many columns in one sweep, later ones column by column.
-    """
+    """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
     n_bits, below_zero = np.divmod(lengths, 2)
     free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
     start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)

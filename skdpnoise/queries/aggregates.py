@@ -10,19 +10,20 @@ from numpy.typing import ArrayLike
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._aggregation import (
     as_table,
     check_continuous,
     check_interval,
     check_weights,
     check_widths,
-    neighbours,
     noisy_sums,
     rounded_deviation,
     with_count,
 )
 from skdpnoise.queries._estimate import PrivateEstimate
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.queries._tallies import count_bins, count_categories, count_records
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
@@ -39,6 +40,7 @@ __all__ = [
 _FREE = 1.0 + 1e-4
 
 
+@shared_texts
 def private_count(
     records: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -60,17 +62,9 @@ def private_count(
     ----------
     records : int or array-like of bool of shape (n_records,)
         The count, or a mask: whether each record has the property.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee. It changes nothing here.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------
@@ -96,17 +90,18 @@ def private_count(
     (<class 'int'>, True)
     """
     owner = "private_count"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
-    n, words = count_records(owner, records), random_words(random_state)
+    n, rng = count_records(owner, records), random_words(random_state)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    (released,) = noisy_sums(None, None, mechanism, words, n)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    (released,) = noisy_sums(None, None, mechanism, rng, n)
     return PrivateEstimate(
-        round(released), rounded_deviation(mechanism), mechanism, secure=words.secure
+        round(released), rounded_deviation(mechanism), mechanism, secure=rng.secure
     )
 
 
+@shared_texts
 def private_sum(
     values: ArrayLike,
     low: ArrayLike,
@@ -126,14 +121,14 @@ def private_sum(
 
     *Add or remove one.* The better of two, by the expected error, which is public:
 
-    1. :math:`\sum_i x_i`, which one record moves by at most max(|low|, |high|);
+    1. :math:`\sum_i x_i`, which one record moves by at most ``max(|low|, |high|)``;
     2. :math:`F = \sum_i (x_i - c)` and the number n together, which one record moves by at most
        ((high − low)/2, 1); the sum is :math:`\tilde F + c\,\tilde n`. For many columns bounded by
        [0, h] this has up to a quarter of the variance, and the count comes with it.
 
     **Guarantee.** The bounds above hold for the values as they are summed: each is clipped and
-    rounded to an integer number of a public fine quantum, within integers that obey the bound; sums
-    of integers are exact. All columns (and the count) are released by one mechanism of
+    rounded to an integer number of a public fine grid step, within integers that obey the bound;
+    sums of integers are exact. All columns (and the count) are released by one mechanism of
     :func:`~skdpnoise.mechanisms.calibrate`.
 
     Parameters
@@ -142,20 +137,11 @@ def private_sum(
         The private values, finite. There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`; none that lives on the integers.
-    weights : array-like of shape (n_columns,) or None, default=None
-        How much the squared error of each column matters: positive and public; None is all ones.
-        For columns in different units, 1/(high − low)².
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise)s
+        Noises that live on the integers are refused.
+    %(queries: weights, random_state, ledger)s
 
     Returns
     -------
@@ -186,23 +172,23 @@ def private_sum(
     9
     """
     owner = "private_sum"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
     centre, half = bounds.centre, bounds.half_width
-    words = random_words(random_state)
+    rng = random_words(random_state)
     n: float | None = None
     if relation == "replace_one":
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        sums = noisy_sums(table, bounds, mechanism, words)
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        sums = noisy_sums(table, bounds, mechanism, rng)
         sums = sums + len(table) * centre
         deviation = mechanism.standard_deviation
-        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
+        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
     profile = clipped_sum(bounds.low, bounds.high, "add_remove")
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
     if (centre != 0.0).any():
@@ -211,19 +197,20 @@ def private_sum(
         error = float(importance @ deviation**2)
         if error <= _FREE * mechanism.expected_error(weights=importance):
             check_widths(owner, bounds, joint)
-            _pay(ledger, owner, joint, guarantee, relation, words)
-            *centred, n = noisy_sums(table, bounds, joint, words, len(table)).tolist()
+            _spend(ledger, owner, joint, guarantee, relation, rng)
+            *centred, n = noisy_sums(table, bounds, joint, rng, len(table)).tolist()
             return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n, words.secure
+                shape(np.array(centred) + n * centre), shape(deviation), joint, n, rng.secure
             )
     bounds = bounds.uncentred()
     check_widths(owner, bounds, mechanism)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    sums = noisy_sums(table, bounds, mechanism, words)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    sums = noisy_sums(table, bounds, mechanism, rng)
     deviation = mechanism.standard_deviation
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=words.secure)
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
 
 
+@shared_texts
 def private_mean(
     values: ArrayLike,
     low: ArrayLike,
@@ -263,20 +250,11 @@ def private_mean(
         The private values, finite. There may be none under "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`; none that lives on the integers.
-    weights : array-like of shape (n_columns,) or None, default=None
-        How much the squared error of each column matters: positive and public; None is all ones.
-        For columns in different units, 1/(high − low)².
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise)s
+        Noises that live on the integers are refused.
+    %(queries: weights, random_state, ledger)s
 
     Returns
     -------
@@ -305,14 +283,14 @@ def private_mean(
     (True, True)
     """
     owner = "private_mean"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_continuous(owner, noise)
     check_ledger(owner, ledger)
     table, shape = as_table(owner, values)
     bounds = check_interval(owner, low, high, table.shape[1])
     importance = check_weights(owner, weights, table.shape[1])
     centre, half = bounds.centre, bounds.half_width
-    words = random_words(random_state)
+    rng = random_words(random_state)
     count: float | None = None
     if relation == "replace_one":
         if len(table) == 0:
@@ -323,15 +301,15 @@ def private_mean(
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
         divisor = float(len(table))
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        sums = noisy_sums(table, bounds, mechanism, words)
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        sums = noisy_sums(table, bounds, mechanism, rng)
         deviation = mechanism.standard_deviation
         distance = np.clip(sums / divisor, -half, half)
     else:
         mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
         check_widths(owner, bounds, mechanism)
-        _pay(ledger, owner, mechanism, guarantee, relation, words)
-        *released, count = noisy_sums(table, bounds, mechanism, words, len(table)).tolist()
+        _spend(ledger, owner, mechanism, guarantee, relation, rng)
+        *released, count = noisy_sums(table, bounds, mechanism, rng, len(table)).tolist()
         divisor = max(count, 1.0)
         distance = np.clip(np.array(released) / divisor, -half, half)
         deviation = np.hypot(
@@ -340,9 +318,10 @@ def private_mean(
     mean = np.clip(centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, words.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, rng.secure)
 
 
+@shared_texts
 def private_histogram(
     values: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -364,23 +343,16 @@ def private_histogram(
     ----------
     values : array-like of shape (n_records,)
         The private values. There may be none.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
+    %(queries: guarantee)s
     bins : array-like of shape (n_bins + 1,) or None, default=None
         Public increasing edges; the first and last may be infinite. Bins are closed on the left,
         the last one on both sides. A number of bins is refused: their ends would be read from the
         data.
     categories : array-like of shape (n_categories,) or None, default=None
         Public distinct values to count, instead of bins.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------
@@ -410,7 +382,7 @@ def private_histogram(
     ((3,), array([2.83, 2.83, 2.83]))
     """
     owner = "private_histogram"
-    relation = neighbours(owner, guarantee, adjacency)
+    relation = checked_relation(owner, adjacency, guarantee)
     check_ledger(owner, ledger)
     if (bins is None) == (categories is None):
         raise ValueError(
@@ -422,22 +394,22 @@ def private_histogram(
         counts = count_categories(owner, values, categories)
     sensitivity = histogram_counts(counts.size, relation)
     mechanism = calibrate(noise, sensitivity, guarantee)
-    words = random_words(random_state)
-    _pay(ledger, owner, mechanism, guarantee, relation, words)
-    noisy = mechanism.release(counts, words)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=words.secure)
+    rng = random_words(random_state)
+    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    noisy = mechanism.release(counts, rng)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
 
 
-def _pay(
+def _spend(
     ledger: LedgerLike | None,
     owner: str,
     mechanism: AdditiveMechanism,
     guarantee: PrivacyGuarantee | LossBudget,
     relation: Adjacency,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> None:
     """Charge a ledger by what the noise discloses."""
     if ledger is not None:
         cost = mechanism.own_loss()
-        name, secure = mechanism.noise, words.secure
-        pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)
+        name, secure = mechanism.noise, rng.secure
+        spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)

@@ -13,8 +13,9 @@ from skdpnoise.mechanisms.selection import (
     range_epsilon,
 )
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_option
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]
@@ -22,6 +23,7 @@ __all__ = ["private_argmax"]
 _METHODS = ("auto", "permute_and_flip", "exponential", "report_noisy_max")
 
 
+@shared_texts
 def private_argmax(
     utilities: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -39,26 +41,21 @@ def private_argmax(
     bounded range allows twice the ε that pure privacy allows, ε = 2 logit Φ(μ/2) (see
     :meth:`ExponentialMechanism.gaussian_loss`).
 
-    **Guarantee.** For neighbours between whom no utility moves by more than Δ, what the guarantee
-    says. The neighbouring relation is that for which the sensitivity was computed.
+    **Guarantee.** It holds for neighbours between which no utility moves by more than Δ. The
+    neighbouring relation is that for which the sensitivity was computed.
 
     Parameters
     ----------
     utilities : array-like of shape (n_candidates,)
         u, larger is better. Candidates, and their number, are public; the utilities are not.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the choice may cost.
+    %(queries: guarantee)s
     sensitivity : float, default=1.0
         Δ, public: the most that one record moves any utility; in their units.
     monotonic : bool, default=False
         Whether a record moves all utilities in the same direction, as counts under "add_remove".
     method : {"auto", "permute_and_flip", "exponential", "report_noisy_max"}, default="auto"
         "report_noisy_max" is that with Laplace noise.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: random_state, ledger)s
 
     Returns
     -------
@@ -70,8 +67,7 @@ def private_argmax(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the utilities are not finite or the method is unknown.
 
@@ -89,19 +85,15 @@ def private_argmax(
     0.5-GDP
     """
     check_option("private_argmax", "method", method, _METHODS)
+    check_type("private_argmax", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     ranged = isinstance(guarantee, GaussianLoss) and method in ("auto", "exponential")
     if isinstance(guarantee, PrivacyGuarantee):
         epsilon = guarantee.epsilon
     elif isinstance(guarantee, PureLoss):
         epsilon = guarantee.pure_epsilon
-    elif isinstance(guarantee, GaussianLoss):
+    else:
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
         epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
-    else:
-        raise TypeError(
-            "The 'guarantee' parameter of private_argmax must be a PrivacyGuarantee, a PureLoss or "
-            f"a GaussianLoss. Got an object of type {type(guarantee).__name__} instead."
-        )
     mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
     if method == "report_noisy_max":
         mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
@@ -110,7 +102,7 @@ def private_argmax(
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
     check_ledger("private_argmax", ledger)
-    words = random_words(random_state)
+    rng = random_words(random_state)
     mechanism.check(utilities)
     chosen = method
     if method == "auto":
@@ -119,6 +111,6 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    owner, secure = "private_argmax", words.secure
-    pay(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
-    return mechanism.select(utilities, words), mechanism
+    owner, secure = "private_argmax", rng.secure
+    spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
+    return mechanism.select(utilities, rng), mechanism

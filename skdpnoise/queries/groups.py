@@ -40,26 +40,12 @@ __all__ = ["GroupedRows", "group_codes", "sample_rows"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedRows:
-    """Which rows belong together, and how many of each group may be used.
+    """Which rows belong together, and how many of each group may be used."""
 
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,) or None
-        Number of each row's group; None where each row stands for itself.
-    most : int
-        The most rows of a group that are kept.
-    n_rows : int
-        Number of rows.
-
-    Examples
-    --------
-    >>> GroupedRows(np.array([0, 0, 1]), 1, 3).n_kept
-    2
-    """
-
+    # shape (n_rows,): number of each row's group; None where each row stands for itself
     codes: NDArray[np.intp] | None
-    most: int
-    n_rows: int
+    most: int  # the most rows of a group that are kept
+    n_rows: int  # number of rows
 
     @property
     def n_kept(self) -> int:
@@ -68,64 +54,28 @@ class GroupedRows:
             return self.n_rows
         return int(np.minimum(np.bincount(self.codes), self.most).sum())
 
-    def keep(self, words: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """Return the kept rows of each table, in their order; the tables themselves if all are.
-
-        Parameters
-        ----------
-        words : RandomWords
-            Source of the coins.
-        *tables : ndarray of shape (n_rows, ...)
-            Arrays whose rows belong together.
-
-        Returns
-        -------
-        tuple of ndarray
-            Matrices in the memory layout in which they came.
-        """
+    def keep(self, rng: RandomWords, *tables: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """Return the kept rows of each table, in their order; the tables themselves if all are."""
         if self.codes is None or self.n_kept == self.n_rows:
             return tables
-        rows = sample_rows(self.codes, self.most, words)
+        rows = sample_rows(self.codes, self.most, rng)
         return tuple(
             np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
             for table in tables
         )
 
 
-def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArray[np.intp]:
-    """Choose at most so many rows of each group, uniformly and independently between groups.
-
-    Each row of a group that is too large gets a random word, and those with the smallest words are
-    kept. Distinct words are in every order with the same probability, so that the choice is exactly
-    uniform; a group in which two words are equal draws all of them again.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,)
-        Number of each row's group, from 0 on.
-    most : int
-        The most rows of a group.
-    words : RandomWords
-        Source of the coins.
-
-    Returns
-    -------
-    ndarray of int
-        The kept rows, increasing.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> rows = sample_rows(np.array([0, 0, 0, 1, 2]), 1, SeededWords(0))
-    >>> len(rows), rows[-2:].tolist()
-    (3, [3, 4])
-    """
+def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray[np.intp]:
+    """Choose at most so many rows of each group, uniformly and independently between groups."""
+    # Each row of a group that is too large gets a random word, and those with the smallest words
+    # are kept. Distinct words are in every order with the same probability, so that the choice is
+    # exactly uniform; a group in which two words are equal draws all of them again.
     crowded = np.bincount(codes) > most
     rows = np.flatnonzero(crowded[codes])
     kept = np.flatnonzero(~crowded[codes])
     if rows.size == 0:
         return kept
-    group, drawn = codes[rows], words.take(rows.size).copy()
+    group, drawn = codes[rows], rng.take(rows.size).copy()
     while True:
         order = np.lexsort((drawn, group))
         ordered, keys = group[order], drawn[order]
@@ -133,65 +83,65 @@ def sample_rows(codes: NDArray[np.intp], most: int, words: RandomWords) -> NDArr
         if ties.size == 0:
             break
         again = np.isin(group, ties)
-        drawn[again] = words.take(int(np.count_nonzero(again)))
+        drawn[again] = rng.take(int(np.count_nonzero(again)))
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     place = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
-    """Return the number of each row's group, or say what is wrong with the labels.
-
-    Parameters
-    ----------
-    owner : str
-        Class or function to name in a message.
-    groups : array-like of shape (n_rows,)
-        Labels that can be hashed: numbers, strings, dates, categories, tuples.
-    n_rows : int
-        How many there must be.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-        In the order in which the groups first occur.
-
-    Examples
-    --------
-    >>> group_codes("DPLogisticCD.fit", ["Ann", "Bob", "Ann"], 3)
-    array([0, 1, 0])
-    """
-    import pandas as pd
-
+    """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    labels = _as_array(groups)
-    shape = np.shape(labels) if labels is not None else None
+    try:
+        labels = _as_array(groups)
+        shape = np.shape(labels) if labels is not None else None
+        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
+        read = True
+    except MemoryError:
+        raise
+    except Exception:
+        read = False
+    if not read:  # outside the handler, so that an error that quotes a label is not attached
+        raise TypeError(
+            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
+            "labels that cannot."
+        )
     if labels is None or shape is None or len(shape) != 1:
         given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
         raise ValueError(
             f"{expected}, one label for each row of X. Got {_of(given)} instead. Of a frame, give "
             "one column, such as frame['person']."
         )
-    if shape[0] != n_rows:
+    if found is None:
         raise ValueError(
             f"{expected}, one label for each row of X. Got shape {shape} instead: give the labels "
             "of the rows that are fitted, in their order."
         )
     masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
-    labels = np.asarray(labels) if isinstance(labels, np.ndarray) else labels
-    if masked or bool(np.asarray(pd.isna(labels)).any()):
+    codes, missing = found
+    if masked or missing:
         raise ValueError(
             f"{expected} without missing labels: rows of unknown people cannot be bounded. Leave "
             "these rows out, or give each of them a group of its own."
         )
-    try:
-        codes = np.asarray(pd.factorize(labels)[0], dtype=np.intp)
-    except TypeError:
-        raise TypeError(
-            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
-            "labels that cannot."
-        ) from None
     return codes
+
+
+def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
+    """Return the place of each label among the different ones, and whether one is missing."""
+    if labels.dtype.kind in "biufcmM":
+        _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
+    seen: dict[Any, int] = {}
+    codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
+    return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
+
+
+def _is_missing(label: Any) -> bool:
+    """Return whether a label, or a part of it, does not equal itself: it would name no group."""
+    if isinstance(label, tuple):
+        return any(map(_is_missing, label))
+    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or bool(label != label)
 
 
 def _of(given: Any) -> str:
@@ -199,8 +149,8 @@ def _of(given: Any) -> str:
 
 
 def _as_array(groups: Any) -> Any:
-    """Return labels as they are in frames and arrays, and a list without mixing its types."""
-    if hasattr(groups, "iloc") or isinstance(groups, np.ndarray):
+    """Return labels as frames and arrays hold them, and a list without mixing its types."""
+    if isinstance(groups, np.ndarray):
         return groups
     if isinstance(groups, str | bytes) or not hasattr(groups, "__len__"):
         return None

@@ -11,13 +11,16 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["noisy_histogram"]
 
 
+@shared_texts
 def noisy_histogram(
     counts: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -42,27 +45,19 @@ def noisy_histogram(
     ----------
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What the release may cost.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee.
+    %(queries: guarantee, adjacency)s
+        A loss has none, so it must be named here.
     sensitivity : SensitivityProfile or None, default=None
         Another bound for the flattened counts, such as
         :func:`~skdpnoise.sensitivity.paired_histogram`; excludes ``adjacency``.
-    noise : str, default="auto"
-        See :func:`~skdpnoise.mechanisms.calibrate`.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    ledger : PrivacyLedger or None, default=None
-        Charged before anything is drawn, after all checks: None charges nobody, and the caller does
-        the accounting.
+    %(queries: noise, random_state, ledger)s
 
     Returns
     -------
     noisy : ndarray of the shape of ``counts``
         Noisy counts: real numbers, possibly negative.
     mechanism : AdditiveMechanism
-        What drew the noise, with its ``privacy_loss``.
+        What sampled the noise, with its ``privacy_loss``.
 
     Raises
     ------
@@ -96,13 +91,8 @@ def noisy_histogram(
             "entry."
         )
     if sensitivity is None:
-        if adjacency is None and isinstance(guarantee, PrivacyGuarantee):
-            adjacency = guarantee.adjacency
         if adjacency is None:
-            raise ValueError(
-                "The 'adjacency' parameter of noisy_histogram must be given when the guarantee is "
-                "a loss, which does not name a neighbouring relation."
-            )
+            adjacency = checked_relation("noisy_histogram", None, guarantee)
         sensitivity = histogram_counts(array.shape[-1], adjacency, array.size // array.shape[-1])
     elif adjacency is not None:
         raise ValueError(
@@ -110,7 +100,7 @@ def noisy_histogram(
             f"given, which has one already. Got {adjacency!r} instead."
         )
     check_ledger("noisy_histogram", ledger)
-    mechanism, words = calibrate(noise, sensitivity, guarantee), random_words(random_state)
+    mechanism, rng = calibrate(noise, sensitivity, guarantee), random_words(random_state)
     if array.size != sensitivity.n_coordinates or (
         mechanism.family.lattice and not are_integers(array)
     ):
@@ -121,14 +111,14 @@ def noisy_histogram(
         )
     if ledger is not None:
         cost = mechanism.own_loss()
-        pay(
+        spend(
             ledger,
             "noisy_histogram",
             cost,
             guarantee,
             adjacency=adjacency,
             mechanism=mechanism.noise,
-            secure=words.secure,
+            secure=rng.secure,
         )
-    noisy = mechanism.release(array.reshape(-1), words)
+    noisy = mechanism.release(array.reshape(-1), rng)
     return noisy.reshape(array.shape), mechanism

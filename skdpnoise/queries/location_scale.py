@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, pay
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
+from skdpnoise.privacy.checks import check_adjacency, check_order
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, spend
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records, all_finite
 from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
@@ -57,6 +59,7 @@ class LocationScale:
     found: NDArray[np.bool_]
 
 
+@shared_texts
 def private_location_scale(
     columns: ArrayLike | Sequence[NDArray[np.floating]],
     guarantee: PrivacyGuarantee | LossBudget,
@@ -80,14 +83,14 @@ def private_location_scale(
        there are some; a noisy mean moves the location, then a noisy mean absolute deviation times
        1.25 is the scale.
 
-    Means and deviations of four columns or more are drawn towards their common value by the
+    Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance: post-processing, which costs nothing, and
     which matters when the noise is as large as the differences between columns.
 
     **Privacy.** Each column's paired histogram moves by at most one count down and one up, under
     either adjacency (see :func:`~skdpnoise.sensitivity.paired_histogram`); each histogram of single
     records as :func:`~skdpnoise.sensitivity.histogram_counts` says; sums of clipped values as
-    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer quanta
+    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer grid steps
     before they are summed, so that the sums are exact. The scales of later releases depend on
     earlier ones only through released numbers (which columns stand out, how many digits a location
     needs), and the shares of the budget that they use never add up to more than the whole, whatever
@@ -103,25 +106,21 @@ def private_location_scale(
         The private values; finite. An array of floating-point numbers is read in place, several
         arrays are copied into one. There may be none under "add_remove", where their number is
         private.
-    guarantee : PrivacyGuarantee or LossBudget
-        What all releases together may cost.
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        Neighbouring relation; None takes that of `guarantee`, or "replace_one" for a loss.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
     bounds : tuple (low, high) or None, default=None
         Public bounds, each broadcast to (n_columns,), in the units of the columns. Columns with
         infinite bounds are treated as having none.
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows, which is public under "replace_one";
         under "add_remove" a private count must be given.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
-        Source of randomness; None is the operating system's cryptographic one.
+    %(queries: random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
-    ledger : PrivacyLedger or None, default=None
-        Charged for all releases together, before anything is drawn, after all checks: None charges
-        nobody, and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------
@@ -156,9 +155,7 @@ def private_location_scale(
     table = _as_table(columns)
     n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = (
-        stated if adjacency is None else check_adjacency("private_location_scale", adjacency)
-    )
+    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
     if relation == "replace_one" and not len(table):
         raise ValueError(_NO_COLUMNS)
     if n_samples is None:
@@ -170,14 +167,14 @@ def private_location_scale(
             )
         n_samples = len(table)
     n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = _check_bounds(bounds, n_columns)
+    low, high = check_bounds(owner, bounds, n_columns)
     open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
-    secure = releases.words.secure
-    pay(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
+    secure = releases.rng.secure
+    spend(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
 
     location, scale = np.zeros(n_columns), np.ones(n_columns)
     found = np.ones(n_columns, dtype=bool)
@@ -211,15 +208,6 @@ def private_location_scale(
 
 def finest_histogram(n_columns: int) -> tuple[float, int]:
     """Return the smallest part of a loss that one histogram may get, and the bins that it has.
-
-    Parameters
-    ----------
-    n_columns : int
-        Number of columns without public bounds.
-
-    Returns
-    -------
-    tuple (float, int)
 
     Examples
     --------
@@ -304,15 +292,11 @@ def _as_table(columns: Any) -> NDArray[np.floating]:
     return table
 
 
-def _check_bounds(
-    bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
+def check_bounds(
+    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     low, high = (-np.inf, np.inf) if bounds is None else bounds
     low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
     high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    if not (low < high).all():
-        raise ValueError(
-            "The 'bounds' parameter of private_location_scale must have low < high in every "
-            "column: check whether the two are swapped."
-        )
+    check_order(owner, "bounds", low, high)
     return low, high

@@ -14,6 +14,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
@@ -47,7 +48,7 @@ class Moments:
     clear : ndarray of bool of shape (n_columns,)
         False where the variance is only what the noise can hide.
     n_samples : float
-        Number of records: public, or bought under "add_remove".
+        Number of records: public, or estimated privately under "add_remove".
 
     Examples
     --------
@@ -68,6 +69,7 @@ class Moments:
         return squares
 
 
+@shared_texts
 def private_moments(
     values: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -81,7 +83,8 @@ def private_moments(
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
 ) -> Moments:
-    r"""Find means and variances of columns clipped to their ranges, which are public or bought.
+    r"""Find means and variances of columns clipped to their ranges, which are public or estimated
+    privately.
 
     .. math:: \hat m_j = c_j + h_j \tilde S_j/n, \qquad
               \hat v_j = h_j^2 \bigl(\tilde Q_j/n - (\tilde S_j/n)^2\bigr), \qquad
@@ -96,8 +99,8 @@ def private_moments(
     the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
     :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, the released vector is computed
-    from them and rounded to quanta by exact arithmetic, and one mechanism releases it. Where ranges
-    are bought, adaptive composition of shares that never exceed the whole is what
+    from them and rounded to grid steps by exact arithmetic, and one mechanism releases it. Where
+    ranges are estimated, adaptive composition of shares that never exceed the whole is what
     :func:`~skdpnoise.queries.private_location_scale` says.
 
     **Allocation.** With b_j = t a_j the joint bound is that of the sums alone, a sum over columns.
@@ -113,26 +116,18 @@ def private_moments(
     ----------
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all releases together may cost.
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
-    bounds : tuple (low, high) or None, default=None
-        Public bounds, each broadcast to (n_columns,); infinite where there are none.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
+    %(queries: bounds)s
     second : bool, default=True
         Whether variances are wanted; without them, means are better.
-    n_samples : float or None, default=None
-        Number of records. None takes the number of rows, which is public under "replace_one"; under
-        "add_remove" it is bought with 2 % of the budget.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
+    %(queries: n_samples, random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
-    ledger : PrivacyLedger or None, default=None
-        Charged for all releases together, before anything is drawn, after all checks: None charges
-        nobody, and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------
@@ -186,7 +181,7 @@ def private_moments(
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
-    released, deviation = _release(mechanism, totals, first, square, ranges.releases.words)
+    released, deviation = _release(mechanism, totals, first, square, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
     if second:
@@ -274,7 +269,7 @@ def _release(
     totals: list[tuple[int, int]],
     first: NDArray[np.float64],
     square: NDArray[np.float64],
-    words: Any,
+    rng: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
@@ -285,7 +280,7 @@ def _release(
     def weighted(row: list[Fraction]) -> list[Fraction]:
         return [Fraction(f) * value for f, value in zip(factors.tolist(), row, strict=True)]
 
-    released = exact_release(mechanism, np.array([exact], dtype=object), weighted, words)[0]
+    released = exact_release(mechanism, np.array([exact], dtype=object), weighted, rng)[0]
     deviation = np.broadcast_to(mechanism.standard_deviation, factors.shape)
     shape = (n_parts, len(totals))
     return (released / factors).reshape(shape), (deviation / factors).reshape(shape)

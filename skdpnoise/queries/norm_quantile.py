@@ -18,11 +18,11 @@ from skdpnoise.privacy import (
     LossBudget,
     PrivacyGuarantee,
     PureLoss,
-    check_adjacency,
     check_real,
 )
-from skdpnoise.privacy.checks import check_type
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.privacy.checks import check_adjacency, check_type
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -137,23 +137,24 @@ class NormQuantileMechanism:
             return self.selection.gaussian_loss()
         return self.selection.privacy_loss()
 
-    def select(self, utilities: ArrayLike, words: RandomWords) -> int:
+    def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
         """Return the index of the chosen candidate: what may be made public.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             In records; larger is better.
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
         -------
         int
         """
-        return self.selection.select(utilities, words)
+        return self.selection.select(utilities, rng)
 
 
+@shared_texts
 def private_norm_quantile(
     norms: NDArray[np.float64],
     level: float,
@@ -201,23 +202,19 @@ def private_norm_quantile(
     level : float
         q, between 0 and 1, public. If few records or little budget are left, about
         (1 − q) n ε/2 should be above 8: otherwise a radius far beyond all rows may be chosen.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What both choices together may cost.
+    %(queries: guarantee)s
     limits : tuple (low, high) or None, default=None
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
     n_samples : float or None, default=None
         n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
         a private count must be given.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
-    random_state : None, int, RandomState, Generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
+    %(queries: random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each choice.
-    ledger : PrivacyLedger or None, default=None
-        Charged for both choices together, before the first, after all checks: None charges nobody,
-        and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------
@@ -251,7 +248,7 @@ def private_norm_quantile(
             "floating-point numbers."
         )
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = stated if adjacency is None else check_adjacency(owner, adjacency)
+    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
     if n_samples is None:
         if relation == "add_remove":
             raise ValueError(
@@ -261,21 +258,21 @@ def private_norm_quantile(
         n_samples = values.size
     n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
     check_ledger(owner, ledger)
-    words = random_words(random_state)
+    rng = random_words(random_state)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
-    secure = words.secure
-    pay(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    secure = rng.secure
+    spend(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
             budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
         )
         if charge is not None:
             charge("magnitude of norms", mechanism)
-        low, high = _find_window(within, low, high, limits is None, mechanism, words)
+        low, high = _find_window(within, low, high, limits is None, mechanism, rng)
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     if charge is not None:
@@ -284,7 +281,7 @@ def private_norm_quantile(
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
     utilities = _rank_utilities(within(candidates), q * n_samples, price)
-    return float(np.exp2(candidates[mechanism.select(utilities, words)] / _PER_OCTAVE))
+    return float(np.exp2(candidates[mechanism.select(utilities, rng)] / _PER_OCTAVE))
 
 
 def _rank_utilities(
@@ -333,7 +330,7 @@ def _find_window(
     high: int,
     unlimited: bool,
     mechanism: NormQuantileMechanism,
-    words: RandomWords,
+    rng: RandomWords,
 ) -> tuple[int, int]:
     """Return the ends, in quarters of an octave, of a window that holds most norms."""
     tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
@@ -343,7 +340,7 @@ def _find_window(
         # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
         preference = -np.log1p(octaves**2) * mechanism.scale[0]
     utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
-    top = int(tops[mechanism.select(utilities, words)])
+    top = int(tops[mechanism.select(utilities, rng)])
     return top - _WINDOW, top
 
 

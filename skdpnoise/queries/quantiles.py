@@ -20,6 +20,7 @@ from skdpnoise.privacy import (
     PrivacyGuarantee,
     PureLoss,
 )
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.queries._releases import Charge
@@ -50,7 +51,7 @@ class Quantiles:
     found : ndarray of bool of shape (n_columns,)
         False where a column without bounds is constant, or the noise drowned it.
     n_samples : float
-        Number of records: public, or bought under "add_remove".
+        Number of records: public, or estimated privately under "add_remove".
 
     Examples
     --------
@@ -64,6 +65,7 @@ class Quantiles:
     n_samples: float
 
 
+@shared_texts
 def private_quantiles(
     values: ArrayLike,
     probabilities: ArrayLike,
@@ -77,7 +79,7 @@ def private_quantiles(
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
 ) -> Quantiles:
-    r"""Find quantiles of columns; how many are asked for, and which, costs nothing.
+    r"""Find quantiles of columns; their number does not change the cost.
 
     1. *Ranges.* Public bounds are one; columns without are searched for a magnitude s and a
        location c (:func:`~skdpnoise.queries.private_location_scale`, steps 1 and 2).
@@ -108,26 +110,17 @@ def private_quantiles(
     values : array-like of shape (n_samples,) or (n_samples, n_columns)
         The private values, finite.
     probabilities : float or array-like of shape (n_probabilities,)
-        Which quantiles: from 0 to 1. Those next to 0 and 1 drown in noise first.
-    guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
-        What all releases together may cost.
+        Which quantiles: from 0 to 1. Noise hides those next to 0 and 1 first.
+    %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
-    adjacency : {"replace_one", "add_remove"} or None, default=None
-        The neighbouring relation; None takes that of the guarantee, or "replace_one" for a loss.
-    bounds : tuple (low, high) or None, default=None
-        Public bounds, each broadcast to (n_columns,); infinite where there are none.
-    n_samples : float or None, default=None
-        Number of records. None takes the number of rows, which is public under "replace_one"; under
-        "add_remove" it is bought with 2 % of the budget.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
+    %(queries: adjacency)s
+        A loss stands for "replace_one".
+    %(queries: bounds, n_samples, random_state)s
     charge : callable or None, default=None
         Called as ``charge(label, mechanism)`` before each release.
-    ledger : PrivacyLedger or None, default=None
-        Charged for all releases together, before anything is drawn, after all checks: None charges
-        nobody, and the caller does the accounting.
+    %(queries: ledger)s
 
     Returns
     -------
@@ -193,7 +186,7 @@ def private_quantiles(
         ranges.releases.charge("cumulative counts", plan.mechanism)
         counts = _counts(Records(ranges.table), kept, edges)
         answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
-        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.words)
+        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
             sums = strategy.cumulative(part, ranges.n_samples)

@@ -1,4 +1,4 @@
-"""Ranges of columns, public or bought, that later releases are clipped to."""
+"""Ranges of columns, public or estimated privately, that later releases are clipped to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_adjacency, check_real
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
+from skdpnoise.privacy.checks import check_adjacency
 from skdpnoise.queries._aggregation import as_table
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, pay
+from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
+from skdpnoise.queries.location_scale import check_bounds
 from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import random_words
 
@@ -26,11 +28,9 @@ Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
-    """Return what each stage may cost, whatever the stages before it release.
-
-    `counts` and `searches` say whether the number of records and the ranges of some columns are
-    bought. Together the stages cost no more than the budget.
-    """
+    """Return what each stage may cost, whatever the stages before it release."""
+    # `counts` and `searches` say whether the number of records and the ranges of some columns are
+    # bought. Together the stages cost no more than the budget.
     rest, stages = 1.0, []
     if counts:
         stages.append(budget.share(COUNT_SHARE))
@@ -43,35 +43,20 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranges:
-    """Where the values of each column are, and what is left to release more about them.
+    """Where the values of each column are, and what is left to release more about them."""
 
-    Parameters
-    ----------
-    table : ndarray of shape (n_samples, n_columns)
-        The private values, in floating point.
-    center, unit : ndarray of shape (n_columns,)
-        In the units of the columns: middle and half width of public bounds; else a location, and a
-        power of two about one standard deviation.
-    bounded : ndarray of bool of shape (n_columns,)
-        Whether the bounds are public.
-    found : ndarray of bool of shape (n_columns,)
-        False where the noise drowned a column, or it is constant.
-    n_samples : float
-        Number of records, public or bought; at least 1.
-    budget : PureLoss or GaussianLoss
-        What is left.
-    releases : Releases
-        Noise, neighbouring relation, randomness and account.
-    """
-
+    # shape (n_samples, n_columns): the private values, in floating point
     table: NDArray[np.floating]
+    # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
+    # bounds; else a location, and a power of two about one standard deviation
     center: NDArray[np.float64]
     unit: NDArray[np.float64]
-    bounded: NDArray[np.bool_]
+    bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
+    # shape (n_columns,): false where the noise drowned a column, or it is constant
     found: NDArray[np.bool_]
-    n_samples: float
-    budget: LossBudget
-    releases: Releases
+    n_samples: float  # number of records, public or estimated privately; at least 1
+    budget: LossBudget  # what is left
+    releases: Releases  # noise, neighbouring relation, randomness and account
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,13 +74,11 @@ class Asked:
 
 
 def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
-    """Return public ranges where there are some, and buy the others with a part of the budget.
-
-    Columns without bounds are searched for their magnitude and location as
-    :func:`~skdpnoise.queries.private_location_scale` says, steps 1 and 2; the number of records
-    is bought under "add_remove" unless one is given. The shares of the budget never add up to more
-    than the whole, whatever is released.
-    """
+    """Return public ranges where there are some; estimate others with a part of the budget."""
+    # Columns without bounds are searched for their magnitude and location as
+    # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is bought
+    # under "add_remove" unless one is given. The shares of the budget never add up to more than the
+    # whole, whatever is released.
     owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
     check_ledger(owner, asked.ledger)
     array, _ = as_table(owner, values)
@@ -105,22 +88,22 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
     table = array if array.dtype.kind == "f" else array.astype(np.float64)
     n_columns = table.shape[1]
     stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation: Adjacency = (
-        stated if asked.adjacency is None else check_adjacency(owner, asked.adjacency)
-    )
-    low, high = _ends(owner, asked.bounds, n_columns)
+    relation = check_adjacency(owner, stated if asked.adjacency is None else asked.adjacency)
+    low, high = check_bounds(owner, asked.bounds, n_columns)
     bounded = np.isfinite(low) & np.isfinite(high)
     noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
-    words, charge = random_words(asked.random_state), asked.charge or uncharged
-    releases = Releases(noise, relation, words, charge)
+    rng, charge = random_words(asked.random_state), asked.charge or uncharged
+    releases = Releases(noise, relation, rng, charge)
     if n_samples is not None:
         n_samples = check_real(owner, "n_samples", n_samples)
-    secure = words.secure
-    pay(asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure)
+    secure = rng.secure
+    spend(
+        asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure
+    )
     rest = 1.0
     if n_samples is None and relation == "add_remove":
         rest -= COUNT_SHARE
-        n_samples = release_record_count(len(table), budget, noise, releases.words, releases.charge)
+        n_samples = release_record_count(len(table), budget, noise, releases.rng, releases.charge)
     elif n_samples is None:
         n_samples = float(len(table))
     center, unit = np.zeros(n_columns), np.ones(n_columns)
@@ -145,17 +128,3 @@ def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
         budget if rest == 1.0 else budget.share(rest),
         releases,
     )
-
-
-def _ends(
-    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = (-np.inf, np.inf) if bounds is None else bounds
-    low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
-    high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    if not (low < high).all():
-        raise ValueError(
-            f"The 'bounds' parameter of {owner} must have low < high in every column: check "
-            "whether the two are swapped."
-        )
-    return low, high

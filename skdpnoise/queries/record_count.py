@@ -16,9 +16,9 @@ COUNT_SHARE = 0.02  # of the budget of a fit or a query
 
 
 def release_record_count(
-    n_records: int, budget: LossBudget, noise: str, words: RandomWords, charge: Charge
+    n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
 ) -> float:
     """Return a noisy number of records, which one record moves by 1, for a share of the budget."""
     mechanism = calibrate(noise, SensitivityProfile(np.ones(1)), budget.share(COUNT_SHARE))
     charge("number of records", mechanism)
-    return float(mechanism.release(np.array([n_records]), words)[0])
+    return float(mechanism.release(np.array([n_records]), rng)[0])

@@ -1,4 +1,43 @@
-"""Location and scale of one column from very few records, with or without bounds."""
+r"""Location and scale of one column from very few records, with or without bounds.
+
+The releases, under their labels:
+
+1. *median* m, over all doubles or those within public bounds. Under Gaussian losses it is found by
+noisy
+   bisection: 48 steps, each the number of records below a threshold, with noise. Under pure losses
+   it is found by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
+   the *cell*.
+2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
+   of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
+   is below the width of the cell.
+3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
+   parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
+   it. If not, or if the values lie within the part as well, there is no scale.
+4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
+5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
+   are shrunk towards typical values by as much as their noise suggests.
+
+Where the loss is too small for all of this, it goes into one median alone, by bisection in 48 steps
+(24 for pure losses). Which it is, and every share, depends on public numbers only; what is looked
+at closer costs what the mean square and the mean would have.
+
+**Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
+it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced,
+by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13. A choice is
+by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility of a cell [l,
+h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and a record moves it
+by at most 1 under either relation. Mean square and mean are clipped sums in [0, 4] and [-r, r], r
+the 2.5 to 5 scales. (Each is rounded to integer grid steps once, and sums are exact.) Thresholds,
+cells, m, s and whether to look closer depend on released numbers and public ones only. So all are
+adaptive releases, and the shares of `loss` that they may get never add up to more than the whole,
+whatever was released: adaptive composition then costs no more than `loss`. For groups of rows,
+`loss` is that of one row, as everywhere.
+
+McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
+"Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
+threshold). Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
+arXiv:2210.17520, Theorem 1.
+"""
 
 from __future__ import annotations
 
@@ -50,13 +89,12 @@ _Quantiles = Callable[
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """How a search is paid for.
+    """How a search shares its budget."""
 
-    Needs are numbers of records over the standard deviation of the noise on one count. They are for
-    the median, the spread, the mean square and the mean: the least, and as much as is of use. With
-    less than `least` for all four only the median is looked for, by so many steps. `quantiles`
-    finds median and spread.
-    """
+    # Needs are numbers of records over the standard deviation of the noise on one count. They are
+    # for the median, the spread, the mean square and the mean: the least, and as much as is of use.
+    # With less than `least` for all four only the median is looked for, by so many steps.
+    # `quantiles` finds median and spread.
 
     needs: tuple[float, float, float, float]
     wants: tuple[float, float, float, float]
@@ -87,45 +125,21 @@ class _Schedule:
 class SearchedLocation:
     """A location, and a scale if there was enough for it; all of it is public.
 
-    Parameters
-    ----------
-    location : float
-        In the units of the values: a mean, or a median where `found` is False.
-    error : float
-        What the noise does to the location, about one standard deviation, in the same units.
-    scale : float
-        About one standard deviation of the bulk of the values; 1 where `found` is False.
-    found : bool
-        Whether there is a scale: there is none for a constant, or with too little budget.
-
     Examples
     --------
     >>> SearchedLocation(12.5, 0.1, 3.0, True).found
     True
     """
 
-    location: float
+    location: float  # in the units of the values: a mean, or a median where `found` is False
+    # what the noise does to the location, about one standard deviation, in the same units
     error: float
-    scale: float
-    found: bool
+    scale: float  # about one standard deviation of the bulk of the values; 1 where `found` is False
+    found: bool  # whether there is a scale: there is none for a constant, or with too little budget
 
 
 class Terms(TypedDict):
-    """On what terms values are searched, as :func:`private_location_scale` takes them too.
-
-    Parameters
-    ----------
-    noise : str
-        A noise that adaptive releases can share.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-    n_samples : float
-        Number of records, public or paid for.
-    random_state : None, int, numpy generator or RandomWords, default=None
-        None is the operating system's cryptographic source.
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    """
+    """On what terms values are searched, as :func:`private_location_scale` takes them too."""
 
     noise: str
     adjacency: Adjacency
@@ -137,36 +151,10 @@ class Terms(TypedDict):
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
-    r"""Return the part of a loss that :func:`search_location` needs: a function of public facts.
-
-    A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian losses
-    σ falls with the root of the part, under pure ones with the part itself. Where 28 % of n/σ
-    are more than is needed, it gets that, up to about twice its needs.
-
-    Parameters
-    ----------
-    noise : str
-        ``"<rule>_<family>"``.
-    loss : PureLoss or GaussianLoss
-        Of which a part is wanted.
-    n_samples : float
-        Number of records.
-    most : float
-        The largest part.
-    bare : bool, default=False
-        Whether it gets its needs only, however much there is.
-
-    Returns
-    -------
-    float
-        In (0, most].
-
-    Examples
-    --------
-    >>> from skdpnoise.privacy import GaussianLoss
-    >>> round(search_share("inid_gaussian", GaussianLoss(0.2), 3000.0, 0.9), 4)
-    0.0484
-    """
+    """Return the part of a loss that :func:`search_location` needs: a function of public facts."""
+    # A search needs a number of records in units of the noise on a count, n/σ. Under Gaussian
+    # losses σ falls with the root of the part, under pure ones with the part itself. Where 28 % of
+    # n/σ are more than is needed, it gets that, up to about twice its needs.
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
     plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
     return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
@@ -178,82 +166,11 @@ def search_location(
     bounds: tuple[float, float] = (-math.inf, math.inf),
     **terms: Unpack[Terms],
 ) -> SearchedLocation:
-    r"""Find the location and scale of a column, from a few hundred records over ε.
-
-    The releases, under their labels:
-
-    1. *median* m, over all doubles or those within public bounds. Gaussian losses buy it by noisy
-       bisection: 48 steps, each the number of records below a threshold, with noise. Pure losses
-       buy it by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
-       the *cell*.
-    2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
-       of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
-       is below the width of the cell.
-    3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
-       parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
-       it. If not, or if the values lie within the part as well, there is no scale.
-    4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
-    5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
-       are drawn towards typical values by as much as their noise suggests.
-
-    Where the loss is too small for all of this, it goes into one median alone, by bisection in 48
-    steps (24 for pure losses). Which it is, and every share, depends on public numbers only; what
-    is looked at closer costs what the mean square and the mean would have.
-
-    **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b
-    above it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is
-    replaced, by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13.
-    A choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility
-    of a cell [l, h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and
-    a record moves it by at most 1 under either relation. Mean square and mean are clipped sums in
-    [0, 4] and [-r, r], r the 2.5 to 5 scales. (Each is rounded to integer quanta once, and sums are
-    exact.) Thresholds, cells, m, s and whether to look closer depend on released numbers and public
-    ones only. So all are adaptive releases, and the shares of `loss` that they may get never add up
-    to more than the whole, whatever was released: adaptive composition then costs no more than
-    `loss`. For groups of rows, `loss` is that of one row, as everywhere.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_samples,)
-        The private values; finite, at most 1e100 in magnitude.
-    loss : PureLoss or GaussianLoss
-        What all releases together may cost.
-    bounds : tuple (low, high), default=(-inf, inf)
-        Public bounds of the values, low < high.
-    **terms
-        What :class:`Terms` says.
-
-    Returns
-    -------
-    SearchedLocation
-
-    References
-    ----------
-    McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice).
-    Karp and Kleinberg, "Noisy binary search and its applications", SODA 2007 (the median of the
-    belief as the next threshold). Smith and Thakurta, "Fully adaptive composition for Gaussian
-    differential privacy", arXiv:2210.17520, Theorem 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skdpnoise.privacy import GaussianLoss
-    >>> values = np.random.default_rng(0).normal(5e6, 3.0, size=2000)
-    >>> found = search_location(
-    ...     values,
-    ...     GaussianLoss(0.05),
-    ...     noise="inid_gaussian",
-    ...     adjacency="replace_one",
-    ...     n_samples=2000.0,
-    ...     random_state=0,
-    ... )
-    >>> abs(found.location - 5e6) < 1.0, 2.0 < found.scale < 4.5
-    (True, True)
-    """
+    """Find the location and scale of a column, from a few hundred records over ε."""
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
     schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
-    words, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
-    releases = Releases(noise, terms["adjacency"], words, charge)
+    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
+    releases = Releases(noise, terms["adjacency"], rng, charge)
     common = (releases, n_samples)
     strength = count_strength(noise, loss, n_samples)
     if strength < schedule.least:
@@ -298,7 +215,7 @@ def _search(
     (label, n_steps), (releases, n_samples) = stage, common
     mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
     releases.charge(label, mechanism)
-    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.words)
+    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.rng)
 
 
 def _refined(
@@ -340,15 +257,6 @@ def _drawn_in(estimate: float, noise: float, typical: float, deviation: float) -
 def mean_reach(strength: float) -> float:
     """Return how many scales a mean looks at: less where that many cost much noise.
 
-    Parameters
-    ----------
-    strength : float
-        Number of records over the standard deviation of the noise on one count.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> mean_reach(20.0), mean_reach(200.0)
@@ -358,27 +266,7 @@ def mean_reach(strength: float) -> float:
 
 
 def count_strength(noise: str, loss: LossBudget, n_samples: float) -> float:
-    """Return the number of records over the standard deviation of the noise on one count.
-
-    Parameters
-    ----------
-    noise : str
-        ``"<rule>_<family>"``.
-    loss : PureLoss or GaussianLoss
-        What the count may cost; one record moves it by 1.
-    n_samples : float
-        Number of records.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from skdpnoise.privacy import GaussianLoss
-    >>> round(count_strength("inid_gaussian", GaussianLoss(0.2), 3000.0), 3)
-    600.0
-    """
+    """Return the number of records over the standard deviation of the noise on one count."""
     one_count = calibrate(noise, clipped_sum(0.0, 1.0), loss)
     return n_samples / float(one_count.standard_deviation[0])
 

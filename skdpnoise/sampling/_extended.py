@@ -29,30 +29,19 @@ _X = 0  # row of the number that is accepted, in both algorithms
 
 @dataclass(slots=True)
 class LazyNumbers:
-    """Non-negative numbers of which first[i] is the integer part of number i times 2**bits.
+    """Non-negative numbers of which first[i] is the integer part of number i times 2**bits."""
 
-    Parameters
-    ----------
-    words : RandomWords
-        Where further places come from.
-    first : ndarray of int64, shape (n,)
-        The places drawn so far.
-    bits : int
-        How many of them are behind the point.
-    known : dict
-        Value and places of those numbers of which more is known.
-    """
-
-    words: RandomWords
-    first: NDArray[np.int64]
-    bits: int
+    rng: RandomWords  # where further places come from
+    first: NDArray[np.int64]  # the places drawn so far
+    bits: int  # how many of them are behind the point
+    # value and places of those numbers of which more is known
     known: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def floor(self, index: int, bits: int) -> int:
         """Return the integer part of 2**bits times the number, drawing what is not yet known."""
         value, places = self.known.get(index, (int(self.first[index]), self.bits))
         while places < bits:
-            value = value << 64 | int(self.words.take(1)[0])
+            value = value << 64 | int(self.rng.take(1)[0])
             places += 64
         self.known[index] = value, places
         return value >> (places - bits)
@@ -146,7 +135,7 @@ def _fill_cells(
 
 
 def _draw(
-    words: RandomWords, size: int, bits: int, normal: bool, digit_bits: int = DIGIT_BITS
+    rng: RandomWords, size: int, bits: int, normal: bool, digit_bits: int = DIGIT_BITS
 ) -> LazyNumbers:
     out = np.empty(size, dtype=np.int64)
     numbers = new_numbers(4, digit_bits, CDF)
@@ -157,114 +146,40 @@ def _draw(
     noted = np.zeros((room, 1 + numbers.shape[1]), dtype=np.int64)
     n_noted = np.zeros(1, dtype=np.int64)
     mean = _MEAN_BITS + bits
-    fill(_fill_floors, words, out, mean, normal, bits, digit_bits, numbers, noted, n_noted)
+    fill(_fill_floors, rng, out, mean, normal, bits, digit_bits, numbers, noted, n_noted)
     known = {}
     for index, n_digits, *digits in noted[: n_noted[0]].tolist():
         value = int(out[index]) >> bits
         for digit in digits[:n_digits]:
             value = value << digit_bits | digit
         known[index] = value, digit_bits * n_digits
-    return LazyNumbers(words, out, bits, known)
+    return LazyNumbers(rng, out, bits, known)
 
 
 def exponentials(
-    words: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
+    rng: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
 ) -> LazyNumbers:
-    """Draw exactly exponential numbers, to 2 <= `bits` <= 52 binary places at first.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness, also of further places.
-    size, bits : int
-        How many numbers, and places.
-    digit_bits : int, default=8
-        Width of the digits compared, a divisor of 64 up to 32. It changes the speed and which
-        draws a given stream makes; it does not change the distribution.
-
-    Returns
-    -------
-    LazyNumbers
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> numbers = exponentials(SeededWords(0), 3, 20)
-    >>> numbers.floor(0, 300) >> 280 == int(numbers.first[0])
-    True
-    """
-    return _draw(words, size, bits, False, digit_bits)
+    """Draw exactly exponential numbers, to 2 <= `bits` <= 52 binary places at first."""
+    return _draw(rng, size, bits, False, digit_bits)
 
 
 def half_normals(
-    words: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
+    rng: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
 ) -> LazyNumbers:
-    """Draw absolute values of exactly normal numbers, to 2 <= `bits` <= 52 places at first.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness, also of further places.
-    size, bits : int
-        How many numbers, and places.
-    digit_bits : int, default=8
-        As in :func:`exponentials`.
-
-    Returns
-    -------
-    LazyNumbers
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> half_normals(SeededWords(0), 3, 20).first.shape
-    (3,)
-    """
-    return _draw(words, size, bits, True, digit_bits)
+    """Draw absolute values of exactly normal numbers, to 2 <= `bits` <= 52 places at first."""
+    return _draw(rng, size, bits, True, digit_bits)
 
 
-def uniforms(words: RandomWords, bounds: NDArray[np.int64], repeats: int, bits: int) -> LazyNumbers:
-    """Draw numbers exactly uniform on [0, bound / 2**bits), ``repeats`` for each bound.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness, also of further places.
-    bounds : ndarray of int64, shape (n,)
-        From 1 to 2**62.
-    repeats, bits : int
-        Numbers for each bound, and places drawn at first.
-
-    Returns
-    -------
-    LazyNumbers
-        n * repeats numbers.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> uniforms(SeededWords(0), np.array([1, 1000]), 2, 5).first[:2]
-    array([0, 0])
-    """
+def uniforms(rng: RandomWords, bounds: NDArray[np.int64], repeats: int, bits: int) -> LazyNumbers:
+    """Draw numbers exactly uniform on [0, bound / 2**bits), ``repeats`` for each bound."""
     out = np.empty(bounds.size * repeats, dtype=np.int64)
     mean = _MEAN_ATTEMPTS * int(bounds.max()).bit_length() if out.size else 1.0
-    fill(_fill_cells, words, out, mean, bounds, repeats)
-    return LazyNumbers(words, out, bits)
+    fill(_fill_cells, rng, out, mean, bounds, repeats)
+    return LazyNumbers(rng, out, bits)
 
 
-def with_random_signs(words: RandomWords, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
+def with_random_signs(rng: RandomWords, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the magnitudes, each with an independent fair sign.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    magnitudes : ndarray of int64
-        Changed in place.
-
-    Returns
-    -------
-    ndarray of int64
 
     Examples
     --------
@@ -272,7 +187,7 @@ def with_random_signs(words: RandomWords, magnitudes: NDArray[np.int64]) -> NDAr
     >>> int(abs(with_random_signs(SeededWords(0), np.array([3]))[0]))
     3
     """
-    source = words.take(-(-magnitudes.size // 64))
+    source = rng.take(-(-magnitudes.size // 64))
     negative = np.unpackbits(source.view(np.uint8), count=magnitudes.size).view(np.bool_)
     np.negative(magnitudes, out=magnitudes, where=negative.reshape(magnitudes.shape))
     return magnitudes

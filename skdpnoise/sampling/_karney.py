@@ -24,10 +24,7 @@ _LARGEST_INTEGER_PART = 512
 
 
 def _integer_part_cdf() -> tuple[int, ...]:
-    r"""Return P(k <= i) for :math:`P(k) \propto e^{-k^2/2}`, as integers out of 2**CAPACITY.
-
-    Truncated; up to the first i that `CAPACITY` bits do not tell from 1.
-    """
+    r"""Return P(k <= i) for :math:`P(k) \propto e^{-k^2/2}`, as integers out of 2**CAPACITY."""
     with localcontext() as context:
         context.prec = 160  # decimal digits: 531 bits
         weights = [(Decimal(-k * k) / 2).exp() for k in range(40)]
@@ -50,13 +47,11 @@ def exponential(
     width: int,
     numbers: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Return the integer part of E, exactly exponential, or -1, and the position after it.
-
-    What is known of its fraction x is left in the table. Von Neumann (1951): in a run
-    x > u_1 > u_2 > ... of uniforms, n of them after x, n is even with probability exp(-x). So the
-    first x of an even run has density proportional to exp(-x) on [0, 1), and the number of odd runs
-    before it, each of probability 1/e, is the integer part.
-    """
+    """Return the integer part of E, exactly exponential, or -1, and the position after it."""
+    # What is known of its fraction x is left in the table. Von Neumann (1951): in a run x > u_1 >
+    # u_2 > ... of uniforms, n of them after x, n is even with probability exp(-x). So the first x
+    # of an even run has density proportional to exp(-x) on [0, 1), and the number of odd runs
+    # before it, each of probability 1/e, is the integer part.
     integer_part = 0
     while integer_part <= _LARGEST_INTEGER_PART:
         numbers[_X, 0] = 0
@@ -85,11 +80,9 @@ def half_normal(
     width: int,
     numbers: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Return the integer part of |Z|, Z exactly normal, or -1, and the position after it.
-
-    What is known of its fraction x is left in the table. Karney (2016), Algorithm N without its
-    signs. The letters are his.
-    """
+    """Return the integer part of |Z|, Z exactly normal, or -1, and the position after it."""
+    # What is known of its fraction x is left in the table. Karney (2016), Algorithm N without its
+    # signs. The letters are his.
     while True:
         # N1 and N2: the integer part k, with probability proportional to exp(-k**2/2).
         numbers[_SINGLE, 0] = 0

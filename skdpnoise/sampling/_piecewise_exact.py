@@ -87,10 +87,7 @@ class ExactExponent:
         return value, 100 * scale * Decimal(10) ** -digits
 
     def density(self, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
-        """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high.
-
-        Called within a decimal context of as many digits.
-        """
+        """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high."""
         if self._end is not None and low >= self._end:
             return Decimal(0), Decimal(0)
         start, error = self._enclose(low, digits)
@@ -115,16 +112,7 @@ def _exp_of_minus(value: Decimal) -> Decimal:
 def draw_exactly(
     words: NDArray[np.uint64], position: int, table: Table, exponent: ExactExponent
 ) -> tuple[int, int]:
-    """Return a draw, a fixed function of the words from bit `position` on, and the bit after it.
-
-    Raises
-    ------
-    OutOfWordsError
-        If the words do not suffice.
-    RuntimeError
-        If a comparison is undecided although `CAPACITY` bits more are known, or the draw is too
-        large for 64 bits.
-    """
+    """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)
     while True:
         choice = reader.take(CHOICE_BITS + 1)

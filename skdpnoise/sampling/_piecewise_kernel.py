@@ -83,11 +83,9 @@ class Cells(NamedTuple):
 
 @inner
 def evaluate(x: float, law: Law) -> tuple[float, float]:
-    """Return rho(x) - rho(0) and a bound on its error.
-
-    The value is exact up to that bound for an argument within x (1 +- spread / 2), if the spread
-    is not zero; such a displacement changes the value much at a jump only.
-    """
+    """Return rho(x) - rho(0) and a bound on its error."""
+    # The value is exact up to that bound for an argument within x (1 +- spread / 2), if the spread
+    # is not zero; such a displacement changes the value much at a jump only.
     if x >= law.end:
         return math.inf, 0.0
     turns = 0.0
@@ -143,10 +141,7 @@ def refine(
     lowest: int,
     law_fields: LawFields,
 ) -> int:
-    """Split the first `count` cells, and theirs, while they waste too much; return their number.
-
-    A cell of level l is cut into halves of level l - 1, down to the level `lowest`.
-    """
+    """Split the first `count` cells, and theirs, while they waste too much; return their number."""
     law = Law(*law_fields)
     for cell in range(count):
         least[cell], most[cell] = cell_bounds(index[cell], level[cell], law)
@@ -171,10 +166,7 @@ def refine(
 
 @inner
 def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float) -> int:
-    """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units.
-
-    On the integers x itself is meant.
-    """
+    """Compare a number of [height, height + 1) with the density at a number of [x, x + 1) units."""
     unit = cells.unit[cell]
     low = float(x) * unit
     least, most = bounds(low, (float(x) + 1.0) * unit - law.point, law, band)
@@ -197,10 +189,7 @@ def fill_piecewise(
     law_fields: LawFields,
     cell_fields: tuple[Any, ...],
 ) -> Progress:
-    """Fill `out` as far as doubles suffice; the flag returned says that the next draw needs more.
-
-    A draw is at most `half` (0 or 1) binary places finer than what is asked for, and rounded.
-    """
+    """Fill `out` as far as doubles suffice; a flag says that the next draw needs more."""
     law, cells = Law(*law_fields), Cells(*cell_fields)
     end = 64 * words.size
     while done < out.size:
@@ -309,12 +298,10 @@ def build_table(law: Law, bits: int | None) -> Table | None:
 
 
 def _top(law: Law) -> int | None:
-    """Return the least t such that the cells may end at T = 2**t.
-
-    The support ends there, or the density is small and rho(T + j T) >= rho(T) + j log 2 for every
-    j: by convexity of the last piece, or as so many whole periods are passed. (A density so narrow
-    that it ends below the first T tried is all in the cells near zero.)
-    """
+    """Return the least t such that the cells may end at T = 2**t."""
+    # The support ends there, or the density is small and rho(T + j T) >= rho(T) + j log 2 for every
+    # j: by convexity of the last piece, or as so many whole periods are passed. (A density so
+    # narrow that it ends below the first T tried is all in the cells near zero.)
     for top in range(-200 if law.point == 0.0 else 0, 1000):
         end = 2.0**top
         if end >= law.end:

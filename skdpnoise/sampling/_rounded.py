@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import NDArray
+
+from skdpnoise.privacy.checks import check_count
 
 MAX_BITS = 52
 
@@ -14,10 +14,5 @@ Shape = int | tuple[int, ...]
 
 def new_draws(size: Shape, bits: int) -> tuple[NDArray[np.int64], int]:
     """Return an empty contiguous array of shape `size` and the checked number of binary places."""
-    if not isinstance(bits, Integral) or isinstance(bits, bool):
-        raise TypeError(f"The 'bits' parameter must be an int, got {bits!r}.")
-    if not 0 <= bits <= MAX_BITS:
-        raise ValueError(
-            f"The 'bits' parameter must be an int in the range [0, {MAX_BITS}], got {bits!r}."
-        )
-    return np.empty(size, dtype=np.int64), int(bits)
+    bits = check_count("sample_rounded", "bits", bits, low=0, high=MAX_BITS)
+    return np.empty(size, dtype=np.int64), bits

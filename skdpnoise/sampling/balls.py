@@ -1,4 +1,4 @@
-"""Exact rounded draws of vectors whose density depends on a norm alone."""
+"""Exact rounded samples of vectors whose density depends on a norm alone."""
 
 from __future__ import annotations
 
@@ -29,73 +29,35 @@ _LEVEL_BITS = 62  # of the uniform number that chooses a level
 
 
 def most_places(n_exponentials: int) -> int:
-    """Return the binary places at which a sum of exponentials fits 62 bits.
-
-    Chernoff's bound: n of them exceed 8 n + 600 with probability below 2^n e^{-4n-300} < 2^-400.
-
-    Parameters
-    ----------
-    n_exponentials : int
-        Number of terms.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> most_places(11)
-    52
-    """
+    """Return the binary places at which a sum of exponentials fits 62 bits."""
+    # Chernoff's bound: n of them exceed 8 n + 600 with probability below 2^n e^{-4n-300} < 2^-400.
     return 62 - (8 * n_exponentials + 600).bit_length()
 
 
 def rounded_cube(
-    words: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
+    rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_\infty}`.
 
-    X is uniform on the cube of half-width R, the sum of K + 1 exponential numbers. A coordinate is
-    drawn uniformly up to a bound just above R, and rejected if it exceeds R itself.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    n_draws, n_coordinates, bits : int
-        Shape and binary places of the result; bits < ``most_places(n_coordinates + 1)``.
-    places : int or None, default=None
-        Binary places drawn at first, more than `bits`. It does not change the distribution.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_draws, n_coordinates)
-
-    References
-    ----------
-    Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> rounded_cube(SeededWords(0), 2, 3, 20).shape
-    (2, 3)
+    Reference: Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4.
     """
+    # X is uniform on the cube of half-width R, the sum of K + 1 exponential numbers. A coordinate
+    # is drawn uniformly up to a bound just above R, and rejected if it exceeds R itself.
     places = max(bits + 1, _COARSEST) if places is None else places
-    radius = exponentials(words, n_draws * (n_coordinates + 1), places)
+    radius = exponentials(rng, n_draws * (n_coordinates + 1), places)
     least = radius.first.reshape(n_draws, n_coordinates + 1).sum(axis=1)
     bounds = least + (n_coordinates + 1)
-    candidates = uniforms(words, bounds, n_coordinates, places)
+    candidates = uniforms(rng, bounds, n_coordinates, places)
     cells = candidates.first
     for index in np.flatnonzero(cells >= np.repeat(least, n_coordinates)).tolist():
         draw = index // n_coordinates
         terms = range(draw * (n_coordinates + 1), (draw + 1) * (n_coordinates + 1))
-        candidate = LazyNumbers(words, cells[index : index + 1].copy(), places)
+        candidate = LazyNumbers(rng, cells[index : index + 1].copy(), places)
         while candidate.first[0] >= least[draw] and not _is_below_sum(candidate, radius, terms):
-            candidate = uniforms(words, bounds[draw : draw + 1], 1, places)
+            candidate = uniforms(rng, bounds[draw : draw + 1], 1, places)
         cells[index] = candidate.first[0]
     cells >>= places - bits - 1
-    return with_random_signs(words, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
+    return with_random_signs(rng, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
 
 
 def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
@@ -111,44 +73,23 @@ def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) ->
 
 
 def rounded_euclidean(
-    words: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_2}`.
 
     .. math:: X = \sqrt{V} \, G, \qquad V \sim \chi^2_{K+1}
 
-    with G standard normal: a scale mixture, so nothing is divided. V is twice a sum of exponential
-    numbers, plus the square of a normal one if K is even. Magnitudes are bounded from both sides in
-    double precision; where the bounds round to different integers, more places are drawn and
-    the computation is repeated in integers.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    n_draws, n_coordinates, bits : int
-        Shape and binary places of the result.
-    places : int, default=52
-        Binary places drawn at first. It does not change the distribution.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_draws, n_coordinates)
-
-    References
-    ----------
-    Gómez, Gómez-Villegas and Marín, "A multivariate generalization of the power exponential family
-    of distributions", Communications in Statistics 1998 (the mixture, at β = 1/2).
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> rounded_euclidean(SeededWords(0), 2, 3, 20).shape
-    (2, 3)
+    Reference: Gómez, Gómez-Villegas and Marín, "A multivariate generalization of the power
+    exponential family of distributions", Communications in Statistics 1998 (the mixture, at β =
+    1/2).
     """
+    # with G standard normal: a scale mixture, so nothing is divided. V is twice a sum of
+    # exponential numbers, plus the square of a normal one if K is even. Magnitudes are bounded from
+    # both sides in double precision; where the bounds round to different integers, more places are
+    # drawn and the computation is repeated in integers.
     n_terms, odd = divmod(n_coordinates + 1, 2)
-    terms = exponentials(words, n_draws * n_terms, min(places, most_places(n_terms)))
-    normals = half_normals(words, n_draws * (n_coordinates + odd), places)
+    terms = exponentials(rng, n_draws * n_terms, min(places, most_places(n_terms)))
+    normals = half_normals(rng, n_draws * (n_coordinates + odd), places)
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
@@ -168,7 +109,7 @@ def rounded_euclidean(
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
         twice[draw, column] = _product(terms, mine, normals, extra, index, bits + 1)
-    return with_random_signs(words, (twice + 1) >> 1)
+    return with_random_signs(rng, (twice + 1) >> 1)
 
 
 def _product(
@@ -199,28 +140,17 @@ def _product(
 
 @dataclass(frozen=True, slots=True)
 class Radii:
-    """The law of a radius: j + first / 2**fraction_bits with probability P(j).
+    """The law of a radius: j + first / 2**fraction_bits with probability P(j)."""
 
-    Parameters
-    ----------
-    cumulative : tuple of int
-        P(0) + ... + P(j) times 2**256, rounded down; the last is left out.
-    first, fraction_bits : int
-        The smallest radius.
-
-    Examples
-    --------
-    >>> Radii((), 1, 0).first
-    1
-    """
-
+    # P(0) + ... + P(j) times 2**256, rounded down; the last is left out.
     cumulative: tuple[int, ...]
+    # first, fraction_bits: the smallest radius
     first: int
     fraction_bits: int
 
 
 def rounded_simplex_levels(
-    words: RandomWords,
+    rng: RandomWords,
     n_draws: int,
     n_coordinates: int,
     bits: int,
@@ -229,42 +159,16 @@ def rounded_simplex_levels(
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X uniform on an l1 ball of random radius.
 
-    A uniform point of the l1 ball
-    has as magnitudes the spacings of K sorted uniform numbers below the radius, with random signs:
-    all are integers in units of 2**-places, and only their unknown further places must
-    be looked at if a spacing is next to a rounding boundary.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    n_draws, n_coordinates, bits : int
-        Shape and binary places of the result.
-    radii : Radii
-        Law of the radius.
-    places : int or None, default=None
-        Binary places drawn at first, at least bits + 1 and `fraction_bits`. It does not change the
-        distribution.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_draws, n_coordinates)
-
-    References
-    ----------
-    Devroye, "Non-uniform random variate generation", 1986, Theorem V.2.1 (spacings).
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> rounded_simplex_levels(SeededWords(0), 2, 3, 20, Radii((), 1, 0)).shape
-    (2, 3)
+    Reference: Devroye, "Non-uniform random variate generation", 1986, Theorem V.2.1 (spacings).
     """
+    # A uniform point of the l1 ball has as magnitudes the spacings of K sorted uniform numbers
+    # below the radius, with random signs: all are integers in units of 2**-places, and only their
+    # unknown further places must be looked at if a spacing is next to a rounding boundary.
     if places is None:
         places = 61 - (len(radii.cumulative) + 2).bit_length()
-    level = _levels(words, n_draws, radii.cumulative)
+    level = _levels(rng, n_draws, radii.cumulative)
     bounds = ((level << radii.fraction_bits) + radii.first) << (places - radii.fraction_bits)
-    points = uniforms(words, bounds, n_coordinates, places)
+    points = uniforms(rng, bounds, n_coordinates, places)
     table = np.sort(points.first.reshape(n_draws, n_coordinates), axis=1)
     spacing = np.diff(table, axis=1, prepend=0)
     # A spacing of d cells is between d - 1 and d + 1 of them.
@@ -273,11 +177,11 @@ def rounded_simplex_levels(
     twice = spacing >> dropped
     for row in np.flatnonzero(open_rows).tolist():
         twice[row] = _spacings(points, row * n_coordinates, n_coordinates, bits + 1)
-    return with_random_signs(words, (twice + 1) >> 1)
+    return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _levels(words: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
-    numbers = LazyNumbers(words, (words.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
+def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
+    numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)
     for draw in np.flatnonzero(level != np.searchsorted(cuts, numbers.first, side="right")):

@@ -14,7 +14,7 @@ from skdpnoise.sampling.words import RandomWords
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
 _CHUNK = 1 << 14
 
-# A kernel(words, position, out, done, *parameters) fills out[done:] from the words, beginning at
+# A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at
 # bit `position`, and returns (done, position, exhausted) when `out` is full or the words do not
 # suffice for the next draw; `position` is then the first bit that no finished draw has read.
 Progress = tuple[int, int, bool]
@@ -23,11 +23,9 @@ Kernel = Callable[..., Progress]
 
 @inner
 def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
-    """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero.
-
-    Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
-    undo the draw.
-    """
+    """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero."""
+    # Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
+    # undo the draw.
     if position + n > 64 * words.size:
         return 0
     first = position >> 6
@@ -40,10 +38,8 @@ def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
 
 @inner
 def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
-    """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it.
-
-    The first of successive n-bit integers that is below the bound: no modulo, hence no bias.
-    """
+    """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it."""
+    # The first of successive n-bit integers that is below the bound: no modulo, hence no bias.
     while True:
         value = take_bits(words, position, n)
         position += n
@@ -54,37 +50,12 @@ def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> 
 
 def fill(
     kernel: Kernel,
-    words: RandomWords,
+    rng: RandomWords,
     out: NDArray[np.int64],
     mean_bits: float,
     *parameters: object,
 ) -> None:
-    """Fill the flat array `out` with successive draws of a kernel.
-
-    The result is a function of the stream of words alone, whatever pieces it is fetched in.
-
-    Parameters
-    ----------
-    kernel : callable
-        Compiled sampler.
-    words : RandomWords
-        Source of words. Words left over at the end are thrown away. They have not been looked
-        at, so the draws are independent of them and dropping them favours no outcome. How many
-        were fetched, and so where a later call on the same stream begins, is a fixed function of
-        the stream and of the arguments.
-    out : ndarray of int64, shape (n,)
-        Filled in place.
-    mean_bits : float
-        Mean number of random bits per draw, so that little more than needed is fetched.
-    *parameters : object
-        Further arguments of the kernel.
-
-    Raises
-    ------
-    RuntimeError
-        If two numbers that are compared agree in all 256 bits that can be kept of them, or an
-        integer part is above 512, which are signs of a broken source.
-    """
+    """Fill the flat array `out` with successive draws of a kernel."""
     buffer = np.empty(0, dtype=np.uint64)
     position = 0
     done = 0
@@ -96,7 +67,7 @@ def fill(
         # leftover words, followed by fresh ones. Starting from fresh words only would throw away
         # just those beginnings that need many words, and so favour draws that need few.
         leftover = buffer[position >> 6 :]
-        fresh = words.take(min(n_words, _CHUNK))
+        fresh = rng.take(min(n_words, _CHUNK))
         buffer = np.concatenate([leftover, fresh])
         position &= 63
         # Each time anew: a draw may need far more bits than draws do on average.

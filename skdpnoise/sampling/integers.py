@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.privacy.checks import check_count
 from skdpnoise.sampling.bits import Progress, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
@@ -49,18 +48,8 @@ def _shuffle(
     return done, position, False
 
 
-def _positive_integer(name: str, value: object, low: int, high: int) -> int:
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise TypeError(f"The {name!r} parameter must be an int, got {value!r}.")
-    if not low <= int(value) <= high:
-        raise ValueError(
-            f"The {name!r} parameter must be an int in the range [{low}, {high}], got {value!r}."
-        )
-    return int(value)
-
-
-def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
-    r"""Draw independent integers, exactly uniform on 0, ..., `bound` - 1.
+def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
+    r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
     .. math:: P(N = i) = 1 / \mathrm{bound}
 
@@ -68,16 +57,16 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     bound : int
         Number of possible values, 1 <= `bound` <= 2**62.
     size : int
-        Number of draws.
+        Number of samples.
 
     Returns
     -------
-    draws : ndarray of int64, shape (size,)
+            samples : ndarray of int64, shape (size,)
 
     Raises
     ------
@@ -91,23 +80,23 @@ def integers_below(words: RandomWords, bound: int, size: int) -> NDArray[np.int6
     >>> int(draws.min()), int(draws.max())
     (0, 5)
     """
-    bound = _positive_integer("bound", bound, 1, 2**62)
-    out = np.zeros(_positive_integer("size", size, 0, 2**48), dtype=np.int64)
+    bound = check_count("integers_below", "bound", bound, high=2**62)
+    out = np.zeros(check_count("integers_below", "size", size, low=0, high=2**48), dtype=np.int64)
     if bound > 1:
         n = (bound - 1).bit_length()
-        fill(_fill_below, words, out, _MEAN_ATTEMPTS * n, bound, n)
+        fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n, bound, n)
     return out
 
 
-def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
-    r"""Draw one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
+def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
+    r"""Sample one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
 
     Fisher and Yates' shuffle with unbiased integers; it is exact, unlike a shuffle seeded by
     fewer bits than there are orders.
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     n : int
         Length, 0 <= `n` <= 2**48.
@@ -131,19 +120,19 @@ def permutation(words: RandomWords, n: int) -> NDArray[np.int64]:
     >>> sorted(permutation(SeededWords(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    out = np.arange(_positive_integer("n", n, 0, 2**48), dtype=np.int64)
+    out = np.arange(check_count("permutation", "n", n, low=0, high=2**48), dtype=np.int64)
     if out.size > 1:
         n_bits = (out.size - 1).bit_length()
-        fill(_shuffle, words, out, _MEAN_ATTEMPTS * n_bits, n_bits)
+        fill(_shuffle, rng, out, _MEAN_ATTEMPTS * n_bits, n_bits)
     return out
 
 
-def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
-    """Draw an order of `n` records that is never released.
+def secret_order(rng: RandomWords, n: int) -> NDArray[np.int64]:
+    """Sample an order of `n` records that is never released.
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness.
     n : int
         Number of records, 0 <= `n` <= 2**48.
@@ -161,4 +150,4 @@ def secret_order(words: RandomWords, n: int) -> NDArray[np.int64]:
     [0, 1, 2]
     """
     observer = current()
-    return permutation(words, n) if observer is None else observer.order(n).copy()
+    return permutation(rng, n) if observer is None else observer.order(n).copy()

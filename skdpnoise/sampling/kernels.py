@@ -1,4 +1,4 @@
-"""Loops that the interpreter runs while there is little to do, and numba compiles once it pays.
+"""Loops that Python runs while there is little to do, and numba compiles when that is faster.
 
 To import numba and to compile one sampler takes about a second. The interpreter takes half a
 microsecond for each random bit, and a fit asks for some ten thousand. Both ways do the same
@@ -28,7 +28,7 @@ _registering = Lock()
 
 
 def inner(function: F) -> F:
-    """Mark a function that kernels call. Called from Python it is an ordinary function."""
+    """Mark a function that kernels call; called from Python it is an ordinary function."""
     _new_inner.append(function)
     return function
 

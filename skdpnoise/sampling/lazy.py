@@ -28,10 +28,7 @@ UNDECIDED = -1
 
 
 def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> NDArray[np.int64]:
-    """Return a table of `n` new numbers and, after them, constants of which every digit is known.
-
-    A constant c is given as the integer part of c * 2**CAPACITY.
-    """
+    """Return a table of `n` new numbers and of constants of which every digit is known."""
     return _table(n, width, constants).copy()
 
 

@@ -1,4 +1,4 @@
-"""Exact rounded draws of symmetric matrices whose density depends on eigenvalues alone.
+"""Exact rounded samples of symmetric matrices whose density depends on eigenvalues alone.
 
 They give pure privacy to second moments: see :mod:`skdpnoise.mechanisms.matrices.calibrate`.
 """
@@ -35,53 +35,27 @@ Integers = NDArray[np.int64]
 
 
 def rounded_frobenius(
-    words: RandomWords, size: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, size: int, bits: int, *, places: int = _FINEST
 ) -> tuple[Integers, Integers]:
     r"""Draw :math:`\mathrm{round}(2^{bits} M)`, M symmetric of density :math:`e^{-|M|_F}`.
 
     .. math:: M_{jj} = \sqrt{V} \, G_{jj}, \qquad M_{jk} = \sqrt{V/2} \; G_{jk}, \qquad
               V \sim \chi^2_{D+1}, \quad D = p (p + 1)/2
 
-    with G standard normal, as in :func:`~skdpnoise.sampling.balls.rounded_euclidean`. V is drawn
-    to 64 places more than a double holds. Magnitudes are bounded from both sides in double
-    precision; where the bounds round to different integers, the computation is repeated in
-    integers, with more places if need be.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    size : int
-        p.
-    bits : int
-        Binary places of the result, below ``most_places(D + 1)``.
-    places : int, default=52
-        Binary places drawn at first. It does not change the distribution.
-
-    Returns
-    -------
-    diagonal : ndarray of int64, shape (p,)
-    off_diagonal : ndarray of int64, shape (p (p - 1)/2,)
-        The upper triangle, row by row.
-
-    References
-    ----------
-    Gómez, Gómez-Villegas and Marín, "A multivariate generalization of the power exponential family
-    of distributions", Communications in Statistics 1998 (the mixture, at β = 1/2).
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> diagonal, off_diagonal = rounded_frobenius(SeededWords(0), 4, 20)
-    >>> diagonal.shape, off_diagonal.shape
-    ((4,), (6,))
+    Reference: Gómez, Gómez-Villegas and Marín, "A multivariate generalization of the power
+    exponential family of distributions", Communications in Statistics 1998 (the mixture, at β =
+    1/2).
     """
+    # with G standard normal, as in skdpnoise.sampling.balls.rounded_euclidean. V is drawn to 64
+    # places more than a double holds. Magnitudes are bounded from both sides in double precision;
+    # where the bounds round to different integers, the computation is repeated in integers, with
+    # more places if need be.
     n_entries = size * (size + 1) // 2
     n_terms, odd = divmod(n_entries + 1, 2)
-    terms = exponentials(words, n_terms, min(places, most_places(n_terms)))
-    extra = half_normals(words, odd, places)
-    normals = half_normals(words, n_entries, places)
-    sign = with_random_signs(words, np.ones(n_entries, dtype=np.int64))
+    terms = exponentials(rng, n_terms, min(places, most_places(n_terms)))
+    extra = half_normals(rng, odd, places)
+    normals = half_normals(rng, n_entries, places)
+    sign = with_random_signs(rng, np.ones(n_entries, dtype=np.int64))
     variances: dict[int, tuple[int, int]] = {}
 
     def variance(extension: int) -> tuple[int, int]:
@@ -134,68 +108,24 @@ def _root(
 
 
 def wishart_places(size: int) -> int:
-    """Return the most binary places at which all but one entry in a thousand or so are decided.
-
-    Parameters
-    ----------
-    size : int
-        Rows of the matrix.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> wishart_places(50)
-    33
-    """
+    """Return the most binary places at which all but one entry in a thousand or so are decided."""
     return _FINEST - 12 - (2 * size + 1).bit_length()
 
 
 def rounded_wishart(
-    words: RandomWords, size: int, bits: int, *, places: int = _FINEST
+    rng: RandomWords, size: int, bits: int, *, places: int = _FINEST
 ) -> tuple[Integers, Integers]:
     r"""Draw :math:`\mathrm{round}(2^{bits} (W - W'))`, two Wishart matrices of p + 1 degrees.
 
     .. math:: W = \sum_{i=1}^{p+1} g_i g_i^\top, \qquad g_i \sim N(0, I_p)
 
-    Each W has the density :math:`\propto e^{-\mathrm{tr} W/2}` on the cone of positive
-    semi-definite matrices. The normal numbers are known to `places` binary places at first, and cut
-    into limbs of 19 bits, whose products are summed exactly in double precision. Entries that the
-    unknown places could move over a rounding boundary are computed again in integers of more
-    places.
-
-    Parameters
-    ----------
-    words : RandomWords
-        Source of randomness.
-    size : int
-        p, at most 16383.
-    bits : int
-        Binary places of the result, so many that 2 (p + 1) 2**bits is at most 2**50; above
-        ``wishart_places(p)`` it is slow.
-    places : int, default=52
-        Binary places drawn at first. It does not change the distribution.
-
-    Returns
-    -------
-    diagonal : ndarray of int64, shape (p,)
-    off_diagonal : ndarray of int64, shape (p (p - 1)/2,)
-        The upper triangle, row by row.
-
-    References
-    ----------
-    Wishart, "The generalised product moment distribution in samples from a normal multivariate
-    population", Biometrika 1928 (the density).
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> diagonal, off_diagonal = rounded_wishart(SeededWords(0), 4, 20)
-    >>> diagonal.shape, off_diagonal.shape
-    ((4,), (6,))
+    Reference: Wishart, "The generalised product moment distribution in samples from a normal
+    multivariate population", Biometrika 1928 (the density).
     """
+    # Each W has the density ∝ e^{-\mathrm{tr} W/2} on the cone of positive semi-definite matrices.
+    # The normal numbers are known to `places` binary places at first, and cut into limbs of 19
+    # bits, whose products are summed exactly in double precision. Entries that the unknown places
+    # could move over a rounding boundary are computed again in integers of more places.
     n_normals = 2 * (size + 1)
     if size > MOST_ROWS or bits + n_normals.bit_length() > _MOST_RESULT_BITS:
         raise ValueError(
@@ -203,9 +133,9 @@ def rounded_wishart(
             f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
             f"{bits!r} instead."
         )
-    normals = half_normals(words, size * n_normals, places)
+    normals = half_normals(rng, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
-    sign = with_random_signs(words, ones).reshape(size, n_normals)
+    sign = with_random_signs(rng, ones).reshape(size, n_normals)
     above, below, unknown = _bounded_products(normals, sign, places)
     shift = places * 2 - 2 * _LIMB - bits - 1  # from units of `below` to those of the result
     ends = []
@@ -228,10 +158,8 @@ def rounded_wishart(
 def _bounded_products(
     normals: LazyNumbers, sign: Integers, places: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return integers a, b, e such that the entries are a 2**38 + b, but for at most e.
-
-    Units are 2**(38 - 2 places), and b is in [0, 2**38).
-    """
+    """Return integers a, b, e such that the entries are a 2**38 + b, but for at most e."""
+    # Units are 2**(38 - 2 places), and b is in [0, 2**38).
     from skdpnoise.sampling._products import exact_products
 
     size, n_normals = sign.shape

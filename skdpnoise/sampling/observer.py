@@ -61,7 +61,7 @@ class Observer(Protocol):
         ...
 
     def charge(self, label: str, mechanism: Any) -> None:
-        """Note what is charged for, before it draws."""
+        """Note what is charged for, before it samples noise."""
         ...
 
 
@@ -69,61 +69,19 @@ _CURRENT: ContextVar[Observer | None] = ContextVar("skdpnoise_observer", default
 
 
 def current() -> Observer | None:
-    """Return who observes the fit that runs; None for every ordinary fit.
-
-    Returns
-    -------
-    Observer or None
-
-    Examples
-    --------
-    >>> current() is None
-    True
-    """
+    """Return who observes the fit that runs; None for every ordinary fit."""
     return _CURRENT.get()
 
 
 def is_observed() -> bool:
-    """Return whether a fit that runs now is observed, and therefore not private.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> is_observed()
-    False
-    """
+    """Return whether a fit that runs now is observed, and therefore not private."""
     return _CURRENT.get() is not None
 
 
 def observed(
     observer: Observer, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> R:
-    """Call a function while an observer looks on, and return what it returns.
-
-    The observer is set in a copy of the context, which ends with the call.
-
-    Parameters
-    ----------
-    observer : Observer
-        Sees the private integers of every release.
-    function : callable
-        Such as the fit of a clone.
-    *args, **kwargs
-        Handed to the function.
-
-    Returns
-    -------
-    object
-
-    Examples
-    --------
-    >>> from skdpnoise.inspection import Transcript
-    >>> observed(Transcript(), is_observed), is_observed()
-    (True, False)
-    """
+    """Call a function while an observer looks on, and return what it returns."""
 
     def run() -> R:
         _CURRENT.set(observer)
@@ -133,26 +91,8 @@ def observed(
 
 
 def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """Call a function whose draws are thrown away, such as a rehearsal, while nobody looks on.
-
-    Whatever of it were published after all would differ between the data sets of a replay.
-
-    Parameters
-    ----------
-    function : callable
-    *args, **kwargs
-        Handed to the function.
-
-    Returns
-    -------
-    object
-
-    Examples
-    --------
-    >>> from skdpnoise.inspection import Transcript
-    >>> observed(Transcript(), unobserved, is_observed)
-    False
-    """
+    """Call a function whose draws are thrown away, such as a rehearsal, while nobody looks on."""
+    # Whatever of it were published after all would differ between the data sets of a replay.
 
     def run() -> R:
         _CURRENT.set(None)
@@ -162,46 +102,13 @@ def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -
 
 
 def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:
-    """Return integers plus their noise, in quanta: what is released.
-
-    Parameters
-    ----------
-    mechanism : object
-        What drew the noise and is charged for.
-    integers, draws : array-like of int of one shape
-        The private integers, and the noise.
-
-    Returns
-    -------
-    ndarray of int of that shape
-
-    Examples
-    --------
-    >>> plus_noise(None, np.array([3, 5]), np.array([1, -1]))
-    array([4, 4])
-    """
+    """Return integers plus their noise, in grid steps: what is released."""
     observer = _CURRENT.get()
     return integers + draws if observer is None else observer.sum(mechanism, integers, draws)
 
 
 def adder(mechanism: Any) -> Callable[[int, int], int]:
-    """Return a function that adds one draw of a mechanism to one private integer.
-
-    Parameters
-    ----------
-    mechanism : object
-        What drew the noise and is charged for.
-
-    Returns
-    -------
-    callable
-        For a loop that releases one number after another.
-
-    Examples
-    --------
-    >>> adder(None)(3, 1)
-    4
-    """
+    """Return a function that adds one draw of a mechanism to one private integer."""
     observer = _CURRENT.get()
     if observer is None:
         return operator.add
@@ -210,48 +117,15 @@ def adder(mechanism: Any) -> Callable[[int, int], int]:
 
 
 def chosen(
-    mechanism: Any, utilities: Any, words: RandomWords, draw: Callable[[RandomWords], int]
+    mechanism: Any, utilities: Any, rng: RandomWords, draw: Callable[[RandomWords], int]
 ) -> int:
-    """Return the candidate that a mechanism draws by private utilities.
-
-    Parameters
-    ----------
-    mechanism : object
-        What chooses and is charged for.
-    utilities : ndarray of int
-        In quanta.
-    words : RandomWords
-        Source of randomness.
-    draw : callable
-        From words to the chosen index.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> chosen(None, np.array([1, 2]), None, lambda words: 1)
-    1
-    """
+    """Return the candidate that a mechanism draws by private utilities."""
     observer = _CURRENT.get()
-    return draw(words) if observer is None else observer.choice(mechanism, utilities, draw)
+    return draw(rng) if observer is None else observer.choice(mechanism, utilities, draw)
 
 
 def note_charge(label: str, mechanism: Any) -> None:
-    """Tell an observer what is charged for, before it draws.
-
-    Parameters
-    ----------
-    label : str
-        What is released.
-    mechanism : object
-        What will draw, or the losses that were charged for in advance.
-
-    Examples
-    --------
-    >>> note_charge("means", None)
-    """
+    """Tell an observer what is charged for, before it samples noise."""
     observer = _CURRENT.get()
     if observer is not None:
         observer.charge(label, mechanism)

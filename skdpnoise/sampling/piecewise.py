@@ -55,6 +55,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling._piecewise_exact import BROKEN, ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling._rounded import Shape, new_draws
@@ -132,9 +133,7 @@ class Exponent:
         object.__setattr__(self, "coefficients", pieces)
         (power,) = _floats("power", (self.power,))
         object.__setattr__(self, "power", power)
-        if not isinstance(self.end, Real) or isinstance(self.end, bool) or not self.end > 0.0:
-            raise _fault("end", "a number above 0, or infinity", self.end)
-        object.__setattr__(self, "end", float(self.end))
+        object.__setattr__(self, "end", check_real("Exponent", "end", self.end, high_closed=True))
         if self.period is not None:
             object.__setattr__(self, "period", _floats("period", self.period, 2))
         _check(self)
@@ -154,9 +153,7 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
     values = tuple(values)
     for value in values:
         if not isinstance(value, Real) or isinstance(value, bool):
-            raise TypeError(
-                f"The {name!r} parameter of Exponent must be {allowed}. Got {values!r} instead."
-            )
+            raise TypeError(str(_fault(name, allowed, values)))
     floats = tuple(float(value) for value in values)
     if not all(map(math.isfinite, floats)) or count not in (None, len(floats)):
         raise _fault(name, allowed, values)
@@ -255,14 +252,14 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
         raise ValueError(
-            "The noise of this Exponent is too wide for draws of 64 bits"
+            "The noise of this Exponent is too wide for samples of 64 bits"
             + ("" if bits is None else f" with bits={bits!r}: ask for fewer bits")
             + "."
         )
     return table
 
 
-def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
+def _fill(table: Table, rng: RandomWords, out: NDArray[np.int64]) -> None:
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
@@ -289,11 +286,11 @@ def _fill(table: Table, words: RandomWords, out: NDArray[np.int64]) -> None:
                     raise RuntimeError(BROKEN)
                 return done, position, False
 
-    fill(kernel, words, out, table.mean_bits)
+    fill(kernel, rng, out, table.mean_bits)
 
 
 def rounded_piecewise(
-    words: RandomWords, size: Shape, bits: int, exponent: Exponent
+    rng: RandomWords, size: Shape, bits: int, exponent: Exponent
 ) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
 
@@ -306,7 +303,7 @@ def rounded_piecewise(
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -318,7 +315,7 @@ def rounded_piecewise(
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -348,7 +345,7 @@ def rounded_piecewise(
     True
     """
     out, bits = new_draws(size, bits)
-    _fill(_table(exponent, bits), words, out.reshape(-1))
+    _fill(_table(exponent, bits), rng, out.reshape(-1))
     return out
 
 
@@ -356,7 +353,7 @@ _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
 _GAUSSIAN = Exponent((0.0,), ((0.0, 0.0, 0.5, 0.0),))
 
 
-def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
@@ -368,7 +365,7 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -378,7 +375,7 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -403,10 +400,10 @@ def rounded_laplace(words: RandomWords, size: Shape, bits: int) -> NDArray[np.in
     >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
     True
     """
-    return rounded_piecewise(words, size, bits, _LAPLACE)
+    return rounded_piecewise(rng, size, bits, _LAPLACE)
 
 
-def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
@@ -420,12 +417,12 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
 
     Parameters
     ----------
-    words, size, bits
+    rng, size, bits
         As in `rounded_laplace`.
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -450,11 +447,11 @@ def rounded_gaussian(words: RandomWords, size: Shape, bits: int) -> NDArray[np.i
     >>> bool(0.9 < (draws / 2**20).std() < 1.1)
     True
     """
-    return rounded_piecewise(words, size, bits, _GAUSSIAN)
+    return rounded_piecewise(rng, size, bits, _GAUSSIAN)
 
 
-def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
-    r"""Draw integers of probability proportional to the exponential of an exponent, exactly.
+def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
+    r"""Sample integers of probability proportional to the exponential of an exponent, exactly.
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
 
@@ -463,7 +460,7 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
 
     Parameters
     ----------
-    words : RandomWords
+    rng : RandomWords
         Source of randomness. For a given stream the result does not depend on the pieces in which
         the words are fetched. Words fetched and not needed are thrown away.
     size : int or tuple of int
@@ -474,7 +471,7 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
 
     Returns
     -------
-    draws : ndarray of int64, shape `size`
+            samples : ndarray of int64, shape `size`
 
     Raises
     ------
@@ -499,5 +496,5 @@ def integer_piecewise(words: RandomWords, size: Shape, exponent: Exponent) -> ND
     True
     """
     out, _ = new_draws(size, 0)
-    _fill(_table(exponent, None), words, out.reshape(-1))
+    _fill(_table(exponent, None), rng, out.reshape(-1))
     return out

@@ -27,7 +27,7 @@ def random_words(random_state: object = None) -> RandomWords:
 
     Returns
     -------
-    words : RandomWords
+    rng : RandomWords
 
     Raises
     ------

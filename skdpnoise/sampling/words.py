@@ -169,19 +169,6 @@ def is_seeded(random_state: object = None) -> bool:
 def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
     """Return a text that states a guarantee; if that rests on a seed, it begins by saying so.
 
-    Parameters
-    ----------
-    text : str
-        The statement.
-    secure : bool
-        Whether the noise came from the operating system's cryptographic source.
-    end : str, default="\\n"
-        What follows the warning.
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> from skdpnoise.sampling.words import with_caveat

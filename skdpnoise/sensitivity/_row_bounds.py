@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_count, check_real
+from skdpnoise.privacy.checks import check_array
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
@@ -27,7 +28,7 @@ class RowBounds(Sealed):
     .. math:: |x|_2 \le R, \qquad |x_j| \le c_j, \qquad |x|_1 \le R_1
 
     They must not be chosen from the data; rows are made to obey them by clipping. (Or they are
-    privately found, and paid for.)
+    privately found, and charged.)
 
     Parameters
     ----------
@@ -64,15 +65,15 @@ class RowBounds(Sealed):
         if self.l1_norm is not None:
             object.__setattr__(self, "l1_norm", check_real(owner, "l1_norm", self.l1_norm))
         if self.columns is not None:
-            values = np.array(self.columns, dtype=np.float64)
-            if values.shape not in ((), (self.n_columns,)) or not (
-                np.isfinite(values).all() and (values > 0.0).all()
-            ):
-                raise ValueError(
-                    f"The 'columns' parameter of {owner} must be positive and finite, of shape "
-                    f"({self.n_columns},). Got shape {values.shape} instead. Leave out columns "
-                    "that are always zero."
-                )
+            values = check_array(
+                owner,
+                "columns",
+                self.columns,
+                (),
+                (self.n_columns,),
+                sign="positive",
+                remedy="Leave out columns that are always zero.",
+            )
             values = np.broadcast_to(values, self.n_columns)
             object.__setattr__(self, "columns", sealed(values))
 
@@ -92,8 +93,8 @@ class RowBounds(Sealed):
         r"""Return the largest :math:`\sum_j x_j^2 / s_j^2` of a row in the box and the ball.
 
         In :math:`x_j^2` it is a fractional knapsack: the columns of smallest scale are filled
-        first. It is rounded up. A bound on |x|_1 is not used beyond the box, so with one the result
-        is an upper bound.
+        first. It is rounded up. A bound on :math:`|x|_1` is not used beyond the box, so with one
+        the result is an upper bound.
 
         Parameters
         ----------
@@ -117,7 +118,7 @@ class RowBounds(Sealed):
         r"""Return the largest :math:`\sum_j |x_j| / s_j` of a row, or a little more.
 
         Over the box and the l2 ball, :math:`x_j = \min(c_j, t/s_j)` with t such that the row lies
-        on the ball. With a bound on |x|_1 as well, for every price θ ≥ 0
+        on the ball. With a bound on :math:`|x|_1` as well, for every price θ ≥ 0
 
         .. math:: \sum_j \frac{|x_j|}{s_j} \le \theta R_1
                   + \max_{|x|_2 \le R} \sum_j |x_j| \Bigl(\frac1{s_j} - \theta\Bigr)_+
@@ -167,7 +168,7 @@ class RowBounds(Sealed):
 
 
 def spread_l1_norm(n_columns: int, norm: float) -> float:
-    r"""Return a bound on |x|_1 that hardly any row spread over many columns in a ball exceeds.
+    r"""Return an l1 bound that hardly any row spread over many columns in an l2 ball exceeds.
 
     .. math:: R_1 = R \sqrt{\max(1, \, 0.73 \, p)}
 
@@ -197,14 +198,7 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
 
 
 def checked_scale(owner: str, scale: ArrayLike, n_columns: int) -> Vector:
-    values = np.asarray(scale, dtype=np.float64)
-    if values.shape not in ((), (n_columns,)) or not (
-        np.isfinite(values).all() and (values > 0.0).all()
-    ):
-        raise ValueError(
-            f"The 'scale' parameter of {owner} must be positive and finite, of shape "
-            f"({n_columns},). Got shape {values.shape} instead."
-        )
+    values = check_array(owner, "scale", scale, (), (n_columns,), sign="positive")
     return np.broadcast_to(values, n_columns)
 
 

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count
+from skdpnoise.privacy.checks import check_array, check_order
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 
 __all__ = ["clipped_gradient", "clipped_sum", "histogram_counts", "paired_histogram"]
 
 
+@shared_texts
 def clipped_gradient(
     clip: ArrayLike, adjacency: Adjacency = "replace_one", n_samples: int | None = None
 ) -> SensitivityProfile:
@@ -31,8 +34,7 @@ def clipped_gradient(
     ----------
     clip : float or array-like of shape (n_coordinates,)
         C, public, positive, in the units of the gradient. It must not be chosen from the data.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     n_samples : int or None, default=None
         If given, bound the mean over this public number of records instead of the sum.
 
@@ -60,11 +62,9 @@ def clipped_gradient(
     array([0.5, 2. ])
     """
     adjacency = check_adjacency("clipped_gradient", adjacency)
-    values = _finite("clipped_gradient", "clip", clip)
-    if not (values > 0.0).all():
-        raise ValueError(
-            "The 'clip' parameter of clipped_gradient must be positive in every entry."
-        )
+    values = check_array(
+        "clipped_gradient", "clip", np.atleast_1d(np.asarray(clip)), sign="positive"
+    )
     divisor = 1
     if n_samples is not None:
         if adjacency == "add_remove":
@@ -79,6 +79,7 @@ def clipped_gradient(
     return SensitivityProfile(reach if divisor == 1 else np.nextafter(reach / divisor, np.inf))
 
 
+@shared_texts
 def clipped_sum(
     low: ArrayLike, high: ArrayLike, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
@@ -94,8 +95,7 @@ def clipped_sum(
     ----------
     low, high : float or array-like of shape (n_coordinates,)
         Public ends of the interval, low < high, in the units of the values.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
 
     Returns
     -------
@@ -120,18 +120,15 @@ def clipped_sum(
     """
     adjacency = check_adjacency("clipped_sum", adjacency)
     left, right = np.broadcast_arrays(
-        _finite("clipped_sum", "low", low), _finite("clipped_sum", "high", high)
+        as_vector("clipped_sum", "low", low), as_vector("clipped_sum", "high", high)
     )
-    if not (left < right).all():
-        raise ValueError(
-            "The 'low' parameter of clipped_sum must be below 'high' in every coordinate: check "
-            "whether the two are swapped."
-        )
+    check_order("clipped_sum", "low", left, right)
     if adjacency == "replace_one":
         return SensitivityProfile(_difference_at_least(right, left))
     return SensitivityProfile(np.maximum(np.abs(left), np.abs(right)))
 
 
+@shared_texts
 def histogram_counts(
     n_bins: int, adjacency: Adjacency = "replace_one", n_columns: int = 1
 ) -> SensitivityProfile:
@@ -148,8 +145,7 @@ def histogram_counts(
     ----------
     n_bins : int
         Number of bins of each column.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     n_columns : int, default=1
         Number p of columns whose histograms, with ``n_bins`` bins each, are released together.
 
@@ -183,10 +179,10 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     *Replace one.* For any fixed matching, the record sits in at most one pair, so each column
     loses at most one count and gains at most one.
 
-    *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If n = |D| is even, one
+    *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If D has even size, one
     record z of D' stays out: if z = x, M' is a uniform matching of D, and nothing changes; else x
     is paired with some y, and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching
-    of D, with one pair different. If n is odd, x is paired with some y, and dropping the pair
+    of D, with one pair different. If it is odd, x is paired with some y, and dropping the pair
     gives a uniform matching of D without y: one count less. So the two random matchings can be
     drawn together such that the histograms always obey the bound. For each joint draw the noisy
     outputs are then (ε, δ)-close; the outputs themselves are the same mixture of these on both
@@ -232,11 +228,9 @@ def _one_count_per_column(
 
 
 def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
-    """Return the smallest doubles that are not below the differences.
-
-    The error of a rounded difference is a double, and found without error (Knuth, "The art of
-    computer programming", volume 2, section 4.2.2, Theorem B).
-    """
+    """Return the smallest doubles that are not below the differences."""
+    # The error of a rounded difference is a double, and found without error (Knuth, "The art of
+    # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
     taken = high - near
     error = (high - (near + taken)) + (taken - low)
@@ -244,16 +238,6 @@ def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     return rounded_up
 
 
-def _finite(owner: str, name: str, values: ArrayLike) -> np.ndarray:
-    array = np.atleast_1d(np.asarray(values))
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The {name!r} parameter of {owner} must be an array of real numbers. Got an array of "
-            f"dtype {array.dtype} instead."
-        )
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a number or a non-empty one-dimensional "
-            f"array, finite in every entry. Got an array of shape {array.shape} instead."
-        )
-    return array.astype(np.float64)
+def as_vector(owner: str, name: str, values: ArrayLike) -> NDArray[np.float64]:
+    """Return a number, or a vector of them, as a vector."""
+    return check_array(owner, name, np.atleast_1d(np.asarray(values)))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
-from skdpnoise.sensitivity.bounds import _finite
+from skdpnoise.privacy.checks import check_order
+from skdpnoise.sensitivity.bounds import as_vector
 from skdpnoise.sensitivity.profile import SensitivityProfile
 
 __all__ = ["bounded_ones", "shifted_sums"]
@@ -53,15 +54,11 @@ def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> Sensitivi
     array([1., 3., 1.])
     """
     left, right, centre = np.broadcast_arrays(
-        _finite("shifted_sums", "low", low),
-        _finite("shifted_sums", "high", high),
-        _finite("shifted_sums", "shift", shift),
+        as_vector("shifted_sums", "low", low),
+        as_vector("shifted_sums", "high", high),
+        as_vector("shifted_sums", "shift", shift),
     )
-    if not (left < right).all():
-        raise ValueError(
-            "The 'low' parameter of shifted_sums must be below 'high' in every coordinate: check "
-            "whether the two are swapped."
-        )
+    check_order("shifted_sums", "low", left, right)
     reach = [
         _at_least(max(Fraction(b) - Fraction(c), Fraction(c) - Fraction(a)))
         for a, b, c in zip(left.tolist(), right.tolist(), centre.tolist(), strict=True)
@@ -119,13 +116,8 @@ def bounded_ones(
     """
     owner = "bounded_ones"
     n_coordinates = check_count(owner, "n_coordinates", n_coordinates)
-    max_ones = check_count(owner, "max_ones", max_ones)
+    max_ones = check_count(owner, "max_ones", max_ones, high=n_coordinates)
     adjacency = check_adjacency(owner, adjacency)
-    if max_ones > n_coordinates:
-        raise ValueError(
-            f"The 'max_ones' parameter of {owner} must be at most n_coordinates="
-            f"{n_coordinates}. Got {max_ones!r} instead."
-        )
     c = Fraction(check_real(owner, "mixing", mixing, low=-math.inf))
     sizes = support_sizes(n_coordinates, max_ones, adjacency)
     squared = max(s - (2 * c - n_coordinates * c * c) * t * t for t, s in sizes.items())
@@ -138,27 +130,7 @@ def bounded_ones(
 
 
 def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> dict[int, int]:
-    """Return, for every sum t ≥ 0 of the entries of a change, the most non-zero entries.
-
-    Parameters
-    ----------
-    n_coordinates, max_ones : int
-        d and k.
-    adjacency : {"replace_one", "add_remove"}
-        The neighbouring relation.
-
-    Returns
-    -------
-    dict of int to int
-        S(t).
-
-    Examples
-    --------
-    >>> support_sizes(4, 2, "add_remove")
-    {0: 0, 1: 1, 2: 2}
-    >>> support_sizes(4, 2, "replace_one")
-    {0: 4, 1: 3, 2: 2}
-    """
+    """Return, for every sum t ≥ 0 of the entries of a change, the most non-zero entries."""
     if adjacency == "add_remove":
         return {t: t for t in range(max_ones + 1)}
     # m + m' = 2 m - t with m <= k and 2 m - t <= d.

@@ -1,4 +1,25 @@
-"""How far one record can move the first two moments of columns, jointly."""
+r"""How far one record can move the first two moments of columns, jointly.
+
+.. math:: f = \Bigl(a_j \sum_i u_{ij}, \; b_j \sum_i u_{ij}^2\Bigr)_j
+
+*Replace one.* Each pair moves by (a (u − v), b (u² − v²)), at most 2a and b. With d = |u − v| and
+u² − v² = (u − v)(u + v), where |u + v| ≤ 2 − d,
+
+.. math:: \Delta_1 = \max_{0 \le d \le 2} d \, (a + b (2 - d)), \qquad
+          \Delta_2^2 = \max_{0 \le d \le 2} d^2 (a^2 + b^2 (2 - d)^2)
+
+Values at opposite ends move the sum most and the sum of squares not at all: for b ≤ a/2,
+:math:`\Delta_1 = 2a`, and for :math:`b \le \tfrac12 \varphi^{5/2} a` with the golden ratio φ (b ≤
+1.665 a), :math:`\Delta_2 = 2a`: squares come for nothing. Beyond, the inner maximum is at d = (a +
+2b)/(2b), respectively :math:`d = \tfrac12 (3 - \sqrt{1 - 2a^2/b^2})`. Columns move independently,
+so that l1 bounds add, and squares of l2 bounds do.
+
+*Add or remove one.* Each pair moves by (a u, b u²), whose corner (a, b) is reached: there is no
+better joint bound.
+
+Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1. The
+joint bound is ours.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency
+from skdpnoise.privacy.checks import check_array
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
@@ -20,65 +43,16 @@ FREE_L1 = 0.5
 """Largest b/a for which sums of squares add nothing to the l1 bound of the sums beside them."""
 
 
+@shared_texts
 def clipped_moments(
     first: ArrayLike, second: ArrayLike, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
-    r"""Bound weighted sums and sums of squares of values u in [−1, 1], one pair for each column.
-
-    .. math:: f = \Bigl(a_j \sum_i u_{ij}, \; b_j \sum_i u_{ij}^2\Bigr)_j
-
-    *Replace one.* Each pair moves by (a (u − v), b (u² − v²)), at most 2a and b. With d = |u − v|
-    and u² − v² = (u − v)(u + v), where |u + v| ≤ 2 − d,
-
-    .. math:: \Delta_1 = \max_{0 \le d \le 2} d \, (a + b (2 - d)), \qquad
-              \Delta_2^2 = \max_{0 \le d \le 2} d^2 (a^2 + b^2 (2 - d)^2)
-
-    Values at opposite ends move the sum most and the sum of squares not at all: for b ≤ a/2,
-    :math:`\Delta_1 = 2a`, and for :math:`b \le \tfrac12 \varphi^{5/2} a` with the golden ratio φ
-    (b ≤ 1.665 a), :math:`\Delta_2 = 2a`: squares come for nothing. Beyond, the inner maximum is at
-    d = (a + 2b)/(2b), respectively :math:`d = \tfrac12 (3 - \sqrt{1 - 2a^2/b^2})`. Columns move
-    independently, so that l1 bounds add, and squares of l2 bounds do.
-
-    *Add or remove one.* Each pair moves by (a u, b u²), whose corner (a, b) is reached: there is no
-    better joint bound.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (n_columns,)
-        a and b: positive, finite, public.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
-
-    Returns
-    -------
-    SensitivityProfile
-        λ of shape (2 n_columns,): all sums, then all sums of squares.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1. The
-    joint bound is ours.
-
-    Examples
-    --------
-    >>> clipped_moments([1.0], [1.6])
-    SensitivityProfile(n_coordinates=2, largest=2, l1=2.75625, l2=2)
-    >>> clipped_moments([1.0], [1.6], adjacency="add_remove")
-    SensitivityProfile(n_coordinates=2, largest=1.6)
-    """
+    """Bound weighted sums and sums of squares of values u in [−1, 1], one pair for each column."""
     adjacency = check_adjacency("clipped_moments", adjacency)
-    a, b = (np.atleast_1d(np.asarray(values, dtype=np.float64)) for values in (first, second))
-    if not (
-        a.shape == b.shape
-        and a.ndim == 1
-        and np.isfinite([a, b]).all()
-        and (a > 0).all()
-        and (b > 0).all()
-    ):
-        raise ValueError(
-            "The 'first' and 'second' parameters of clipped_moments must be arrays of one length, "
-            f"positive and finite in every entry. Got arrays of shapes {a.shape} and {b.shape}."
-        )
+    a = np.atleast_1d(np.asarray(first))
+    a = check_array("clipped_moments", "first", a, sign="positive")
+    b = np.atleast_1d(np.asarray(second))
+    b = check_array("clipped_moments", "second", b, a.shape, sign="positive")
     if adjacency == "add_remove":
         return SensitivityProfile(np.concatenate([a, b]))
     box = np.concatenate([2.0 * a, b])

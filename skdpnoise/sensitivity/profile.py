@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import check_real
+from skdpnoise.privacy.checks import check_array
 from skdpnoise.privacy.sealed import Sealed, sealed
 
 __all__ = ["SensitivityProfile"]
@@ -58,7 +59,13 @@ class SensitivityProfile(Sealed):
     def __init__(
         self, per_coordinate: ArrayLike, l1: float | None = None, l2: float | None = None
     ) -> None:
-        values = _check_vector("SensitivityProfile", "per_coordinate", per_coordinate)
+        values = check_array(
+            "SensitivityProfile",
+            "per_coordinate",
+            per_coordinate,
+            sign="non-negative",
+            remedy="A record without a bound cannot be protected by noise.",
+        )
         largest = float(values.max())
         if largest == 0.0:
             raise ValueError(
@@ -100,25 +107,3 @@ class SensitivityProfile(Sealed):
         bounds = (("l1", self.l1), ("l2", self.l2))
         parts += [f"{name}={bound:.6g}" for name, bound in bounds if bound is not None]
         return f"{type(self).__name__}({', '.join(parts)})"
-
-
-def _check_vector(owner: str, name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return a new float vector, non-empty, finite and non-negative, or say what is wrong."""
-    array = np.array(values)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The {name!r} parameter of {owner} must be an array of real numbers. Got an array of "
-            f"dtype {array.dtype} instead."
-        )
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be a non-empty one-dimensional array. Got "
-            f"shape {array.shape} instead."
-        )
-    array = array.astype(np.float64)
-    if not (np.isfinite(array).all() and (array >= 0.0).all()):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be finite and non-negative in every entry: "
-            "a record without a bound cannot be protected by noise."
-        )
-    return array

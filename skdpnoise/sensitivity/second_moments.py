@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import Adjacency, check_adjacency, check_real
+from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity._row_bounds import RowBounds, checked_scale, spread_l1_norm
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
@@ -28,6 +30,7 @@ _UP = 1.0 + 16.0 * float(np.finfo(np.float64).eps)  # above the rounding of a fe
 _PLAIN: tuple[ChangeNorm, ChangeNorm] = ("l1", "l2")
 
 
+@shared_texts
 def second_moment_change(
     bounds: RowBounds,
     adjacency: Adjacency = "replace_one",
@@ -78,8 +81,7 @@ def second_moment_change(
     ----------
     bounds : RowBounds
         What every row obeys.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     norm : {"l2", "l1", "nuclear"}, default="l2"
         Which of the three.
     scale : float or array-like of shape (n_columns,), default=1.0
@@ -118,11 +120,7 @@ def second_moment_change(
     adjacency = check_adjacency(owner, adjacency)
     r = check_real(owner, "off_diagonal", off_diagonal)
     s = checked_scale(owner, scale, bounds.n_columns)
-    if norm not in get_args(ChangeNorm):
-        raise ValueError(
-            f"The 'norm' parameter of {owner} must be a str among {list(get_args(ChangeNorm))}. "
-            f"Got {norm!r} instead."
-        )
+    check_option(owner, "norm", norm, get_args(ChangeNorm))
     p = bounds.n_columns
     squares = bounds.largest_square(s)
     if squares == math.inf:
@@ -153,6 +151,7 @@ def second_moment_change(
     return rounded_up(min(2.0 * single, joint))
 
 
+@shared_texts
 def second_moments_profile(
     bounds: RowBounds, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
@@ -168,8 +167,7 @@ def second_moments_profile(
     ----------
     bounds : RowBounds
         What every row obeys.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
 
     Returns
     -------
@@ -207,6 +205,7 @@ def second_moments_profile(
     return SensitivityProfile(largest, l1=max(l1, top), l2=max(l2, top))
 
 
+@shared_texts
 def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> SensitivityProfile:
     r"""Bound the sum of bounded rows.
 
@@ -220,8 +219,7 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
     ----------
     bounds : RowBounds
         What every row obeys.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
 
     Returns
     -------
@@ -247,11 +245,9 @@ def clipped_rows(bounds: RowBounds, adjacency: Adjacency = "replace_one") -> Sen
 
 
 def _most_uneven(limits: Vector) -> float:
-    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ 1, rounded up.
-
-    Errors of n u in what is left, u the unit roundoff, move Σ u_j² by at most 2 n u of itself:
-    where the sum binds, it is at least the smallest limit that is filled.
-    """
+    """Return the largest Σ u_j² with 0 ≤ u_j ≤ limit_j and Σ u_j ≤ 1, rounded up."""
+    # Errors of n u in what is left, u the unit roundoff, move Σ u_j² by at most 2 n u of itself:
+    # where the sum binds, it is at least the smallest limit that is filled.
     ranked = np.sort(limits)[::-1]
     before = np.cumsum(ranked) - ranked
     filled = np.clip(1.0 - before, 0.0, ranked)

@@ -4,6 +4,21 @@ A maximum that is found by comparing floating-point numbers can be far too small
 tie. So no maximum here rests on a comparison. By weak duality *every* price θ ≥ 0 of the ball's
 constraint gives an upper bound: a search proposes the price, and what is returned is the bound at
 that price, or at none if that is less, rounded up by more than its rounding error.
+
+.. math:: \max \Bigl(\sum_j (w_j x_j)^q\Bigr)^{1/q} \quad\text{s.t.}\quad
+          0 \le x_j \le c_j, \; \sum_j x_j^r \le R^r, \qquad q \le r
+
+In :math:`u_j = (x_j/R)^r` the objective :math:`\sum_j v_j u_j^a` with :math:`v = (w R)^q` and a =
+q/r is concave, and with :math:`m = (c/R)^r`, for every price θ ≥ 0,
+
+.. math:: \sum_j v_j u_j^a \le \theta + \sum_j \max_{0 \le u \le m_j} (v_j u^a - \theta u)
+
+with equality at the best price: for a = 1 it is the value of the first item of a knapsack that does
+not fit whole (Dantzig), else that of :math:`u_j = \min(m_j, \tau v_j^{1/(1-a)})` with τ such that u
+lies on the ball.
+
+Dantzig, "Discrete-variable extremum problems", Operations Research 5(2), 1957 (the knapsack). Boyd
+and Vandenberghe, "Convex optimization", 2004, Section 5.1.3 (weak duality).
 """
 
 from __future__ import annotations
@@ -28,76 +43,16 @@ def rounded_up(value: float, n_terms: int = 1) -> float:
     r"""Return a number above a sum of non-negative terms whose computed value is given.
 
     .. math:: (1 + (n + 32) \, 2^{-52}) \, v
-
-    and the next float. A sum of n such terms, in any order, errs by less than :math:`n \, 2^{-53}`
-    of itself; the rest is for up to 32 roundings of each term, its powers included.
-
-    Parameters
-    ----------
-    value : float
-        v ≥ 0.
-    n_terms : int, default=1
-        n.
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> 0.3 < rounded_up(0.1 + 0.2) < 0.3 * (1.0 + 1e-13)
-    True
     """
+    # and the next float. A sum of n such terms, in any order, errs by less than n   2^{-53} of
+    # itself; the rest is for up to 32 roundings of each term, its powers included.
     return math.nextafter(value * (1.0 + (n_terms + _FEW) * _EPS), math.inf)
 
 
 def largest_norm(
     weight: Vector, limit: Vector, radius: float, *, order: float = 1.0, ball: float = 2.0
 ) -> float:
-    r"""Return the largest weighted norm of a vector in a box and a ball, rounded up.
-
-    .. math:: \max \Bigl(\sum_j (w_j x_j)^q\Bigr)^{1/q} \quad\text{s.t.}\quad
-              0 \le x_j \le c_j, \; \sum_j x_j^r \le R^r, \qquad q \le r
-
-    In :math:`u_j = (x_j/R)^r` the objective :math:`\sum_j v_j u_j^a` with :math:`v = (w R)^q` and
-    a = q/r is concave, and with :math:`m = (c/R)^r`, for every price θ ≥ 0,
-
-    .. math:: \sum_j v_j u_j^a \le \theta + \sum_j \max_{0 \le u \le m_j} (v_j u^a - \theta u)
-
-    with equality at the best price: for a = 1 it is the value of the first item of a knapsack that
-    does not fit whole (Dantzig), else that of
-    :math:`u_j = \min(m_j, \tau v_j^{1/(1-a)})` with τ such that u lies on the ball.
-
-    Parameters
-    ----------
-    weight : ndarray of shape (n,)
-        w, non-negative; infinity makes the result infinite.
-    limit : ndarray of shape (n,)
-        c, non-negative.
-    radius : float
-        R, positive.
-    order : float, default=1.0
-        q.
-    ball : float, default=2.0
-        r.
-
-    Returns
-    -------
-    float
-        Never below the maximum, and above it by about n units in the last place.
-
-    References
-    ----------
-    Dantzig, "Discrete-variable extremum problems", Operations Research 5(2), 1957 (the knapsack).
-    Boyd and Vandenberghe, "Convex optimization", 2004, Section 5.1.3 (weak duality).
-
-    Examples
-    --------
-    >>> round(largest_norm(np.ones(4), np.ones(4), 1.0), 12)
-    2.0
-    >>> round(largest_norm(np.array([2.0, 1.0]), np.array([0.6, 1.0]), 1.0, order=2.0) ** 2, 12)
-    2.08
-    """
+    """Return the largest weighted norm of a vector in a box and a ball, rounded up."""
     used = (weight > 0.0) & (limit > 0.0)
     if not used.all():
         weight, limit = weight[used], limit[used]
@@ -137,10 +92,8 @@ def _knapsack(value: Vector, size: Vector) -> float:
 
 
 def _concave(value: Vector, size: Vector, in_box: Vector, a: float) -> float:
-    r"""Return the bound at the price :math:`\theta = a \tau^{a-1}`.
-
-    Where the maximum over u lies within the box it is :math:`(1 - a) v (\tau v^{1/(1-a)})^a`.
-    """
+    r"""Return the bound at the price :math:`\theta = a \tau^{a-1}`."""
+    # Where the maximum over u lies within the box it is (1 - a) v (τ v^{1/(1-a)})^a.
     shape = np.maximum(_power(value, 1.0 / (1.0 - a)), _LEAST**2)
     level = size / shape
     ranked = np.argsort(level, kind="stable")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from skdpnoise.solvers.coordinate_descent import coordinate_descent
-from skdpnoise.solvers.losses import LOGISTIC, LOSSES, SQUARED, Loss
+from skdpnoise.solvers.losses import LOGISTIC, LOSSES, POISSON, SQUARED, Loss
 from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms, second_moments
 
 __all__ = [
     "LOGISTIC",
     "LOSSES",
+    "POISSON",
     "SQUARED",
     "Loss",
     "clipped_row_sums",

@@ -1,29 +1,37 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
 A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
-residual ``x.w - y`` for the squared loss and ``x.w`` for the logistic loss. One sweep reads the
+residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the
 column that has just changed and the column that comes next, so each coordinate costs two columns
 and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
 that is read again for every block of rows.
 
 Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
-only fused multiply-adds are the explicit ones. The number of quanta of a record is therefore the
-same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
+only fused multiply-adds are the explicit ones. The number of grid steps of a record is therefore
+the same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves all losses: the branch on the code does not depend on the row, so that
-the compiler makes one loop for each loss. Whether columns are standardised (``scaling`` may be
-``None``) is resolved when numba specialises a kernel.
+One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
+not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
+numbers have a kernel of their own, since with a third branch there would be one loop for all. That
+choice, and whether columns are standardised (``scaling`` may be ``None``), is made when numba
+specialises a kernel.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
 
-from skdpnoise.solvers.losses import LOGISTIC
+from skdpnoise.solvers.losses import LOGISTIC, POISSON
 
-__all__ = ["QUANTA_LIMIT", "plain_sweep", "private_sweep", "sigmoid"]
+__all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
+
+Vector = NDArray[np.float64]
+Scaling = tuple[float, float, float, float, float, float] | None  # of two columns
 
 # Adding 1.5 * 2^52 to a float64 of magnitude at most 2^51 rounds it to the nearest integer (ties to
 # even, as rint) and leaves that integer, in two's complement, in the low bits of the result.
@@ -31,7 +39,7 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
-_LOGISTIC = LOGISTIC.code
+_LOGISTIC, _POISSON = LOGISTIC.code, POISSON.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
@@ -42,35 +50,25 @@ _EXP_7, _EXP_8 = -1.990756865403116e-04, 2.486784350453597e-05
 
 
 @intrinsic
-def _fused_multiply_add(typing_context, a, b, c):
+def _fused_multiply_add(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` rounded once: one instruction, and by IEEE 754 one result everywhere."""
 
-    def lower(context, builder, signature, arguments):
+    def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), lower
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sigmoid(t):
-    r"""Logistic function without a branch or a library call, so that loops over it vectorise.
+def decay(t: float) -> float:
+    r"""Exponential of -t without a branch or a library call, so that loops over it vectorise.
 
-    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}, \qquad
-              e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
+    .. math:: e^{-t} = 2^m e^{-r}, \quad m = \operatorname{round}(-t / \ln 2),
               \quad r = t + m \ln 2
-
-    A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the power
-    of two is added to its exponent bits (Cody and Waite 1980).
-
-    Arguments beyond 40 in magnitude count as 40; the value is within 1e-12 of the exact one.
-
-    Examples
-    --------
-    >>> sigmoid(0.0)
-    0.5
-    >>> round(sigmoid(2.0), 9)
-    0.880797078
     """
+    # A polynomial of degree 8 gives the exponential of -r with relative error below 3e-12; the
+    # power of two is added to its exponent bits (Cody and Waite 1980).
+    # Arguments beyond 40 in magnitude count as 40.
     t = t if t > -_SATURATED else -_SATURATED
     t = t if t < _SATURATED else _SATURATED
     shifted = _fused_multiply_add(t, -_LOG2_E, _ROUNDING)  # the integer m, in its low bits
@@ -84,11 +82,27 @@ def sigmoid(t):
     power = _fused_multiply_add(power, r, _EXP_1)
     power = _fused_multiply_add(power, r, 1.0)
     bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
-    return 1.0 / (1.0 + np.int64(bits).view(np.float64))
+    return np.int64(bits).view(np.float64)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _standardised(x, center, inverse_scale, limit):
+def sigmoid(t: float) -> float:
+    r"""Logistic function, within 1e-12 of the exact one: see :func:`decay`.
+
+    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}
+
+    Examples
+    --------
+    >>> sigmoid(0.0)
+    0.5
+    >>> round(sigmoid(2.0), 9)
+    0.880797078
+    """
+    return 1.0 / (1.0 + decay(t))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _standardised(x: float, center: float, inverse_scale: float, limit: float) -> float:
     # Written as comparisons so that a NaN becomes a bound, as in _quanta.
     z = (x - center) * inverse_scale
     z = z if z > -limit else -limit
@@ -96,7 +110,7 @@ def _standardised(x, center, inverse_scale, limit):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _columns(old, new, scaling):
+def _columns(old: float, new: float, scaling: Scaling) -> tuple[float, float]:
     """The two entries of one row as float64, standardised when a scaling is given."""
     if scaling is None:
         return np.float64(old), np.float64(new)
@@ -106,29 +120,42 @@ def _columns(old, new, scaling):
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _slope(code, score, target, i):
+# numba compares the annotations of these functions: they must be the same.
+def _slope(code: Any, score: Any, target: Any, i: Any) -> Any:
     """Derivative of the loss of record i in its linear function, from its score."""
+
+
+@overload(_slope, jit_options={"nogil": True, "error_model": "numpy"})
+def _slope_by_targets(code: Any, score: Any, target: Any, i: Any) -> Any:
+    """The losses of one type of targets: see the top of this file."""
+    if isinstance(target.dtype, types.Float):
+        return _slope_of_counts
+    return _slope_of_labels
+
+
+def _slope_of_labels(code: Any, score: Any, target: Any, i: Any) -> Any:
     if code == _LOGISTIC:
         return sigmoid(score) - target[i]
     return score  # squared: the residual
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _quanta(gradient, inverse_quantum, bound):
-    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / quantum)``.
+def _slope_of_counts(code: Any, score: Any, target: Any, i: Any) -> Any:
+    return decay(-score) - target[i]
 
-    The bound is c quanta up to one rounding, and so is the product: off by less than 3/8 for c at
-    most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and becomes
-    the lower bound: whatever a record holds, it adds at most c quanta.
-    """
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _quanta(gradient: float, inverse_quantum: float, bound: float) -> np.int64:
+    """Bits of ``1.5 * 2^52 + round(clip(gradient, -bound, bound) / grid_size)``."""
+    # The bound is c grid steps up to one rounding, and so is the product: off by less than 3/8 for
+    # c at most 2^50, so the nearest integer is at most c. A NaN fails the first comparison and
+    # becomes the lower bound: whatever a record holds, it adds at most c grid steps.
     v = gradient if gradient > -bound else -bound
     v = v if v < bound else bound
     return np.float64(_fused_multiply_add(v, inverse_quantum, _ROUNDING)).view(np.int64)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rows(column, begin, end, full):
+def _rows(column: NDArray[Any], begin: int, end: int, full: int) -> NDArray[Any]:
     """Rows begin to end of a column; of one repeated block, its first end - begin entries."""
     if column.shape[0] == full:
         return column[begin:end]
@@ -136,7 +163,9 @@ def _rows(column, begin, end, full):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _moved(i, previous, following, score, change, scaling):
+def _moved(
+    i: int, previous: Vector, following: Vector, score: Vector, change: float, scaling: Scaling
+) -> tuple[float, float]:
     """Move the score of row i; return it and the entry of the next column."""
     old, new = _columns(previous[i], following[i], scaling)
     score[i] = _fused_multiply_add(change, old, score[i])
@@ -145,27 +174,28 @@ def _moved(i, previous, following, score, change, scaling):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def private_sweep(
-    rows, block, code, previous, following, score, target, change, scaling, inverse_quantum, bound
-):
+    rows: tuple[int, int],
+    block: int,
+    code: int,
+    previous: NDArray[Any],
+    following: NDArray[Any],
+    score: Vector,
+    target: NDArray[Any],
+    change: float,
+    scaling: Scaling,
+    inverse_quantum: float,
+    bound: float,
+) -> np.int64:
     r"""Apply the last change to the scores and sum the next clipped, rounded gradient.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad
               S = \sum_i \operatorname{round}\Bigl(
                   \operatorname{clip}\bigl(\ell'(s_i)\, x_{ik},\; -cq,\; cq\bigr) / q\Bigr)
-
-    `rows` is the first one and the one after the last; `previous` and `following` are the columns j
-    and k. The ``start`` of the loss made `score`, which is changed in place, and `target`. `change`
-    is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The last two
-    are 1/q and cq, with an integer c at most ``QUANTA_LIMIT`` and n c below 2^63.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, target = np.array([-1.0, 2.0]), np.empty(0)
-    >>> column = np.array([1.0, 3.0])
-    >>> private_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, 4.0, 4.0)
-    12
     """
+    # `rows` is the first one and the one after the last; `previous` and `following` are the columns
+    # j and k. The `start` of the loss made `score`, which is changed in place, and `target`.
+    # `change` is Δ. `scaling` is centre, inverse scale and limit of column j, then of column k. The
+    # last two are 1/q and cq, with an integer c at most `QUANTA_LIMIT` and n c below 2^63.
     total = np.int64(0)
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
@@ -183,23 +213,24 @@ def private_sweep(
 # The flags let the sum run in vector lanes; the instructions of the inlined functions keep their
 # own, strict, ones.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nsz"})
-def plain_sweep(rows, block, code, previous, following, score, target, change, scaling, sums):
+def plain_sweep(
+    rows: tuple[int, int],
+    block: int,
+    code: int,
+    previous: NDArray[Any],
+    following: NDArray[Any],
+    score: Vector,
+    target: NDArray[Any],
+    change: float,
+    scaling: Scaling,
+    sums: Vector,
+) -> None:
     r"""The same sweep without clipping and rounding; one float sum for each block of rows.
 
     .. math:: s_i \leftarrow s_i + \Delta\, x_{ij}, \qquad S_b = \sum_{i \in b} \ell'(s_i)\, x_{ik}
-
-    The first row is a multiple of block; the order in which sums of blocks are added does not
-    depend on threads.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> score, target, sums = np.array([-1.0, 2.0]), np.empty(0), np.zeros(1)
-    >>> column = np.array([1.0, 3.0])
-    >>> plain_sweep((0, 2), 1024, 0, column, column, score, target, 0.0, None, sums)
-    >>> sums
-    array([5.])
     """
+    # The first row is a multiple of block; the order in which sums of blocks are added does not
+    # depend on threads.
     for begin in range(rows[0], rows[1], block):
         end = min(begin + block, rows[1])
         old = _rows(previous, begin, end, score.shape[0])

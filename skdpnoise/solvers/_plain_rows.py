@@ -49,11 +49,11 @@ def quantise(
     out: Floats,
 ) -> None:
     """Write the integers of the first n rows of a standardised tile."""
-    quantum, most, norm, l1_norm = grid
+    grid_size, most, norm, l1_norm = grid
     _, magnitudes, sizes = sums[:, :n]
     factors = np.where(sizes > norm, norm / sizes, 1.0)
     factors = np.where(magnitudes * factors > l1_norm, l1_norm / magnitudes, factors)
-    unit = quantum[:, None]
+    unit = grid_size[:, None]
     quotients = tile[:, :n] * factors * (1.0 / unit)
 
     def fits(k: Floats) -> NDArray[np.bool_]:

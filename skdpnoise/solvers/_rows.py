@@ -17,33 +17,16 @@ import math
 import numpy as np
 from numba import njit
 
-from skdpnoise.solvers._plain_rows import SLACK
+from skdpnoise.solvers._plain_rows import SLACK, Floats
 
 __all__ = ["add_products", "quantise", "standardise"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def standardise(tile, n, standard, sums):
-    """Standardise and clip the first n rows of a tile; measure each of them.
-
-    Parameters
-    ----------
-    tile : ndarray of shape (p, >= n)
-        Overwritten.
-    n : int
-        Number of rows.
-    standard : tuple of 3 ndarrays of shape (p,)
-        Centre and inverse scale of each column, and the bound on a magnitude then.
-    sums : ndarray of shape (3, >= n)
-        Receives the sums of squares and of magnitudes, and the Euclidean norms.
-
-    Examples
-    --------
-    >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
-    >>> sums.ravel()
-    array([25.,  7.,  5.])
-    """
+def standardise(
+    tile: Floats, n: int, standard: tuple[Floats, Floats, Floats], sums: Floats
+) -> None:
+    """Standardise and clip the first n rows of a tile; measure each of them."""
     center, inverse_scale, limit = standard
     squares, magnitudes, sizes = sums[0], sums[1], sums[2]
     squares[:n] = 0.0
@@ -74,34 +57,14 @@ def standardise(tile, n, standard, sums):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def quantise(tile, n, grid, sums, out):
-    """Write the integers of the first n rows of a standardised tile.
-
-    A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
-    outside a ball, it is rounded towards zero instead; if it is outside still, it becomes zero.
-    Whatever a row holds, its integers are finite and within the bounds: they are checked last.
-
-    Parameters
-    ----------
-    tile, n
-        As for `standardise`, which has been called.
-    grid : tuple of 2 ndarrays of shape (p,), and 2 floats
-        Units of the integers, and most of them in one entry; bounds on the l2 and l1 norm of a row,
-        infinity for none.
-    sums : ndarray of shape (3, >= n)
-        What `standardise` has written. Overwritten.
-    out : ndarray of shape (>= p, >= n)
-        Receives the integers.
-
-    Examples
-    --------
-    >>> tile, sums, one = np.array([[3.0], [4.0]]), np.empty((3, 1)), np.ones(2)
-    >>> standardise(tile, 1, (0 * one, one, 9 * one), sums)
-    >>> quantise(tile, 1, (one / 100, 1e9 * one, 1.0, np.inf), sums, tile)
-    >>> tile.ravel()
-    array([60., 80.])
-    """
-    quantum, most, norm, l1_norm = grid
+def quantise(
+    tile: Floats, n: int, grid: tuple[Floats, Floats, float, float], sums: Floats, out: Floats
+) -> None:
+    """Write the integers of the first n rows of a standardised tile."""
+    # A row is shrunk into both balls and rounded to the nearest integers. If what they stand for is
+    # outside a ball, it is rounded towards zero instead; if it is outside still, it becomes zero.
+    # Whatever a row holds, its integers are finite and within the bounds: they are checked last.
+    grid_size, most, norm, l1_norm = grid
     squares, magnitudes, factors = sums[0], sums[1], sums[2]
     for i in range(n):
         factor = norm / factors[i] if factors[i] > norm else 1.0
@@ -109,8 +72,14 @@ def quantise(tile, n, grid, sums, out):
         factors[i] = l1_norm / magnitudes[i] if shrunk > l1_norm else factor
         squares[i] = 0.0
     magnitudes[:n] = 0.0
-    for j in range(quantum.shape[0]):
-        column, whole, unit, inverse, bound = tile[j], out[j], quantum[j], 1.0 / quantum[j], most[j]
+    for j in range(grid_size.shape[0]):
+        column, whole, unit, inverse, bound = (
+            tile[j],
+            out[j],
+            grid_size[j],
+            1.0 / grid_size[j],
+            most[j],
+        )
         for i in range(n):
             k = np.rint(column[i] * factors[i] * inverse)
             k = k if k > -bound else -bound
@@ -124,31 +93,22 @@ def quantise(tile, n, grid, sums, out):
         if squares[i] <= most_squares and magnitudes[i] <= most_magnitudes:
             continue
         total, size = 0.0, 0.0
-        for j in range(quantum.shape[0]):
-            k = np.trunc(tile[j, i] * factors[i] * (1.0 / quantum[j]))
+        for j in range(grid_size.shape[0]):
+            k = np.trunc(tile[j, i] * factors[i] * (1.0 / grid_size[j]))
             k = k if k > -most[j] else -most[j]
             k = k if k < most[j] else most[j]
             out[j, i] = k
-            total += (k * quantum[j]) * (k * quantum[j])
-            size += abs(k * quantum[j])
+            total += (k * grid_size[j]) * (k * grid_size[j])
+            size += abs(k * grid_size[j])
         if not (total <= most_squares and size <= most_magnitudes):
-            for j in range(quantum.shape[0]):
+            for j in range(grid_size.shape[0]):
                 out[j, i] = 0.0
 
 
 # Integers, so the flags change nothing but the speed: no sum is ever rounded.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def add_products(tile, n, total):
+def add_products(tile: Floats, n: int, total: Floats) -> None:
     """Add the products of all pairs of columns to the upper triangle, four by four.
-
-    Parameters
-    ----------
-    tile : ndarray of shape (4 m, >= n)
-        Integers of n rows.
-    n : int
-        Number of rows.
-    total : ndarray of shape (4 m, 4 m)
-        What is below its blocks of four by four on the diagonal is left alone.
 
     Examples
     --------

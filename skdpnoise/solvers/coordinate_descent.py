@@ -35,7 +35,7 @@ def coordinate_descent(
     l1: ArrayLike = 0.0,
     l2: ArrayLike = 0.0,
     clip: ArrayLike | None = None,
-    quantum: ArrayLike | None = None,
+    grid_size: ArrayLike | None = None,
     noise: NDArray[np.int64] | None = None,
     add: Callable[[int, int], int] = operator.add,
     order: NDArray[np.integer] | None = None,
@@ -83,15 +83,16 @@ def coordinate_descent(
         Number of passes T; each updates every coordinate once.
     step : array-like of shape (K,)
         Step sizes η; K is n_features, plus one (the last) with an intercept.
-    l1, l2 : float or array-like of shape (K,)
+    l1, l2 : float or array-like of shape (K,), default=0.0
         Penalties a and b.
     clip : float or array-like of shape (K,), default=None
-        Bounds C on one record's gradient. With ``quantum=None`` too, nothing is clipped or rounded.
-    quantum : float or array-like of shape (K,) or (T, K), default=None
-        Units q of the sums of gradients. Where both clip and quantum are 0 the gradient counts
+        Bounds C on one record's gradient. With ``grid_size=None`` too, nothing is clipped or
+        rounded.
+    grid_size : float or array-like of shape (K,) or (T, K), default=None
+        Units q of the sums of gradients. Where both clip and grid_size are 0 the gradient counts
         as 0.
     noise : ndarray of int64 of shape (T, K), default=None
-        Noise z, in quanta; None for none.
+        Noise z, in grid steps; None for none.
     add : callable, default=operator.add
         How the integer sum of a coordinate meets its noise: for those who want to look on.
     order : ndarray of int of shape (T, K), default=None
@@ -109,7 +110,7 @@ def coordinate_descent(
     n_threads : int, default=1
         Threads to use when there are enough rows.
     block_rows : int, default=None
-        Rows taken at a time. It changes the speed only (without clip and quantum also the last
+        Rows taken at a time. It changes the speed only (without clip and grid_size also the last
         digits).
 
     Yields
@@ -120,8 +121,8 @@ def coordinate_descent(
     Raises
     ------
     ValueError
-        If only one of clip and quantum is given, or a quantum is so small that a record or a sum
-        would leave the range of exact integers.
+        If only one of clip and grid_size is given, or a grid step is so small that a record or a
+        sum would leave the range of exact integers.
 
     References
     ----------
@@ -143,15 +144,15 @@ def coordinate_descent(
 
     >>> noise = np.array([[0, 5]])
     >>> next(coordinate_descent(X, y, loss=SQUARED, n_passes=1, step=step, clip=2.5,
-    ...                         quantum=0.01, noise=noise))
+    ...                         grid_size=0.01, noise=noise))
     array([1.75   , 0.61875])
     """
     from skdpnoise.solvers._kernels import plain_sweep, private_sweep
 
-    if (clip is None) != (quantum is None):
+    if (clip is None) != (grid_size is None):
         raise ValueError(
-            "clip and quantum must be given together (or both left as None for a plain pass), "
-            f"got clip={clip!r} and quantum={quantum!r}."
+            "clip and grid_size must be given together (or both left as None for a plain pass), "
+            f"got clip={clip!r} and grid_size={grid_size!r}."
         )
     X = np.asarray(X)
     X = np.asfortranarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
@@ -163,10 +164,10 @@ def coordinate_descent(
     columns = _columns(X, np.ones(block, dtype=X.dtype))
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
-    if clip is not None and quantum is not None:
+    if clip is not None and grid_size is not None:
         quanta, bounds = (
             np.broadcast_to(values, (n_passes, n_coordinates))
-            for values in _quanta_and_bounds(clip, quantum, n)
+            for values in _quanta_and_bounds(clip, grid_size, n)
         )
 
     score, target = loss.start(y)
@@ -175,15 +176,13 @@ def coordinate_descent(
     with _Threads(_row_ranges(n, block, n_threads)) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
-            """Move the scores by a change of one coordinate; return the gradient sum of the next.
-
-            One sweep does both, so the scores lag one update behind theta between sweeps. Before
-            the first pass, t = -1, nobody uses the sum, and it meets no noise.
-            """
+            """Move the scores by a change of one coordinate; return the next sum of gradients."""
+            # One sweep does both, so the scores lag one update behind theta between sweeps. Before
+            # the first pass, t = -1, nobody uses the sum, and it meets no noise.
             scaling = None if scalings is None else scalings[previous] + scalings[k]
             one, other = columns[previous], columns[k]
             shared = (block, loss.code, one, other, score, target, change, scaling)
-            if quantum is None:
+            if grid_size is None:
                 sums = np.empty(-(-n // block))
                 run(plain_sweep, *shared, sums)
                 return float(sums.sum())
@@ -216,7 +215,7 @@ def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist()
+    return list(np.broadcast_to(np.asarray(value, dtype=np.float64), n_coordinates).tolist())
 
 
 def _scalings(
@@ -241,13 +240,13 @@ def _scalings(
 
 
 def _quanta_and_bounds(
-    clip: ArrayLike, quantum: ArrayLike, n: int
+    clip: ArrayLike, grid_size: ArrayLike, n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Quanta, and the most of them one record adds; refused when a sum could overflow."""
+    """Grid steps, and the most of them one record adds; refused when a sum could overflow."""
     from skdpnoise.solvers._kernels import QUANTA_LIMIT
 
     clips, quanta = np.broadcast_arrays(
-        np.asarray(clip, dtype=np.float64), np.asarray(quantum, dtype=np.float64)
+        np.asarray(clip, dtype=np.float64), np.asarray(grid_size, dtype=np.float64)
     )
     with np.errstate(divide="ignore"):
         bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
@@ -255,9 +254,9 @@ def _quanta_and_bounds(
     if bounds.size and bounds.max() > largest:
         worst = np.unravel_index(np.argmax(bounds), bounds.shape)
         raise ValueError(
-            f"quantum={quanta[worst]:g} is too small for clip={clips[worst]:g} and {n} rows: "
-            f"clip / quantum must not exceed {largest:.4g}, for the integer sums to be exact. "
-            "Use a larger quantum or a smaller clip."
+            f"grid_size={quanta[worst]:g} is too small for clip={clips[worst]:g} and {n} rows: "
+            f"clip / grid_size must not exceed {largest:.4g}, for the integer sums to be exact. "
+            "Use a larger grid_size or a smaller clip."
         )
     return quanta, bounds
 
@@ -271,12 +270,11 @@ def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
 
 
 class _Threads:
-    """A context that gives a function: it runs a kernel on every range of rows.
+    """A context that gives a function: it runs a kernel on every range of rows."""
 
-    The kernels release the lock of the interpreter. Plain threads work under joblib and after a
-    fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
-    that a pool of futures takes, which counts when a sweep lasts a millisecond.
-    """
+    # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
+    # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
+    # that a pool of futures takes, which counts when a sweep lasts a millisecond.
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.first, *self.others = ranges

@@ -1,6 +1,7 @@
 """Losses of one record, as the solvers know them.
 
-A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code.
+A new loss is one record here, and one branch of `_slope` in `_kernels`, found by its code and the
+type of its targets.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-__all__ = ["LOGISTIC", "LOSSES", "SQUARED", "Loss"]
+__all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class Loss:
     looseness : float, default=1.0
         How many times longer than one over the curvature a step may be where there is little noise:
         more than 1 where the bound is loose for typical records.
+    tail : float, default=1.0
+        How many times longer than those of least squares the tails of slopes are: "auto" clips at
+        so much more where there is little noise.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class Loss:
     mean: Callable[[NDArray[np.float64]], NDArray[np.float64]]
     start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
     looseness: float = 1.0
+    tail: float = 1.0
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
         """Return the derivative of the loss in the linear function.
@@ -66,13 +71,13 @@ class Loss:
         score : ndarray
             Linear functions s.
         target : array-like
-            Targets t, of labels 0 and 1.
+            Targets t; of labels, 0 and 1.
 
         Returns
         -------
         ndarray
         """
-        return self.mean(score) - np.asarray(target)
+        return np.subtract(self.mean(score), target, dtype=np.float64)
 
 
 def _residuals(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
@@ -86,6 +91,17 @@ def _margins(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
     return np.zeros(positive.size), positive.view(np.int8)
 
 
+def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the exponentials, of arguments up to 40 in magnitude, as the kernels do."""
+    return np.exp(np.clip(scores, -40.0, 40.0))
+
+
+def _counts(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
+    """Return x.w at w = 0, and the counts."""
+    counts = np.array(y, dtype=np.float64)
+    return np.zeros(counts.size), counts
+
+
 SQUARED = Loss("squared", 0, 1.0, np.positive, _residuals)
 r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 
@@ -93,5 +109,13 @@ r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
 r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
-LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC)}
+# No bound holds for all records: where t has mean 1, the mean of e^s is near 1, and somewhat more
+# with the square of a feature before it. Clipped slopes move coefficients by bounded steps anyway.
+POISSON = Loss("poisson", 2, 2.5, _rates, _counts, tail=16.0)
+r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mean.
+
+Linear functions beyond ±40 count as ±40, so that no exponential overflows.
+"""
+
+LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}
 """All losses by name."""

@@ -34,7 +34,7 @@ _LARGEST_SUM = 2**63 - 2**61
 def second_moments(
     X: NDArray[Any],
     *,
-    row_quantum: ArrayLike,
+    row_grid_size: ArrayLike,
     norm: float,
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
@@ -61,7 +61,7 @@ def second_moments(
     ----------
     X : ndarray of shape (n_samples, n_features)
         Finite values of any real dtype; C or Fortran order is read in place, block by block.
-    row_quantum : float or array-like of shape (p,)
+    row_grid_size : float or array-like of shape (p,)
         q, the unit of the integers of each column, positive; p is n_features plus the number of
         targets.
     norm : float
@@ -89,18 +89,28 @@ def second_moments(
     Raises
     ------
     ValueError
-        If a quantum is so small that integers or their sums would not be exact.
+        If a grid step is so small that integers or their sums would not be exact.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[0.5, 0.25], [3.0, 4.0]])  # the second row is shrunk to (0.6, 0.8)
-    >>> second_moments(X, row_quantum=2.0**-10, norm=1.0) / 2.0**20
+    >>> second_moments(X, row_grid_size=2.0**-10, norm=1.0) / 2.0**20
     array([[0.6095314 , 0.60457039],
            [0.60457039, 0.70218754]])
     """
     rows = _Rows(
-        X, targets, row_quantum, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
+        X,
+        targets,
+        row_grid_size,
+        norm,
+        center,
+        scale,
+        limit,
+        columns,
+        l1_norm,
+        block_rows,
+        n_threads,
     )
     total = rows.products()
     return total + np.triu(total, 1).T
@@ -109,7 +119,7 @@ def second_moments(
 def clipped_row_sums(
     X: NDArray[Any],
     *,
-    row_quantum: ArrayLike,
+    row_grid_size: ArrayLike,
     norm: float,
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
@@ -128,7 +138,7 @@ def clipped_row_sums(
 
     Parameters
     ----------
-    X, row_quantum, norm, center, scale, limit, columns, l1_norm, targets, block_rows, n_threads
+    X, row_grid_size, norm, center, scale, limit, columns, l1_norm, targets, block_rows, n_threads
         As for :func:`second_moments`.
 
     Returns
@@ -139,17 +149,27 @@ def clipped_row_sums(
     Raises
     ------
     ValueError
-        If a quantum is so small that integers or their sums would not be exact.
+        If a grid step is so small that integers or their sums would not be exact.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[0.5, 0.25], [3.0, 4.0]])  # the second row is shrunk to (0.6, 0.8)
-    >>> (clipped_row_sums(X, row_quantum=2.0**-20, norm=1.0) / 2.0**20).round(5)
+    >>> (clipped_row_sums(X, row_grid_size=2.0**-20, norm=1.0) / 2.0**20).round(5)
     array([1.1 , 1.05])
     """
     rows = _Rows(
-        X, targets, row_quantum, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
+        X,
+        targets,
+        row_grid_size,
+        norm,
+        center,
+        scale,
+        limit,
+        columns,
+        l1_norm,
+        block_rows,
+        n_threads,
     )
     return rows.totals()
 
@@ -194,7 +214,7 @@ class _Rows:
         self,
         X: NDArray[Any],
         targets: NDArray[Any] | None,
-        row_quantum: ArrayLike,
+        row_grid_size: ArrayLike,
         norm: float,
         center: ArrayLike | None,
         scale: ArrayLike | None,
@@ -209,19 +229,21 @@ class _Rows:
         self.parts = data, extra[:, None] if extra.ndim == 1 else extra
         self.n_rows = len(data)
         self.n_columns = p = sum(part.shape[1] for part in self.parts)
-        self.quantum = _vector(row_quantum, 1.0, p)
+        self.grid_size = _vector(row_grid_size, 1.0, p)
         self.norms = float(norm), math.inf if l1_norm is None else float(l1_norm)
         with np.errstate(divide="ignore", over="ignore"):
             inverse = 1.0 / _vector(scale, 1.0, p)
         largest = np.finfo(np.float64).max  # instead of infinity, of which 0 times is NaN
         box = np.minimum(_vector(limit, largest, p), _vector(columns, largest, p))
         self.standard = _vector(center, 0.0, p), np.minimum(inverse, largest), box
-        if not ((self.quantum > 0.0).all() and min(self.norms) > 0.0):
-            raise ValueError(f"row_quantum and norm must be positive, got norm={norm!r}.")
+        if not ((self.grid_size > 0.0).all() and min(self.norms) > 0.0):
+            raise ValueError(f"row_grid_size and norm must be positive, got norm={norm!r}.")
         with np.errstate(over="ignore"):
-            self.most = np.floor(np.minimum(box, min(self.norms)) / self.quantum)
+            self.most = np.floor(np.minimum(box, min(self.norms)) / self.grid_size)
         if not (self.most < _EXACT).all():
-            raise ValueError(f"row_quantum is too small: norm={norm!r} is above 2**53 quanta.")
+            raise ValueError(
+                f"row_grid_size is too small: norm={norm!r} is above 2**53 grid steps."
+            )
         self.largest = int(self.most.max(initial=0.0))
         wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
         self.block_rows = max(1, min(wished, self.n_rows))
@@ -256,7 +278,7 @@ class _Rows:
             return total
 
         self.check(self.largest)
-        return sum(self.run(task))
+        return np.asarray(sum(self.run(task)))
 
     def norms_of_rows(self) -> NDArray[np.float64]:
         """Return the norm of every standardised row."""
@@ -275,8 +297,8 @@ class _Rows:
         """Refuse sums over all rows of integers up to `largest` if they may overflow."""
         if largest > _EXACT or largest * self.n_rows > _LARGEST_SUM:
             raise ValueError(
-                f"row_quantum is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
-                "integer sums could overflow. Use a larger quantum or a smaller norm."
+                f"row_grid_size is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
+                "integer sums could overflow. Use a larger grid_size or a smaller norm."
             )
 
     def integers(self, rows: tuple[int, int], largest: int) -> Iterator[tuple[Floats, int]]:
@@ -284,7 +306,7 @@ class _Rows:
         block = min(self.block_rows, _EXACT // max(largest, 1))
         # Eight rows more, so that the columns do not all fall on the same lines of the cache.
         out = np.zeros((-(-self.n_columns // _LANES) * _LANES, block + 8))
-        grid = self.quantum, self.most, *self.norms
+        grid = self.grid_size, self.most, *self.norms
         for tile, n, sums in self.tiles(rows, block):
             self.kernels.quantise(tile, n, grid, sums, out)
             yield out, n
@@ -301,11 +323,7 @@ class _Rows:
             yield tile, n, sums
 
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
-        """Return what a function returns for every range of rows, one range for each thread.
-
-        The kernels release the lock of the interpreter, and plain threads work under joblib and
-        after a fork, which the threading layers of numba do not.
-        """
+        """Return what a function returns for every range of rows, one range for each thread."""
         most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
         n_ranges = max(1, min(self.n_threads, most))
         edges = [self.n_rows * i // n_ranges for i in range(n_ranges + 1)]

@@ -1,11 +1,13 @@
 """The kept list of mutants is up to date, and the command tells survivors from the others."""
 
 import json
+import subprocess
+from queue import SimpleQueue
 
 import pytest
 
 from benchmarks import mutants
-from benchmarks.mutants import ROOT, kept_mutants
+from benchmarks.mutants import ROOT, Mutant, kept_mutants, touched
 
 KEPT = kept_mutants()
 ROOMS = ("privacy", "sensitivity", "noises", "mechanisms", "sampling", "ledger", "solvers")
@@ -31,7 +33,25 @@ def test_every_mutant_applies_to_the_source_as_it_is(mutant):
 
 def test_a_mutant_that_no_longer_applies_is_an_error():
     with pytest.raises(ValueError, match=r"occurs 2 times.*up to date"):
-        mutants.Mutant("m", "f.py", "x", "y", ("t",)).mutated("x = x")
+        Mutant("m", "f.py", "x", "y", ("t",)).mutated("x = x")
+
+
+def test_changed_files_ask_for_their_mutants_and_for_those_that_changed_tests_are_to_notice():
+    all_names = [mutant.name for mutant in KEPT]
+    assert [mutant.name for mutant in touched(KEPT, ["."])] == all_names
+    assert touched(KEPT, []) == touched(KEPT, ["README.md"]) == []
+    one = KEPT[-1]
+    found = touched(KEPT, [one.file])
+    assert found == [mutant for mutant in KEPT if mutant.file == one.file]
+    test = one.tests[0].partition("::")[0]
+    by_test = touched(KEPT, [test])
+    assert one in by_test
+    assert all(any(name.startswith(test) for name in mutant.tests) for mutant in by_test)
+    # A changed file within a folder of tests counts too, after the mutants of changed files.
+    folder = Mutant("m", "skdpnoise/a.py", "x", "y", ("tests/contracts",))
+    mine = Mutant("n", "skdpnoise/b.py", "x", "y", ("tests/privacy",))
+    given = ["skdpnoise/b.py", "tests/contracts/_register.py"]
+    assert touched([folder, mine], given) == [mine, folder]
 
 
 PROJECT = {
@@ -69,10 +89,25 @@ def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, 
     assert "2 mutants, survivors: 1" in printed
     saved = {row["name"]: row["noticed"] for row in json.loads(_read(out))["mutants"]}
     assert saved == {"half": True, "unseen": False}
+    # Without time nothing is begun, and it is said.
+    assert mutants.main(["--out", str(tmp_path / "none"), "--minutes", "-1"]) == 0
+    printed = capsys.readouterr().out
+    assert "no time for 2 more" in printed
+    assert "0 mutants, survivors: none" in printed
     # What is known is not run again, and one mutant alone is noticed.
     monkeypatch.setattr(mutants, "_pytest", lambda *_: pytest.fail("ran again"))
     assert mutants.main(["--out", str(out), "--only", "half"]) == 0
     assert "survivors: none" in capsys.readouterr().out
+
+
+def test_tests_that_fail_without_a_mutant_stop_the_command(monkeypatch, tmp_path):
+    broken = subprocess.CompletedProcess([], 1, "what pytest said", "")
+    monkeypatch.setattr(mutants, "_pytest", lambda *_: broken)
+    monkeypatch.setattr(mutants, "_copies", lambda *_: copies)
+    copies = SimpleQueue()
+    copies.put(tmp_path)
+    with pytest.raises(SystemExit, match=r"fails without any mutant:\nwhat pytest said"):
+        mutants.main(["--quick", "--fresh", "--workers", "1", "--out", str(tmp_path)])
 
 
 def _read(out):

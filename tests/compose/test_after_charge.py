@@ -200,9 +200,9 @@ def test_a_private_step_of_another_author_still_has_scikit_learn_look_at_its_dat
 
     @register_private
     class Foreign(DPLogisticCD):
-        def fit(self, X, y, groups=None, **unpaid):
+        def fit(self, X, y, groups=None, **params):
             seen.append(get_config()["assume_finite"])
-            return super().fit(X, y, groups, **unpaid)
+            return super().fit(X, y, groups, **params)
 
     for last in (Foreign(classes=[0, 1]), DPPipeline([("foreign", Foreign(classes=[0, 1]))])):
         DPPipeline([("scale", DPStandardScaler()), ("model", last)]).fit(X, Y)

@@ -31,12 +31,12 @@ def test_a_fit_within_its_share_passes_and_one_beyond_is_stopped(budget):
     words = SeededWords(0)
     delta = 0.0 if isinstance(budget, PureLoss) else 1e-6
     cap = Cap(budget, "replace_one")
-    model = with_budget(CLASSIFIER, budget, delta, ledger=cap, words=words)
+    model = with_budget(CLASSIFIER, budget, delta, ledger=cap, rng=words)
     model.fit(X, y)
     assert cap.n_charges == 1
     with pytest.raises(BudgetExceededError):  # a second fit from the same share
         model.fit(X, y)
-    greedy = with_budget(CLASSIFIER, budget, delta, ledger=Cap(budget, "replace_one"), words=words)
+    greedy = with_budget(CLASSIFIER, budget, delta, ledger=Cap(budget, "replace_one"), rng=words)
     with pytest.raises(BudgetExceededError):
         greedy.set_params(epsilon=1.001 * greedy.epsilon).fit(X, y)
 
@@ -44,7 +44,7 @@ def test_a_fit_within_its_share_passes_and_one_beyond_is_stopped(budget):
 def test_shares_do_not_exceed_the_whole():
     pipeline = make_pipeline(DPStandardScaler(0.2), DPRobustScaler(0.3), DPLogisticCD(0.5))
     for mu in (1e-3, 0.1, 2.0):
-        model = with_budget(pipeline, GaussianLoss(mu), 1e-6, ledger=None, words=SeededWords(0))
+        model = with_budget(pipeline, GaussianLoss(mu), 1e-6, ledger=None, rng=SeededWords(0))
         spent = sum(gdp_mu(step.epsilon, step.delta) ** 2 for _, step in model.steps)
         assert spent <= mu**2
         assert spent == pytest.approx(mu**2, rel=1e-5)

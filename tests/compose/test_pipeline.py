@@ -241,7 +241,7 @@ def test_the_class_that_an_object_claims_is_not_believed():
 class _Twice(DPStandardScaler):
     """Fits itself twice, and reports once."""
 
-    def fit(self, X, y=None, groups=None, **unpaid):
+    def fit(self, X, y=None, groups=None, **params):
         super().fit(X, y, groups)
         return super().fit(X, y, groups)
 
@@ -249,7 +249,7 @@ class _Twice(DPStandardScaler):
 class _Unpaid(DPStandardScaler):
     """Leaves the ledger aside."""
 
-    def fit(self, X, y=None, groups=None, **unpaid):
+    def fit(self, X, y=None, groups=None, **params):
         ledger, self.ledger = self.ledger, None
         super().fit(X, y, groups)
         self.ledger = ledger

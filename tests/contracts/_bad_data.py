@@ -194,7 +194,14 @@ def targets(kind: str) -> dict[str, Any]:
         "an integer beyond 64 bits": [10**30, 1] * (N // 2),
         "nullable booleans": pd.Series([True, None] * (N // 2), dtype="boolean"),
     }
-    return both | (numbers if kind == "numbers" else labels)
+    counts = {
+        "negative": np.where(y, -SECRET, 1.0),
+        "all negative": [-SECRET] * N,
+        "a little negative": np.where(y, -1e-9, 123456.0),
+        "negative objects": np.where(y, Decimal(-SECRET), 1).astype(object),
+    }
+    kinds = {"numbers": numbers, "counts": numbers | counts, "labels": labels}
+    return both | kinds[kind]
 
 
 def groups() -> dict[str, Any]:

@@ -41,35 +41,38 @@ ADD = {"adjacency": "add_remove"}
 # One pass and few coordinates: the budget sits in few numbers, where an attack sees it best.
 PASS = {"n_passes": 1, "clip": 0.2}
 
+# Each with a number of records, and the largest y of the record that differs.
 FITS = {
     "regressor, gaussian, replace one, no bounds of features": (
         DPCoordinateDescentRegressor(**GAUSSIAN, **PASS, **Y_BOUNDS, fit_intercept=False),
         200,
+        1e3,
     ),
     "regressor, pure laplace, add or remove, bounds": (
         DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **ADD, **PASS),
         80,
+        1e3,
     ),
     "classifier, gaussian, add or remove, bounds, two passes": (
         DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **ADD, **PASS | {"n_passes": 2}),
         80,
+        1.0,
     ),
-    "classifier, pure laplace, replace one, no bounds": (DPLogisticCD(**LAPLACE, **PASS), 800),
+    "classifier, pure laplace, replace one, no bounds": (DPLogisticCD(**LAPLACE, **PASS), 800, 1.0),
 }
 
 
-def neighbours(model, n_samples):
+def neighbours(model, n_samples, far):
     """Two data sets of points at the corners of a square; one record more, or another one."""
     X = np.tile([[-1.0], [-1.0], [1.0], [1.0]], (n_samples // 4, 1))
     y = np.tile([-1.0, 1.0], n_samples // 2)
-    far = 1.0 if isinstance(model, DPLogisticCD) else 1e3
     if model.adjacency == "add_remove":
         return (X, y), (np.vstack([X, [[1e3]]]), np.append(y, far))
     X[0] = 1e3
     return (X, np.r_[-far, y[1:]]), (X, np.r_[far, y[1:]])
 
 
-def runs(model, n_samples, n_runs=RUNS):
+def runs(model, n_samples, far, n_runs=RUNS):
     """All that is released by many fits on each of two neighbouring data sets."""
     with remembered():
         return [
@@ -79,28 +82,28 @@ def runs(model, n_samples, n_runs=RUNS):
                     for run in range(n_runs)
                 ]
             )
-            for side, (X, y) in enumerate(neighbours(model, n_samples))
+            for side, (X, y) in enumerate(neighbours(model, n_samples, far))
         ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FITS)
 def test_thousands_of_fits_on_neighbours_do_not_refute_the_guarantee(name):
-    model, n_samples = FITS[name]
-    assert audit(*runs(model, n_samples), model.delta) <= model.epsilon
+    model, *size = FITS[name]
+    assert audit(*runs(model, *size), model.delta) <= model.epsilon
 
 
 # The rest of the fit stays honest: all noise halved would be easier to find.
 BROKEN = {
-    "gaussian": (DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **PASS), 800),
-    "laplace": (DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **PASS), 1200),
+    "gaussian": (DPLogisticCD(**GAUSSIAN, **X_BOUNDS, **PASS), 800, 1.0, 800),
+    "laplace": (DPCoordinateDescentRegressor(**LAPLACE, **BOUNDS, **PASS), 800, 1e3, 1200),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", BROKEN)
 def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, family):
-    model, n_runs = BROKEN[family]
+    model, *size = BROKEN[family]
     draw = DescentPlan.draw
 
     def halved(self, words):
@@ -111,7 +114,7 @@ def test_an_estimator_with_half_the_noise_in_its_descent_is_caught(monkeypatch, 
     # What is drawn in to the constant model is post-processing: the attack sees what it is made of.
     monkeypatch.setattr(_descent, "drawn_in", lambda path, *facts: path)
     monkeypatch.setattr(_descent.Gain, "finish", lambda self, path, *facts: path)
-    assert audit(*runs(model, 800, n_runs), model.delta) > model.epsilon
+    assert audit(*runs(model, *size), model.delta) > model.epsilon
 
 
 def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch):
@@ -124,4 +127,4 @@ def test_an_estimator_that_finds_its_scales_without_noise_is_caught(monkeypatch)
     monkeypatch.setattr(AdditiveMechanism, "sample", lambda *args, **kw: 0 * sample(*args, **kw))
     monkeypatch.setattr(DescentPlan, "draw", drawn)
     model = DPCoordinateDescentRegressor(**GAUSSIAN, **PASS)
-    assert audit(*runs(model, 400, 200), model.delta) > model.epsilon
+    assert audit(*runs(model, 400, 1e3, 200), model.delta) > model.epsilon

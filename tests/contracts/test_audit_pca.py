@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from benchmarks._remembered import remembered
-from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA, _location
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.mechanisms import SymmetricMatrixMechanism
 from tests._audit import audit
 from tests._replay import two_runs
+from tests.contracts._register import MATRICES, each
 
 RUNS = 800  # on each of the two data sets
 
@@ -116,11 +116,11 @@ EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 @pytest.mark.quick(8)
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-@pytest.mark.parametrize("estimator", [DPPCA, DPCovariance])
-def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimator, adjacency, name):
+@each(MATRICES)
+def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(entry, adjacency, name):
     settings = {"epsilon": 5.0, "adjacency": adjacency, **SETTINGS[name]}
     if name == "not centred":
-        settings["center" if estimator is DPPCA else "assume_centered"] = estimator is not DPPCA
+        settings |= entry.uncentred
     rng, largest = np.random.default_rng(0), {}
     for seed in range(12):
         X = rng.normal([0.0, 0.3, 0.1], [1.0, 0.3, 0.2], size=(60, 3))
@@ -133,7 +133,7 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimato
             other = other[:-1]
 
         def fit(rows, seed=seed):
-            return estimator(**settings, random_state=seed).fit(rows)
+            return entry.estimator(**settings, random_state=seed).fit(rows)
 
         runs = two_runs(fit, (X,), (other,), seed)
         for one in runs.moved:

@@ -8,6 +8,8 @@ group are kept, and all of them if these rows pull the same way.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from skdpnoise import (
     DPPCA,
     DPCoordinateDescentRegressor,
-    DPCovariance,
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
     total_guarantee,
@@ -32,20 +34,16 @@ from skdpnoise.decomposition import moments
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.inspection._fingerprint import fingerprint
 from skdpnoise.ledger import BudgetExceededError
-from skdpnoise.privacy import GaussianLoss, PureLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries import groups
 from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
 from tests._replay import two_runs
+from tests.contracts._register import MATRICES, Entry, each, every_private_class
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
 ADJACENCIES = ["replace_one", "add_remove"]
-LINEAR = [DPCoordinateDescentRegressor, DPLogisticCD, DPLassoPath]
-MATRICES = [DPPCA, DPCovariance]
-SCALERS = [DPStandardScaler, DPRobustScaler, DPMinMaxScaler]
-ESTIMATORS = LINEAR + MATRICES + SCALERS
-every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: e.__name__)
 every_adjacency = pytest.mark.parametrize("adjacency", ADJACENCIES)
 MOST = 3  # rows that are kept of a group
 OWNED = 5  # rows of the person in whom neighbours differ
@@ -97,56 +95,71 @@ def check_uses(runs):
 BOUNDS = {"feature_bounds": (-1.0, 1.0)}
 DESCENT = {"solver": "gradient", "clip": 0.05}
 GRAM = {"solver": "gram", "row_norm": 0.5, "fit_intercept": False}
+REGRESSOR, PATH = Entry(DPCoordinateDescentRegressor, "numbers"), Entry(DPLassoPath, "numbers")
+CLASSIFIER = Entry(DPLogisticCD, "labels")
+COUNTS = Entry(DPPoissonRegressor, "counts")
+STANDARD, ROBUST = Entry(DPStandardScaler), Entry(DPRobustScaler)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fit, what is public of it, and how much of what is paid for neighbours can use of it."""
+
+    entry: Entry
+    settings: dict[str, Any] = field(default_factory=dict)
+    least: float = 0.99
+    axes: bool = False  # whether the rows of neighbours lie along other axes
+
+
+# Of quantiles the ends of a range are not the two bins that are farthest apart.
 CASES = {
-    "descent": (DPCoordinateDescentRegressor, {**DESCENT, "target_bounds": (-1.0, 1.0), **BOUNDS}),
-    "descent, nothing public": (DPCoordinateDescentRegressor, DESCENT),
-    "logistic": (DPLogisticCD, {"clip": 0.05, **BOUNDS}),
-    "logistic, nothing public": (DPLogisticCD, {"clip": 0.05, "n_passes": 3}),
-    "gram": (DPCoordinateDescentRegressor, {**GRAM, "target_bounds": (-1.0, 1.0), **BOUNDS}),
-    "path": (DPLassoPath, {"row_norm": 0.5, "target_bounds": (-1.0, 1.0), "alphas": 2, **BOUNDS}),
-    "standard": (DPStandardScaler, BOUNDS),
-    "standard, nothing public": (DPStandardScaler, {}),
-    "robust": (DPRobustScaler, BOUNDS),
-    "robust, nothing public": (DPRobustScaler, {}),
-    "quantiles": (DPMinMaxScaler, {}),
+    "descent": Case(REGRESSOR, {**DESCENT, "target_bounds": (-1.0, 1.0), **BOUNDS}),
+    "descent, nothing public": Case(REGRESSOR, DESCENT),
+    "logistic": Case(CLASSIFIER, {"clip": 0.05, **BOUNDS}),
+    "logistic, nothing public": Case(CLASSIFIER, {"clip": 0.05, "n_passes": 3}),
+    "counts": Case(COUNTS, {"clip": 0.05, "target_bounds": (0.0, 4.0), **BOUNDS}),
+    "counts, nothing public": Case(COUNTS, {"clip": 0.05, "n_passes": 3}),
+    "gram": Case(REGRESSOR, {**GRAM, "target_bounds": (-1.0, 1.0), **BOUNDS}, axes=True),
+    "path": Case(PATH, {"row_norm": 0.5, "target_bounds": (-1.0, 1.0), "alphas": 2, **BOUNDS}),
+    "standard": Case(STANDARD, BOUNDS),
+    "standard, nothing public": Case(STANDARD),
+    "robust": Case(ROBUST, BOUNDS, least=0.9),
+    "robust, nothing public": Case(ROBUST, least=0.9),
+    "quantiles": Case(Entry(DPMinMaxScaler), least=0.9),
 }
 
 
 @pytest.mark.quick(8)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_adjacency
 @pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])
 def test_the_rows_of_a_group_move_a_fit_by_no_more_than_is_paid_for(case, adjacency, noise):
-    estimator, settings = CASES[case]
     delta = 1e-3 if noise == "inid_gaussian" else 0.0
     rng, largest = np.random.default_rng(1), 0.0
     for seed in range(6):
         n = 160 + seed
         labels = people(rng, n)
-        X, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+        X, y = rng.normal(size=(n, 2)), rng.normal(size=(n, 1))
         X_other, y_other = X.copy(), y.copy()
         X[-OWNED:], X_other[-OWNED:] = 1e90, (1e90 if seed % 2 else -1e90)
         y[-OWNED:], y_other[-OWNED:] = -1e90, 1e90
-        if case == "gram":  # along other axes
+        if case.axes:
             X[-OWNED:, 1], X_other[-OWNED:, 0] = 0.0, 0.0
-        if estimator is DPLogisticCD:
-            y, y_other = (np.where(values > 0, "yes", "no") for values in (y, y_other))
+        y, y_other = (case.entry.y(values) for values in (y, y_other))
         if adjacency == "add_remove":
-            X_other, y_other = X_other[:-OWNED], y_other[:-OWNED]
+            X_other, y_other = X_other[:-OWNED], y_other if y_other is None else y_other[:-OWNED]
 
         def fit(X, y, seed=seed, labels=labels):
-            model = estimator(
+            model = case.entry.estimator(
                 epsilon=40.0, delta=delta, noise=noise, adjacency=adjacency, rows_per_group=MOST
             )
-            model.set_params(random_state=seed, **settings)
+            model.set_params(random_state=seed, **case.settings)
             return model.fit(X, y, groups=labels[: len(X)])
 
         with coins_by_group(seed):
             runs = two_runs(fit, (X, y), (X_other, y_other), seed)
         largest = max(largest, check_uses(runs))
-    # Of quantiles the ends of a range are not the two bins that are farthest apart.
-    quantiles = estimator in (DPRobustScaler, DPMinMaxScaler)
-    assert largest >= (0.9 if quantiles else 0.99) * MOST
+    assert largest >= case.least * MOST
 
 
 SETTINGS = {
@@ -160,13 +173,13 @@ SETTINGS = {
 @pytest.mark.quick(9)
 @pytest.mark.parametrize("name", SETTINGS)
 @every_adjacency
-@pytest.mark.parametrize("estimator", MATRICES)
+@each(MATRICES)
 def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
-    monkeypatch, estimator, adjacency, name
+    monkeypatch, entry, adjacency, name
 ):
     settings = {"epsilon": 15.0, "adjacency": adjacency, **SETTINGS[name]}
     if name == "not centred":
-        settings["center" if estimator is DPPCA else "assume_centered"] = estimator is not DPPCA
+        settings |= entry.uncentred
     if name == "a subset":
         monkeypatch.setattr(budget_rules, "_FEWEST_ROWS", 20)
         monkeypatch.setattr(budget_rules, "_PRECISION", 1e9)
@@ -185,7 +198,7 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
             other = other[:-OWNED]
 
         def fit(rows, seed=seed, labels=labels):
-            model = estimator(**settings, rows_per_group=MOST, random_state=seed)
+            model = entry.estimator(**settings, rows_per_group=MOST, random_state=seed)
             return model.fit(rows, groups=labels[: len(rows)])
 
         with coins_by_group(seed):
@@ -201,14 +214,14 @@ def test_the_rows_of_a_group_move_second_moments_by_no_more_than_is_paid_for(
 # The budget
 
 
-@every_estimator
+@every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_with_a_group_for_each_row_a_fit_is_that_without_groups(estimator, adjacency, delta):
+def test_with_a_group_for_each_row_a_fit_is_that_without_groups(entry, adjacency, delta):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 3))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
-    model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, random_state=3)
+    y = entry.y(X)
+    model = entry.estimator(epsilon=2.0, delta=delta, adjacency=adjacency, random_state=3)
     attributes = []
     for labels in (None, [f"person {i}" for i in range(500)]):
         fitted = vars(model.fit(X, y, groups=labels)).copy()
@@ -218,34 +231,32 @@ def test_with_a_group_for_each_row_a_fit_is_that_without_groups(estimator, adjac
     assert attributes[0] == attributes[1]
 
 
-@every_estimator
+@every_private_class
 @every_adjacency
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-def test_the_report_states_the_guarantee_for_groups(estimator, adjacency, delta):
+def test_the_report_states_the_guarantee_for_groups(entry, adjacency, delta):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
-    model = estimator(epsilon=2.0, delta=delta, adjacency=adjacency, rows_per_group=2)
+    y = entry.y(X)
+    model = entry.estimator(epsilon=2.0, delta=delta, adjacency=adjacency, rows_per_group=2)
     report = model.fit(X, y, groups=np.arange(600) // 3).privacy_
     assert report.rows_per_group == 2
     assert "unit: a group of rows (at most 2 rows kept of each)" in str(report)
     assert "at most 2 rows" in report._repr_html_()
     assert ("rows of one group" if adjacency == "replace_one" else "one group more") in str(report)
     assert report.total.delta(2.0) <= delta
-    if isinstance(report.total, GaussianLoss):
-        assert report.total.mu <= gdp_mu(2.0, delta)
-    else:
-        assert isinstance(report.total, PureLoss)
-        assert report.total.pure_epsilon <= 2.0
+    at = 0.0 if np.isfinite(report.total.epsilon(0.0)) else delta  # pure, or not
+    assert report.total.epsilon(at) <= 2.0
+    assert isinstance(report.total, (GaussianLoss, PureLoss))
 
 
-@every_estimator
-def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monkeypatch, estimator):
+@every_private_class
+def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monkeypatch, entry):
     for loss in (PureLoss, GaussianLoss):
         monkeypatch.setattr(loss, "per_row", lambda self, rows: self)
     X = np.random.default_rng(0).normal(size=(600, 2))
-    y = X[:, 0] > 0.0 if estimator is DPLogisticCD else X[:, 0]
-    model = estimator(epsilon=2.0, rows_per_group=3)
+    y = entry.y(X)
+    model = entry.estimator(epsilon=2.0, rows_per_group=3)
     with pytest.raises(BudgetExceededError):
         model.fit(X, y, groups=np.arange(600) // 3)
 
@@ -287,18 +298,15 @@ LABELS = (FRAME["a"] > 0.0).to_numpy()
 PERSON = pd.Series(np.arange(400) // 4, name="person").astype("category")
 
 
-@every_estimator
-def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(estimator):
+@every_private_class
+def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(entry):
     with config_context(enable_metadata_routing=True):
-        step = estimator(rows_per_group=2).set_fit_request(groups=True)
-        if estimator in (*LINEAR, DPCovariance):
-            first = DPStandardScaler(rows_per_group=2).set_fit_request(groups=True)
-            pipeline = make_pipeline(first, step)
-        else:
-            last = DPLogisticCD(rows_per_group=2).set_fit_request(groups=True)
-            pipeline = make_pipeline(step, last)
-        y = FRAME["b"] if estimator in LINEAR and estimator is not DPLogisticCD else LABELS
-        pipeline.fit(FRAME, y, groups=PERSON)
+        first, step, last = (
+            made(rows_per_group=2).set_fit_request(groups=True)
+            for made in (DPStandardScaler, entry.estimator, DPLogisticCD)
+        )
+        pipeline = make_pipeline(*((step, last) if entry.transforms else (first, step)))
+        pipeline.fit(FRAME, LABELS if entry.target is None else entry.y(FRAME), groups=PERSON)
         assert [step.privacy_.rows_per_group for _, step in pipeline.steps] == [2, 2]
         assert total_guarantee(pipeline).unit == "group"
 
@@ -321,24 +329,24 @@ def test_groups_reach_every_fit_of_a_search_and_its_splitter():
         assert len(scores) == 2
 
 
-@every_estimator
-def test_fit_transform_and_positional_groups_work(estimator):
-    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
-    assert estimator().fit(FRAME, y, PERSON).privacy_.unit == "group"
-    if hasattr(estimator, "fit_transform"):
-        model = estimator(rows_per_group=3)
+@every_private_class
+def test_fit_transform_and_positional_groups_work(entry):
+    y = entry.y(FRAME)
+    assert entry.estimator().fit(FRAME, y, PERSON).privacy_.unit == "group"
+    if entry.transforms:
+        model = entry.estimator(rows_per_group=3)
         assert len(model.fit_transform(FRAME, y, groups=PERSON)) == len(FRAME)
         assert model.privacy_.rows_per_group == 3
 
 
-@every_estimator
-def test_a_number_of_rows_without_groups_is_refused(estimator):
+@every_private_class
+def test_a_number_of_rows_without_groups_is_refused(entry):
     with pytest.raises(ValueError, match=r"'rows_per_group' .* must be 1 .* no 'groups'.*set_fit"):
-        estimator(rows_per_group=2).fit(FRAME, FRAME["a"])
+        entry.estimator(rows_per_group=2).fit(FRAME, entry.y(FRAME))
 
 
-@every_estimator
-def test_too_few_kept_rows_are_refused(estimator):
-    y = LABELS if estimator is DPLogisticCD else FRAME["a"]
+@every_private_class
+def test_too_few_kept_rows_are_refused(entry):
+    y = entry.y(FRAME)
     with pytest.raises(ValueError, match=r"needs 2 rows at least.*keeps 1 of these 'groups'"):
-        estimator().fit(FRAME, y, groups=np.zeros(400))
+        entry.estimator().fit(FRAME, y, groups=np.zeros(400))

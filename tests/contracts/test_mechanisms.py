@@ -107,9 +107,9 @@ def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, na
     assert ((draws != 0).any(axis=0) == (mechanism.scale > 0)).all()
     value = np.round(np.linspace(-5, 5, sensitivity.n_coordinates))
     released = mechanism.release(value, 0)
-    noisy = mechanism.quantum > 0
-    quanta = np.rint(released[noisy] / mechanism.quantum[noisy])
-    assert (quanta * mechanism.quantum[noisy] == released[noisy]).all()
+    noisy = mechanism.grid_size > 0
+    quanta = np.rint(released[noisy] / mechanism.grid_size[noisy])
+    assert (quanta * mechanism.grid_size[noisy] == released[noisy]).all()
     assert (released[~noisy] == value[~noisy]).all()
     assert np.isfinite(mechanism.expected_error())
 
@@ -118,7 +118,7 @@ def test_draws_are_integers_in_quanta_and_releases_are_multiples_of_it(noise, na
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_draws_have_the_variance_that_is_claimed(noise):
     mechanism = replace(calibrated(noise, "box"), n_releases=20_000, promise=None)
-    draws = mechanism.sample(SeededWords(7)) * mechanism.quantum
+    draws = mechanism.sample(SeededWords(7)) * mechanism.grid_size
     ratio = (draws**2).mean(axis=0) / mechanism.standard_deviation**2
     # Of 20,000 squares with a kurtosis below 7 the mean is within 7 standard errors of sqrt(6/n).
     assert (np.abs(ratio - 1.0) < 7.0 * np.sqrt(6.0 / 20_000)).all()

@@ -14,18 +14,18 @@ from skdpnoise.inspection import coupled_order
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account, BudgetExceededError
 from skdpnoise.mechanisms import AdditiveMechanism, SymmetricMatrixMechanism
-from skdpnoise.privacy import PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import NormQuantileMechanism, private_location_scale
 from skdpnoise.sensitivity import paired_histogram
 from skdpnoise.solvers import LOGISTIC, LOSSES, coordinate_descent
 from tests._replay import Ordered, two_runs
+from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
 EXTREME = np.array([0.0, -0.0, 1e-300, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 NO_NOISE = np.zeros((1, 3), dtype=np.int64)
 ADJACENCIES = ["replace_one", "add_remove"]
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
 
 
 def records(rng, n, p):
@@ -56,8 +56,8 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
     rng, largest, p = np.random.default_rng(0), 0.0, 3
     for _ in range(1500):
         clip = float(rng.lognormal(0.0, 2.0))
-        quantum = clip * 2.0 ** -rng.uniform(4.0, 30.0)
-        bound = round(clip / quantum) * (2 if adjacency == "replace_one" else 1)
+        grid_size = clip * 2.0 ** -rng.uniform(4.0, 30.0)
+        bound = round(clip / grid_size) * (2 if adjacency == "replace_one" else 1)
         X, X_other = np.repeat([records(rng, 9, p)], 2, axis=0)
         y = rng.choice([-1.0, 1.0], 9) if loss is LOGISTIC else records(rng, 9, 1)[:, 0]
         X_other[-1], y_other = records(rng, 1, p)[0], np.r_[y[:-1], -y[-1]]
@@ -68,7 +68,7 @@ def test_one_record_moves_a_sum_by_at_most_the_stated_number_of_quanta(loss, adj
             "order": rng.integers(p, size=(1, 1)),
         }
         settings |= {"center": 0.1, "scale": 1.3, "limit": 3.0, "loss": loss}
-        settings |= {"n_passes": 1, "step": 1.0, "clip": clip, "quantum": quantum}
+        settings |= {"n_passes": 1, "step": 1.0, "clip": clip, "grid_size": grid_size}
         sums = []
         for columns in ((X, y), (X_other, y_other)):
             met = []
@@ -115,7 +115,7 @@ def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
         transcript = Ordered(order)
         transcript.watch(private_location_scale, [column], PrivacyGuarantee(1.0))
         first = transcript.meetings[0]
-        counts = np.rint(first.integers * first.mechanism.quantum)
+        counts = np.rint(first.integers * first.mechanism.grid_size)
         gaps = [abs(np.subtract(*column[list(pair)])) for pair in pairs(order)]
         expected = Counter(int(np.floor(np.log2(gap))) for gap in gaps if gap > 0)
         assert {k - 100: int(counts[k]) for k in np.flatnonzero(counts)} == expected
@@ -124,7 +124,7 @@ def test_magnitudes_are_counted_over_the_pairs_of_the_matching(n_records):
 # A whole fit: with the released numbers held fixed, what must the noise make up for?
 
 
-X_BOUNDS, Y_BOUNDS = {"feature_bounds": (-1.0, 1.0)}, {"target_bounds": (-1.0, 1.0)}
+X_BOUNDS = {"feature_bounds": (-1.0, 1.0)}
 FITS = {
     "gaussian": {"noise": "inid_gaussian", "delta": 1e-3},
     "gaussian, bounds": {"noise": "inid_gaussian", "delta": 0.1, "n_passes": 1, **X_BOUNDS},
@@ -137,27 +137,26 @@ FITS = {
 @pytest.mark.quick(3)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(estimator, adjacency, name):
+@each(DESCENTS)
+def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(entry, adjacency, name):
     settings = {"epsilon": 20.0, "adjacency": adjacency, "clip": 0.05, **FITS[name]}
-    classifies = estimator is DPLogisticCD
-    if not classifies and "feature_bounds" in settings:
-        settings.update(Y_BOUNDS)
+    if "feature_bounds" in settings:
+        settings.update(entry.facts.public)
     rng, largest = np.random.default_rng(1), 0.0
     for seed in range(12):
         n = 160 + seed % 2
-        X, y = records(rng, n, 2), np.arange(n) % 2 if classifies else records(rng, n, 1)[:, 0]
+        X, y = records(rng, n, 2), entry.y(records(rng, n, 1))
         X_other, y_other = X.copy(), y.copy()
         if seed % 3:  # outside all bounds, to the other side
             X[-1] = X_other[-1] = 1e100
-            y[-1], y_other[-1] = (0, 1) if classifies else (-1e100, 1e100)
+            y[-1], y_other[-1] = entry.facts.ends
         else:
             X_other[-1], y_other[-1] = records(rng, 1, 2)[0], y[0]
         if adjacency == "add_remove":
             X_other, y_other = X_other[:-1], y_other[:-1]
 
         def fit(X, y, seed=seed):
-            return estimator(**settings, random_state=seed).fit(X, y)
+            return entry.make(**settings, random_state=seed).fit(X, y)
 
         runs = two_runs(fit, (X, y), (X_other, y_other), seed)
         assert all(one.share <= TOLERANCE for one in runs.moved)
@@ -225,33 +224,31 @@ def test_each_step_towards_locations_and_scales_costs_what_it_is_charged_for(adj
 
 
 @pytest.mark.quick(6)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each(DESCENTS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("noise", ["auto", "spr_gaussian", "inid_laplace"])
-def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(estimator, adjacency, noise):
+def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(entry, adjacency, noise):
     X, y = np.random.default_rng(0).normal(size=(300, 2)), np.arange(300) % 4
+    public = [{}, X_BOUNDS, {**X_BOUNDS, **entry.facts.public}]
     for epsilon in (0.01, 1.0, 30.0):
         for delta in (0.0, 1e-12, 1e-2):
             if delta == 0.0 and noise == "spr_gaussian":
                 continue
-            for bounds in ({}, X_BOUNDS, {**X_BOUNDS, **Y_BOUNDS}):
-                if estimator is DPLogisticCD and "target_bounds" in bounds:
-                    continue
-                public = {"adjacency": adjacency, "noise": noise, "random_state": 0, **bounds}
-                model = estimator(epsilon, delta, **public).fit(X, y)
+            for bounds in public:
+                settings = {"adjacency": adjacency, "noise": noise, "random_state": 0, **bounds}
+                model = entry.make(epsilon, delta, **settings).fit(X, y)
                 total = model.privacy_.total
                 assert total.delta(epsilon) <= delta
-                complete = len(bounds) == (1 if estimator is DPLogisticCD else 2)
                 # Without the scale of the target there is no model to spend the rest on.
-                if complete and model._standardised[3]:  # pure loss gains nothing from delta
-                    pure = isinstance(total, PureLoss)
+                if bounds == public[-1] and model._standardised[3]:
+                    pure = np.isfinite(total.epsilon(0.0))  # it gains nothing from delta
                     assert total.epsilon(0.0 if pure else delta) >= 0.95 * epsilon
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each(DESCENTS)
 @pytest.mark.parametrize("settings", [{}, {"delta": 0.0}, {"adjacency": "add_remove"}, X_BOUNDS])
 def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
-    monkeypatch, estimator, settings
+    monkeypatch, entry, settings
 ):
     charged, drawn = [], Counter()
     charge, sample = Account.charge, AdditiveMechanism.sample
@@ -283,7 +280,7 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
     monkeypatch.setattr(NormQuantileMechanism, "select", noted_select)
     rng = np.random.default_rng(0)
     X = rng.normal(1e5, 1.0, size=(2000, 2))
-    model = estimator(5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)
+    model = entry.make(5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)
     assert drawn == Counter({id(mechanism): mechanism.n_releases for mechanism in charged})
     n_vectors = sum(release.n_releases for release in model.privacy_.releases)
     assert n_vectors == sum(drawn.values())
@@ -297,7 +294,8 @@ def test_a_stage_that_would_overspend_is_refused_and_nothing_is_stored(monkeypat
         charge(self, label, mechanism)
 
     monkeypatch.setattr(Account, "charge", charge_a_smaller_account)
-    model = DPCoordinateDescentRegressor(1.0, 1e-6, random_state=0, **X_BOUNDS, **Y_BOUNDS)
+    public = {**X_BOUNDS, "target_bounds": (-1.0, 1.0)}
+    model = DPCoordinateDescentRegressor(1.0, 1e-6, random_state=0, **public)
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(BudgetExceededError, match="would cost"):
         model.fit(X, X[:, 0])

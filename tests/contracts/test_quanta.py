@@ -2,7 +2,7 @@
 
 Noise added in floating point leaves a trace: near zero, floats lie closer together than near one,
 so `value + noise` can take some results only for some values. Here every released number is an
-integer number of quanta, whatever the data, and everything in a fitted model follows from these
+integer number of grid steps, whatever the data, and everything in a fitted model follows from these
 integers. The same tests must find the ordinary mechanism, `value + scale * normal`, wanting.
 """
 
@@ -11,16 +11,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.inspection import Transcript
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM, uniform_pvalue
+from tests.contracts._register import DESCENTS, each
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.linear_model.PrivacyWarning")
 
-ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD]
 FITS = [
     {},
     {"delta": 0.0},
@@ -29,14 +28,14 @@ FITS = [
 ]
 
 
-def all_on_lattice(released, quantum):
-    """Whether numbers are exactly what integers times the quantum give."""
-    return bool(np.all(np.rint(released / quantum) * quantum == released))
+def all_on_lattice(released, grid_size):
+    """Whether numbers are exactly what integers times the grid step give."""
+    return bool(np.all(np.rint(released / grid_size) * grid_size == released))
 
 
-def low_bits_pvalue(released, quantum):
-    """Return the p-value of the last six bits, in units of the quantum, being equally likely."""
-    return uniform_pvalue(np.rint(released / quantum).astype(np.int64) & 63, 64)
+def low_bits_pvalue(released, grid_size):
+    """Return the p-value of the last six bits, in units of the grid step, being equally likely."""
+    return uniform_pvalue(np.rint(released / grid_size).astype(np.int64) & 63, 64)
 
 
 def test_low_bits_betray_the_value_under_the_ordinary_mechanism():
@@ -56,15 +55,15 @@ def test_low_bits_betray_the_value_under_the_ordinary_mechanism():
 def test_the_same_numbers_are_released_for_all_values_and_low_bits_tell_nothing(noise, sensitivity):
     guarantee = PrivacyGuarantee(1.0, 0.0 if "laplace" in noise else 1e-3)
     mechanism = calibrate(noise, SensitivityProfile([sensitivity]), guarantee, n_releases=20_000)
-    quantum = mechanism.quantum[0]
+    grid_size = mechanism.grid_size[0]
     for number, value in enumerate((0.0, sensitivity, -sensitivity / 3, 1e6 * sensitivity, 1e-300)):
         released = mechanism.release(np.full((20_000, 1), value), number)[:, 0]
-        assert all_on_lattice(released, quantum)
-        assert low_bits_pvalue(released, quantum) > FALSE_ALARM
-    # The same noise on two neighbours: the results differ by a whole number of quanta.
+        assert all_on_lattice(released, grid_size)
+        assert low_bits_pvalue(released, grid_size) > FALSE_ALARM
+    # The same noise on two neighbours: the results differ by a whole number of grid steps.
     here, there = (mechanism.release([value], 5) for value in (0.0, sensitivity))
-    steps = np.rint(there / quantum) - np.rint(here / quantum)
-    assert abs(steps[0] - sensitivity / quantum) <= 0.5
+    steps = np.rint(there / grid_size) - np.rint(here / grid_size)
+    assert abs(steps[0] - sensitivity / grid_size) <= 0.5
 
 
 def data(n=400):
@@ -74,9 +73,9 @@ def data(n=400):
 
 
 @pytest.mark.parametrize("settings", FITS)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@each(DESCENTS)
 def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
-    monkeypatch, estimator, settings
+    monkeypatch, entry, settings
 ):
     release, sample, results = AdditiveMechanism.release, AdditiveMechanism.sample, []
 
@@ -93,16 +92,16 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     monkeypatch.setattr(AdditiveMechanism, "release", noted_release)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
     transcript = Transcript()
-    model = transcript.watch(estimator(8.0, **settings, n_passes=2).fit, *data())
+    model = transcript.watch(entry.make(8.0, **settings, n_passes=2).fit, *data())
     bounded = "feature_bounds" in settings
     assert results or bounded  # magnitudes and digits of open columns, for example
     for mechanism, released in results:
-        assert all_on_lattice(released, mechanism.quantum)
-    # No integer is near the ends of its type, and one record spans many quanta.
-    sums = [m for m in transcript.meetings if isinstance(m.mechanism, AdditiveMechanism)]
+        assert all_on_lattice(released, mechanism.grid_size)
+    # No integer is near the ends of its type, and one record spans many grid steps.
+    sums = [meeting for meeting in transcript.meetings if meeting.kind == "sum"]
     for meeting in sums:  # choices among public cells are the other kind
         assert np.abs(meeting.integers).max(initial=0) < 2**61
-        steps = meeting.mechanism.sensitivity.per_coordinate / meeting.mechanism.quantum
+        steps = meeting.mechanism.sensitivity.per_coordinate / meeting.mechanism.grid_size
         assert steps.min() >= 2**20
     # All that was released is in the report; one line stands for digits of different lengths.
     n_numbers = sum(meeting.integers.size for meeting in sums)
@@ -114,10 +113,10 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
 
 
 @pytest.mark.parametrize("settings", FITS)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_model_is_a_function_of_the_released_integers_alone(estimator, settings):
+@each(DESCENTS)
+def test_a_model_is_a_function_of_the_released_integers_alone(entry, settings):
     X, y = data()
-    model = estimator(8.0, **settings, random_state=3, n_passes=2)
+    model = entry.make(8.0, **settings, random_state=3, n_passes=2)
     transcript = Transcript()
     expected = transcript.watch(model.fit, X, y)
     expected = [expected.coef_path_, expected.intercept_path_, expected.clip_range_]

@@ -15,16 +15,6 @@ from sklearn.pipeline import make_pipeline
 
 from skdpnoise import DPPCA, DPLogisticCD, DPStandardScaler
 from skdpnoise.estimators.parameters import check_size
-from tests._register import (
-    ENTRIES,
-    PRIVATE,
-    Entry,
-    Forbidden,
-    every_estimator,
-    every_private_estimator,
-    said,
-    state,
-)
 from tests.contracts._bad_data import (
     GOOD,
     NAME,
@@ -36,6 +26,16 @@ from tests.contracts._bad_data import (
     targets,
 )
 from tests.contracts._bad_parameters import bad_parameters
+from tests.contracts._register import (
+    ENTRIES,
+    PRIVATE,
+    Entry,
+    Forbidden,
+    every_estimator,
+    every_private_estimator,
+    said,
+    state,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -243,5 +243,5 @@ def test_the_checks_see_what_they_look_for():
     assert faults(estimator.fit_and_keep, estimator) != []
     assert "KeyError" in faults(estimator.fail, estimator)[0]
     assert faults(lambda: None, estimator) == ["is not refused"]
-    assert len(PRIVATE) == 11
+    assert len(PRIVATE) >= 11
     assert isinstance(tables()["a series"], pd.Series)

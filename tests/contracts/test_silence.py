@@ -21,7 +21,7 @@ from skdpnoise import (
 from skdpnoise.estimators.seal import silence, without_values
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.queries import private_location_scale
-from tests._register import Entry, Notebook, every_private_estimator
+from tests.contracts._register import Entry, Notebook, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("default::skdpnoise.PrivacyWarning")
 
@@ -54,7 +54,7 @@ def neighbours(entry: Entry, dtype: type, adjacency: str):
             yield X, y
         if adjacency == "add_remove":
             yield base[:-1].astype(dtype), None if y is None else y[:-1]
-        if entry.target == "numbers":
+        if entry.target in ("numbers", "counts"):
             yield base.astype(dtype), np.append(y[:-1], 1e100)
         if entry.target == "labels":
             yield base.astype(dtype), np.append(y[:-1], 2)  # a class of one record

@@ -49,14 +49,14 @@ def test_without_noise_it_is_scikit_learns(centered, monkeypatch):
     release = SymmetricMatrixMechanism.release
 
     def noted(self, counts, words=None):
-        seen.append(self.row_quantum)
+        seen.append(self.row_grid_size)
         return release(self, counts, words)
 
     monkeypatch.setattr(SymmetricMatrixMechanism, "release", noted)
     rows = np.concatenate([problem(200), -problem(200)])
     settings = {"epsilon": 1e7, "row_norm": 64.0, "assume_centered": centered, "random_state": 0}
     DPCovariance(**settings).fit(rows)
-    X = np.rint(rows / seen[0]) * seen[0]  # whole quanta are not rounded
+    X = np.rint(rows / seen[0]) * seen[0]  # whole grid steps are not rounded
     private = DPCovariance(**settings).fit(X)
     public = EmpiricalCovariance(assume_centered=centered).fit(X)
     assert np.array_equal(seen[0], seen[1])

@@ -65,7 +65,7 @@ def no_noise(monkeypatch):
 
 
 def exact_rows(n, p, seed=0):
-    """Rows that are whole quanta of the mechanism that will release their second moments.
+    """Rows that are whole grid steps of the mechanism that will release their second moments.
 
     They come in pairs about a centre, so that this is their mean, and lie in a ball of radius 100.
     """
@@ -84,12 +84,12 @@ def test_without_noise_the_components_are_those_of_scikit_learn(center, k, no_no
     release = SymmetricMatrixMechanism.release
 
     def noted(self, counts, words=None):
-        seen.append(self.row_quantum)
+        seen.append(self.row_grid_size)
         return release(self, counts, words)
 
     monkeypatch.setattr(SymmetricMatrixMechanism, "release", noted)
     DPPCA(**settings).fit(rows + middle)
-    # The same budget and bounds give the same quanta; rows of whole quanta are not rounded.
+    # The same budget and bounds give the same grid steps; rows of whole grid steps are not rounded.
     whole = np.rint(rows / seen[0]) * seen[0]
     X = whole + middle
     private = DPPCA(k, **settings).fit(X)

@@ -76,7 +76,7 @@ def test_a_change_of_second_moments_is_counted_in_what_its_noise_is_charged_for(
     shares = []
     for angle in np.linspace(0.0, np.pi, 181):
         row = np.array([np.cos(angle), np.sin(angle)])
-        counts = np.rint(np.outer(row, row) / mechanism.quantum).astype(np.int64)
+        counts = np.rint(np.outer(row, row) / mechanism.grid_size).astype(np.int64)
         (one,) = replayed(mechanism, zero, counts)
         shares.append(one.share)
     assert max(shares) == pytest.approx(1.0, rel=1e-3)

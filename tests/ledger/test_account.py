@@ -96,7 +96,7 @@ def test_for_groups_a_budget_for_rows_does_not_fit():
 def test_a_plan_is_paid_at_once_and_only_once():
     ledger = Notebook()
     account = Account(PrivacyGuarantee(1.0), ledger=ledger)
-    account.pay([PureLoss(0.9)], "iid_laplace")
+    account.spend([PureLoss(0.9)], "iid_laplace")
     assert len(ledger.charges) == 1
     account.charge("first", laplace(0.2))
     account.charge("second", laplace(0.3))
@@ -126,14 +126,14 @@ def test_without_a_plan_every_mechanism_is_paid_by_itself_and_the_guarantee_stat
 def test_stages_are_paid_at_once_and_compose_tightly():
     ledger = Notebook()
     account = Account(PrivacyGuarantee(1.0), ledger=ledger, rows_per_group=2)
-    account.pay([PureLoss(0.2), PureLoss(0.3)], "iid_laplace")
+    account.spend([PureLoss(0.2), PureLoss(0.3)], "iid_laplace")
     account.charge("first", laplace(0.2))
     ((_, cost, facts),) = ledger.charges
     assert cost == PureLoss(0.4).numeric() + PureLoss(0.6).numeric()
     assert cost.epsilon(0.01) < PureLoss(1.0).epsilon(0.01)
     assert facts["unit"] == "group"
     single = Notebook()
-    Account(PrivacyGuarantee(1.0, 1e-6), ledger=single).pay([GaussianLoss(0.1)])
+    Account(PrivacyGuarantee(1.0, 1e-6), ledger=single).spend([GaussianLoss(0.1)])
     assert single.charges[0][1] == GaussianLoss(0.1)
 
 

@@ -60,7 +60,7 @@ def half_is_spent(url: str) -> bool:
         ({"delta": -1e-9}, "'delta' .* Got -1e-09"),
         ({"adjacency": "near"}, "'adjacency' .*'replace_one', 'add_remove'.* Got 'near'"),
         ({"unit": "city"}, "'unit' .*'record', 'group'.* Got 'city'"),
-        ({"adaptive": 1}, "'adaptive' .* must be a bool. Got 1 of type int"),
+        ({"adaptive": 1}, "'adaptive' .* must be of type bool. Got an object of type int"),
         ({"who": 1}, "'who' .* must be None or a str"),
     ],
 )

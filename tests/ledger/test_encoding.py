@@ -96,7 +96,7 @@ def test_a_loss_of_another_kind_is_refused():
 @pytest.mark.parametrize(
     ("stored", "unknown"),
     [
-        ({"kind": "quantum"}, "'quantum'"),
+        ({"kind": "grid_size"}, "'grid_size'"),
         ({"kind": "numeric", "terms": [[{"curve": "noise:pink"}, [1.0], [1]]]}, "'noise:pink'"),
         ({"kind": "numeric", "terms": [[{"curve": "wave"}, [1.0], [1]]]}, "'wave'"),
     ],

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
-BOTH = pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
+REGRESSORS = [DPCoordinateDescentRegressor, DPPoissonRegressor]
+ALL = pytest.mark.parametrize("Estimator", [*REGRESSORS, DPLogisticCD])
 SECRET = 123456.789
 
 
@@ -34,7 +35,7 @@ def _refused(estimator, X, y, *words, error=ValueError):
     return message
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("place", ["X", "y"])
 def test_values_that_are_not_finite(Estimator, value, place):
@@ -45,7 +46,7 @@ def test_values_that_are_not_finite(Estimator, value, place):
     _refused(Estimator(), X, y, "NaN" if np.isnan(value) else "infinity")
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("value", [1e308, -1e200])
 def test_huge_values(Estimator, value):
     X, y = _data()
@@ -53,21 +54,22 @@ def test_huge_values(Estimator, value):
     _refused(Estimator(), X, y, "Input X", "Rescale X")
 
 
-@BOTH
+@ALL
 def test_subnormal_values(Estimator):
     X, y = _data()
     X[3, 1] = 5e-324
     _refused(Estimator(), X, y, "Input X", "subnormal", "set them to zero")
 
 
+@pytest.mark.parametrize("Estimator", REGRESSORS)
 @pytest.mark.parametrize("value, word", [(1e308, "beyond"), (1e-310, "subnormal")])
-def test_targets_out_of_range(value, word):
+def test_targets_out_of_range(Estimator, value, word):
     X, y = _data()
     y[3] = value
-    _refused(DPCoordinateDescentRegressor(), X, y, "Input y", word)
+    _refused(Estimator(), X, y, "Input y", word)
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     "X, y, words",
     [
@@ -86,7 +88,7 @@ def test_wrong_shapes(Estimator, X, y, words):
     _refused(Estimator(), X, y, *words)
 
 
-@BOTH
+@ALL
 def test_text_is_not_quoted(Estimator):
     X, y = _data()
     frame = pd.DataFrame(X).astype(object)
@@ -96,13 +98,14 @@ def test_text_is_not_quoted(Estimator):
     _refused(Estimator(), np.full((60, 2), "name 123456"), y, "needs numbers")
 
 
-def test_text_in_a_target_of_a_regression_is_not_quoted():
+@pytest.mark.parametrize("Estimator", REGRESSORS)
+def test_text_in_a_target_of_a_regression_is_not_quoted(Estimator):
     X, _ = _data()
     y = np.full(60, "name 123456", dtype=object)
-    _refused(DPCoordinateDescentRegressor(), X, y, "needs numbers")
+    _refused(Estimator(), X, y, "needs numbers")
 
 
-@BOTH
+@ALL
 def test_complex_numbers(Estimator):
     X, y = _data()
     _refused(Estimator(), X + SECRET + 1j, y, "Complex", "two columns")
@@ -125,7 +128,7 @@ def test_continuous_labels():
     _refused(DPLogisticCD(), X, X[:, 0] + SECRET, "continuous")
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     "name, value",
     [
@@ -169,7 +172,7 @@ def test_parameters_out_of_range_are_named(Estimator, name, value):
     _refused(Estimator(**{name: value}), X, y, f"'{name}'" if name != "random_state" else name)
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize(
     "settings", [{"error_weights": [1.0]}, {"budget_growth": 2.0, "n_passes": 40}], ids=str
 )
@@ -181,22 +184,21 @@ def test_parameters_are_refused_before_anything_is_spent(Estimator, settings, mo
     _refused(Estimator(**settings), *_data(), f"'{next(iter(settings))}'")
 
 
-def test_swapped_target_bounds():
+@pytest.mark.parametrize("Estimator", REGRESSORS)
+def test_swapped_target_bounds(Estimator):
     X, y = _data()
-    message = _refused(
-        DPCoordinateDescentRegressor(target_bounds=(2.0, -2.0)), X, y, "'target_bounds'"
-    )
+    message = _refused(Estimator(target_bounds=(2.0, -2.0)), X, y, "'target_bounds'")
     assert "swapped" in message
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("rule", ["iid", "spr", "inid"])
 def test_gaussian_noise_cannot_give_pure_privacy(Estimator, rule):
     X, y = _data()
     _refused(Estimator(delta=0.0, noise=f"{rule}_gaussian"), X, y, "noise", "laplace")
 
 
-@BOTH
+@ALL
 def test_sample_weight_is_refused_with_the_reason(Estimator):
     X, y = _data()
     with pytest.raises(TypeError, match=r"'sample_weight'.*Fit without weights"):
@@ -205,7 +207,7 @@ def test_sample_weight_is_refused_with_the_reason(Estimator):
         Estimator().fit(X, y, weights=np.ones(60))
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("bounds", [None, (-5.0, 5.0)])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_constant_columns_are_no_error_and_give_a_finite_model(Estimator, bounds, adjacency):
@@ -217,7 +219,7 @@ def test_constant_columns_are_no_error_and_give_a_finite_model(Estimator, bounds
     assert np.isfinite(model.predict(X)).all()
 
 
-@BOTH
+@ALL
 def test_all_columns_constant_give_a_finite_model(Estimator):
     _, y = _data(100)
     model = Estimator(random_state=0, fit_intercept=False).fit(np.ones((100, 2)), y)
@@ -225,7 +227,7 @@ def test_all_columns_constant_give_a_finite_model(Estimator):
     assert np.isfinite(model.predict(np.ones((3, 2)))).all()
 
 
-@BOTH
+@ALL
 @pytest.mark.parametrize("X", [np.full(3, SECRET), np.full((2, 3), SECRET + 1j), [["123456x"] * 3]])
 def test_predict_does_not_quote_the_data_either(Estimator, X):
     model = Estimator(random_state=0).fit(*_data())
@@ -235,7 +237,7 @@ def test_predict_does_not_quote_the_data_either(Estimator, X):
     assert caught.value.__context__ is None
 
 
-@BOTH
+@ALL
 def test_a_failed_second_fit_leaves_the_first_model_as_it_was(Estimator):
     X, y = _data()
     model = Estimator(random_state=0).fit(X, y)

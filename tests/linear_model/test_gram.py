@@ -78,9 +78,9 @@ def _without_noise(monkeypatch, estimator, X, y):
     monkeypatch.setattr(SymmetricMatrixMechanism, "sample", lambda self, w: 0 * sample(self, w))
     model = estimator.fit(X, y)
     features, _, center, scale = model._standardised
-    quantum = mechanisms[-1].row_quantum
+    grid_size = mechanisms[-1].row_grid_size
     rows = np.column_stack([features(X), np.clip((y - center) / scale, -3.0, 3.0)])
-    return model, np.rint(rows / quantum[: rows.shape[1]]) * quantum[: rows.shape[1]]
+    return model, np.rint(rows / grid_size[: rows.shape[1]]) * grid_size[: rows.shape[1]]
 
 
 @pytest.mark.parametrize("ratio", [1.0, 0.5])

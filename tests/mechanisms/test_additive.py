@@ -33,9 +33,9 @@ def test_noise_has_the_scale_that_is_claimed_and_charged_for(noise):
     many = calibrate(noise, SensitivityProfile([1.0, 4.0]), GUARANTEE, n_releases=100_000)
     draws = many.sample(SeededWords(0))
     assert draws.shape == (100_000, 2)
-    for column, scale, quantum in zip(draws.T, many.scale, many.quantum, strict=True):
+    for column, scale, grid_size in zip(draws.T, many.scale, many.grid_size, strict=True):
         bits = many.bits
-        assert scale == quantum * 2.0**bits
+        assert scale == grid_size * 2.0**bits
         assert binned_pvalue(column, many.family, bits) > FALSE_ALARM
         assert binned_pvalue(column, many.family, bits, scale=1.05) < FALSE_ALARM
         assert binned_pvalue(column, many.family, bits, scale=0.95) < FALSE_ALARM
@@ -54,17 +54,17 @@ def test_released_values_are_whole_numbers_of_quanta(noise):
     mechanism = calibrate(noise, SensitivityProfile([1.0, 4.0]), GUARANTEE, n_releases=50)
     values = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e6]
     released = mechanism.release(values, 1)
-    quanta = np.rint(released / mechanism.quantum)
-    assert (quanta * mechanism.quantum == released).all()
+    quanta = np.rint(released / mechanism.grid_size)
+    assert (quanta * mechanism.grid_size == released).all()
     assert np.abs(quanta).max() < 2.0**47  # floats are much finer, so the check is not idle
     other = released + values * 1e-12
-    assert (np.rint(other / mechanism.quantum) * mechanism.quantum != other).any()
+    assert (np.rint(other / mechanism.grid_size) * mechanism.grid_size != other).any()
 
 
 def test_a_constant_coordinate_is_released_unchanged():
     for noise in ("inid_gaussian", "spr_laplace"):
         mechanism = calibrate(noise, PROFILE, GUARANTEE)
-        assert mechanism.quantum[2] == 0.0
+        assert mechanism.grid_size[2] == 0.0
         released = mechanism.release([0.0, 0.0, 0.1], 0)
         assert released[2] == 0.1
         assert (released[:2] != 0.0).all()
@@ -75,13 +75,13 @@ def test_values_are_rounded_to_the_nearest_quantum_before_noise(monkeypatch):
     monkeypatch.setattr(Gaussian, "sample_rounded", no_noise)
     value = np.array([np.pi, -np.e * 1e9, 0.0])
     released = mechanism.release(value)
-    assert (np.abs(released - value) <= mechanism.quantum / 2 * (1 + 1e-9)).all()
+    assert (np.abs(released - value) <= mechanism.grid_size / 2 * (1 + 1e-9)).all()
 
 
 def test_absurd_values_are_clipped_and_stay_finite():
     mechanism = calibrate("inid_laplace", SensitivityProfile([1.0, 1.0]), GUARANTEE)
     released = mechanism.release([1e308, -1e308], 0)
-    assert released == pytest.approx(np.array([1, -1]) * 2.0**62 * mechanism.quantum, rel=1e-9)
+    assert released == pytest.approx(np.array([1, -1]) * 2.0**62 * mechanism.grid_size, rel=1e-9)
     tiny = mechanism.release([5e-324, -5e-324], 0)
     assert np.isfinite(tiny).all()
 
@@ -96,12 +96,12 @@ def test_a_seed_reproduces_a_release_and_none_does_not():
 
 def test_a_release_is_the_value_plus_what_sample_draws():
     mechanism = calibrate("inid_gaussian", PROFILE, GUARANTEE, n_releases=2, weights=WEIGHTS)
-    drawn = mechanism.sample(SeededWords(3)) * mechanism.quantum
+    drawn = mechanism.sample(SeededWords(3)) * mechanism.grid_size
     assert (mechanism.release(np.zeros((2, 3)), SeededWords(3)) == drawn).all()
     for t in range(2):
         (drawn,) = mechanism.sample(SeededWords(3), n_draws=1, first=t)
         released = mechanism.release(np.zeros(3), SeededWords(3), first=t)
-        assert (released == drawn * mechanism.quantum[t]).all()
+        assert (released == drawn * mechanism.grid_size[t]).all()
 
 
 def test_the_value_given_is_not_changed():

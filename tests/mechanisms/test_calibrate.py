@@ -352,7 +352,7 @@ def test_an_unknown_noise_is_refused_and_the_known_ones_are_listed(noise):
 
 
 def test_a_numeric_loss_is_not_a_budget():
-    with pytest.raises(TypeError, match=r"'guarantee'.*cannot be compared"):
+    with pytest.raises(TypeError, match=r"'guarantee'.*PureLoss or GaussianLoss"):
         calibrate("inid_laplace", JOINT[0], PureLoss(1.0).numeric())
 
 
@@ -380,10 +380,10 @@ def test_arguments_of_the_wrong_kind_are_refused_by_name(changed, name):
         ({"weights": np.ones((3, 4))}, r"Got shape \(3, 4\)"),
         ({"weights": np.ones((1, 4))}, r"Got shape \(1, 4\)"),
         ({"weights": 1.0}, r"Got shape \(\)"),
-        ({"weights": [1.0, 0.0, 1.0, 1.0]}, "positive and finite"),
-        ({"weights": [1.0, -1.0, 1.0, 1.0]}, "positive and finite"),
-        ({"weights": [1.0, np.nan, 1.0, 1.0]}, "positive and finite"),
-        ({"weights": [1.0, np.inf, 1.0, 1.0]}, "positive and finite"),
+        ({"weights": [1.0, 0.0, 1.0, 1.0]}, "positive finite numbers.*small weight"),
+        ({"weights": [1.0, -1.0, 1.0, 1.0]}, "positive finite numbers.*small weight"),
+        ({"weights": [1.0, np.nan, 1.0, 1.0]}, "positive finite numbers.*small weight"),
+        ({"weights": [1.0, np.inf, 1.0, 1.0]}, "positive finite numbers.*small weight"),
         ({"weights": [1.0, 1e200, 1.0, 1.0]}, "within a factor"),
         ({"n_releases": 0}, "'n_releases'"),
         ({"p": 0.0}, "'p'"),
@@ -401,7 +401,7 @@ def test_one_record_spans_many_quanta_wherever_precision_allows():
         [APPROXIMATE, PrivacyGuarantee(0.01, 1e-9)],
     ):
         mechanism = calibrate(noise, JOINT[0], guarantee, n_releases=30)
-        spans = JOINT[0].per_coordinate / mechanism.quantum
+        spans = JOINT[0].per_coordinate / mechanism.grid_size
         assert 2.0**24 <= spans.min() < 2.0**26
     assert calibrate("iid_laplace", SensitivityProfile([1.0, 1e-20]), PURE).bits == 52
     assert calibrate("iid_laplace", SensitivityProfile([1.0]), PrivacyGuarantee(1e6)).bits == 16

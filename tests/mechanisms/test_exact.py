@@ -26,7 +26,7 @@ from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 ONE = SensitivityProfile([1.0])
-WIDE = SensitivityProfile([2.0**30, 2.0**30])  # quanta of about 2**5: 2**60 is not clipped
+WIDE = SensitivityProfile([2.0**30, 2.0**30])  # grid steps of about 2**5: 2**60 is not clipped
 TWO = SensitivityProfile([1.0, 1.0])
 GUARANTEE = PrivacyGuarantee(1.0, 1e-6)
 BEGINNINGS = [2**53 - 1, 2**54 + 1, 2**60 + 128, 2**61 + 3, -(2**60) - 129]
@@ -55,9 +55,9 @@ def test_neighbouring_integers_are_one_apart_before_the_noise(noise, n, way, mon
     mechanism = calibrated(noise)
     seen = []
 
-    def note(value, draws, quantum, mechanism):
-        seen.append(exact_quanta(value, np.broadcast_to(quantum, value.shape)))
-        return add_quanta(value, draws, quantum, mechanism)
+    def note(value, draws, grid_size, mechanism):
+        seen.append(exact_quanta(value, np.broadcast_to(grid_size, value.shape)))
+        return add_quanta(value, draws, grid_size, mechanism)
 
     monkeypatch.setattr("skdpnoise.mechanisms.vectors.add_quanta", note)
     for value in (n, n + 1):

@@ -70,7 +70,7 @@ def test_consecutive_releases_have_the_noise_of_their_rows(kind):
     for first, count in ((0, 2), (1, 3), (3, 2)):
         drawn = mechanism.sample(SeededWords(1), count, first=first)
         assert drawn.shape == (count, 2)
-        expected = drawn * mechanism.quantum[first : first + count]
+        expected = drawn * mechanism.grid_size[first : first + count]
         released = mechanism.release(np.zeros((count, 2)), SeededWords(1), first=first)
         assert (released == expected).all()
     assert mechanism.sample(SeededWords(1), first=2).shape == (3, 2)

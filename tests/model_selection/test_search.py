@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import loguniform
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -28,7 +29,9 @@ from skdpnoise import (
     total_guarantee,
 )
 from skdpnoise.ledger import BudgetExceededError
+from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._runs import Problem
+from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy import GaussianLoss, PoissonRepetitions, TruncatedNegativeBinomial, gdp_mu
 
 CLASSIFIER = DPLogisticCD(feature_bounds=(-4.0, 4.0))
@@ -318,16 +321,54 @@ REFUSED = {
         make_pipeline(StandardScaler(), DPLogisticCD()),
         {},
         ValueError,
-        "'standardscaler' \\(StandardScaler\\): learns from the data unpaid",
+        "'standardscaler' \\(StandardScaler\\): learns from the data without privacy",
     ),
     "another adjacency": (CLASSIFIER, {"adjacency": "add_remove"}, ValueError, "adjacency"),
     "a score of another kind": (CLASSIFIER, {"scoring": "r2"}, ValueError, "scoring"),
     "an unknown score": (CLASSIFIER, {"scoring": "roc_auc"}, ValueError, "scoring"),
     "no shared release": (CLASSIFIER, {"strategy": "release"}, ValueError, "post-processing"),
     "no validation part": (CLASSIFIER, {"validation_fraction": 0.0}, ValueError, "validation"),
-    "groups that were lost": (CLASSIFIER, {"rows_per_group": 3}, ValueError, "pass groups="),
+    "groups that were lost": (CLASSIFIER, {"rows_per_group": 3}, ValueError, "Pass groups="),
     "no budget": (CLASSIFIER, {"epsilon": 0.0}, ValueError, "epsilon"),
 }
+
+
+# What the searches have of scikit-learn's base besides parameters: how they look in notebooks, and
+# methods that no winner has, since candidates are those that predict.
+FROM_THE_BASE = {"n_features_in_"}
+NO_WINNER_HAS = {"transform", "inverse_transform", "score_samples"}
+
+
+@pytest.mark.parametrize("refit", [False, True])
+@pytest.mark.parametrize("estimator", [CLASSIFIER, REGRESSOR], ids=lambda e: type(e).__name__)
+def test_a_search_is_one_of_scikit_learns_with_nothing_of_it_that_is_not_paid_for(
+    estimator, refit, data
+):
+    search = DPGridSearchCV(estimator, {"alpha": [0.0, 0.1]}, refit=refit, random_state=0)
+    assert isinstance(search, BaseSearchCV)
+    public = {name for name in dir(BaseSearchCV) if not name.startswith("_")}
+    made_here = {name for cls in (PrivateSearchCV, Delegation) for name in vars(cls)}
+    estimators = {name for name in dir(BaseEstimator()) if not name.startswith("_")}
+    callbacks = {"set_callbacks"}
+    inherited = public - made_here - estimators - callbacks
+    assert inherited == FROM_THE_BASE | NO_WINNER_HAS
+    y = data[2] if estimator is CLASSIFIER else data[1]
+    assert not hasattr(search, "n_features_in_")
+    assert type(estimator).__name__ in search._repr_html_()
+    search.fit(data[0], y)
+    assert search.n_features_in_ == data[0].shape[1]
+    assert not any(hasattr(search, name) for name in NO_WINNER_HAS)
+    assert type(estimator).__name__ in search._repr_html_()
+    # The search of scikit-learn itself has nothing to read data with.
+    with pytest.raises(AttributeError, match="cv"):
+        BaseSearchCV.fit(search, data[0], y)
+    assert sorted(search.cv_results_) == [
+        "mean_test_score",
+        "param_alpha",
+        "params",
+        "rank_test_score",
+    ]
+    assert {len(column) for column in search.cv_results_.values()} == {1}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -352,7 +393,7 @@ def test_an_invalid_candidate_is_refused_even_if_no_run_would_take_it(data):
 def test_no_run_at_all_is_an_error_that_says_so(data):
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, strategy="repeated", random_state=0)
     search.set_params(repetitions=PoissonRepetitions(1e-6))
-    with pytest.raises(RuntimeError, match="no run"):
+    with pytest.raises(RuntimeError, match="number of runs is 0"):
         search.fit(data[0], data[2])
 
 

@@ -73,9 +73,9 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
         # Same words, same noise: the difference is that of the exact integers.
         count = len(data) if counted else None
         noisy = noisy_sums(data, bounds, mechanism, SeededWords(1), count)
-        return np.rint(noisy / mechanism.quantum)
+        return np.rint(noisy / mechanism.grid_size)
 
-    limit = mechanism.sensitivity.per_coordinate / mechanism.quantum
+    limit = mechanism.sensitivity.per_coordinate / mechanism.grid_size
     before = released(table)
     worst = np.zeros(limit.size)
     for _ in range(3000):
@@ -117,10 +117,10 @@ def test_the_uncentred_sum_moves_by_at_most_the_largest_value():
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([1.0], 0.0, 3.0, guarantee, noise="inid_laplace").mechanism
     assert mechanism.sensitivity.n_coordinates == 1
-    limit = 3.0 / mechanism.quantum[0]
+    limit = 3.0 / mechanism.grid_size[0]
     data = np.array([[0.5], [2.5]])
     before, *after = (
-        noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.quantum
+        noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.grid_size
         for rows in (data, np.vstack([data, [[99.0]]]), np.vstack([data, [[-99.0]]]), data[:1])
     )
     moved = [abs(float(other[0] - before[0])) for other in after]
@@ -256,22 +256,22 @@ def test_releases_are_multiples_of_the_quantum_and_do_not_depend_on_the_order(ad
         )
         assert one.value == other.value
     plain = private_sum(data, -1.0, 1.0, PureLoss(1.0), adjacency="add_remove", **LAPLACE)
-    quanta = plain.value / plain.mechanism.quantum[0]
+    quanta = plain.value / plain.mechanism.grid_size[0]
     assert quanta == np.rint(quanta)
     columns = private_sum(np.stack([data, data], axis=1), -1.0, 1.5, guarantee, **LAPLACE)
     assert columns.value.shape == (2,)
 
 
 def test_rounding_of_contributions_does_not_add_up():
-    # Every value sits half a coarse quantum beside a whole number of them.
+    # Every value sits half a coarse grid step beside a whole number of them.
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([0.0], -1.0, 1.0, guarantee, noise="inid_laplace").mechanism
-    value = (1000 + 0.5) * mechanism.quantum[0]
+    value = (1000 + 0.5) * mechanism.grid_size[0]
     bounds = check_interval("f", -1.0, 1.0, 1)
     data = np.full((1 << 17, 1), value)
-    noise = mechanism.sample(SeededWords(0))[0, 0] * mechanism.quantum[0]
+    noise = mechanism.sample(SeededWords(0))[0, 0] * mechanism.grid_size[0]
     total = noisy_sums(data, bounds, mechanism, SeededWords(0))[0] - noise
-    assert abs(total - data.sum()) <= 2 * mechanism.quantum[0]
+    assert abs(total - data.sum()) <= 2 * mechanism.grid_size[0]
 
 
 def test_a_mean_stays_within_its_bounds_and_weights_change_the_shares():

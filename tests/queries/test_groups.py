@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb
@@ -23,11 +24,11 @@ class Script:
     secure = False
 
     def __init__(self, *words):
-        self.words, self.taken = list(words), 0
+        self.rng, self.taken = list(words), 0
 
     def take(self, n):
         self.taken += n
-        taken, self.words = self.words[:n], self.words[n:]
+        taken, self.rng = self.rng[:n], self.rng[n:]
         assert len(taken) == n
         return np.array(taken, dtype=np.uint64)
 
@@ -149,6 +150,44 @@ def test_labels_of_any_kind_are_told_apart(groups):
     assert group_codes("Test.fit", groups, 5).tolist() == expected
 
 
+MANY = np.random.default_rng(0).integers(-40, 40, 1000)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        MANY,
+        MANY.astype(np.int8),
+        MANY.astype(np.uint64),
+        MANY > 0,
+        np.where(MANY % 2, 1.0, -1.0) * (MANY / 7.0).astype(np.float32),
+        MANY * (1 + 2j),
+        MANY.astype("M8[D]"),
+        MANY.astype("m8[ns]"),
+        MANY.astype(str),
+        MANY.astype(bytes),
+        MANY.astype(object),
+        np.array([(i % 7, str(i % 3)) for i in MANY], dtype=[("a", int), ("b", "U1")]),
+        np.array([0.0, -0.0, 1, True, "1", b"1", 1 + 0j, (1,), (True,)], dtype=object),
+        pd.Series(MANY).astype("Int64"),
+        pd.Series(MANY).astype("category"),
+        pd.Series(pd.to_datetime(MANY, unit="D", utc=True)),
+        pd.Series(MANY.astype(str)).astype("string"),
+        pd.MultiIndex.from_arrays([MANY % 3, MANY % 5]),
+        pl.Series(MANY.astype(str)).cast(pl.Categorical),
+    ],
+    ids=lambda groups: f"{type(groups).__name__} {getattr(groups, 'dtype', '')}",
+)
+def test_groups_are_those_of_equal_labels_in_the_order_of_their_first_occurrence(groups):
+    labels = list(groups.to_numpy() if hasattr(groups, "to_numpy") else groups)
+    labels = [label.item() if isinstance(label, np.void) else label for label in labels]
+    found = group_codes("Test.fit", groups, len(labels))
+    firsts = list(dict.fromkeys(labels))
+    assert found.dtype == np.intp
+    assert found.tolist() == [firsts.index(label) for label in labels]
+    assert len(firsts) < len(labels)
+
+
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
@@ -167,6 +206,11 @@ def test_labels_of_any_kind_are_told_apart(groups):
         (np.array(["2020-01-01", "NaT", "2020", "2021", "2022"], dtype="M8[D]"), ["missing"]),
         (np.ma.array([12345, 1, 2, 3, 4], mask=[0, 1, 0, 0, 0]), ["missing"]),
         (pl.Series(["12345", None, "b", "c", "d"]), ["missing"]),
+        ([("12345", np.nan), ("a", 1), 1, 2, 3], ["missing"]),
+        ([("12345", ("b", None)), ("a", 1), 1, 2, 3], ["missing"]),
+        ([Decimal("12345"), Decimal("NaN"), 1, 2, 3], ["missing"]),
+        (np.array([12345, complex(np.nan, 1), 1, 2, 3]), ["missing"]),
+        (np.array([12345, pd.NaT, 1, 2, 3], dtype=object), ["missing"]),
         ([[12345], [1], [2], [3], [4]], ["can be hashed"]),
         ([{"a": 12345}, 1, 2, 3, 4], ["can be hashed"]),
     ],

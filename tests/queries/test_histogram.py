@@ -20,8 +20,8 @@ def test_the_fullest_bin_of_each_column_is_found_at_an_ordinary_budget(counts, d
     assert noisy.shape == counts.shape
     assert (noisy.argmax(axis=-1) == counts.argmax(axis=-1)).all()
     assert mechanism.privacy_loss().epsilon(delta) <= 1.0
-    quanta = np.rint(noisy.ravel() / mechanism.quantum)
-    assert (quanta * mechanism.quantum == noisy.ravel()).all()
+    quanta = np.rint(noisy.ravel() / mechanism.grid_size)
+    assert (quanta * mechanism.grid_size == noisy.ravel()).all()
 
 
 @pytest.mark.parametrize(("adjacency", "scale"), [("replace_one", 4.0), ("add_remove", 2.0)])

@@ -105,7 +105,7 @@ def test_integers_that_meet_the_noise_move_by_what_is_charged(
     release = AdditiveMechanism.release
 
     def noted(self, value, random_state=None):
-        released.append((self, np.rint(np.asarray(value) / self.quantum)))
+        released.append((self, np.rint(np.asarray(value) / self.grid_size)))
         return release(self, value, random_state)
 
     monkeypatch.setattr(AdditiveMechanism, "release", noted)

@@ -59,7 +59,7 @@ def settings():
 def test_compiled_loops_count_what_numpy_does(name):
     arguments, width = settings()[name]
     values = tile()
-    if name == "add_rounded":  # quanta are such that sums fit
+    if name == "add_rounded":  # grid steps are such that sums fit
         values = np.clip(values, -1e9, 1e9)
     counts = []
     for module in (_tiles, _tile_loops):

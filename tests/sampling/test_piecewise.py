@@ -63,15 +63,15 @@ class Script:
     secure = False
 
     def __init__(self, words, at_most=10**9):
-        self.words = np.asarray(words, dtype=np.uint64)
+        self.rng = np.asarray(words, dtype=np.uint64)
         self.at_most = at_most
         self.taken = 0
 
     def take(self, n):
         n = min(n, self.at_most)
         self.taken += n
-        assert self.taken <= self.words.size, "the script is too short"
-        return self.words[self.taken - n : self.taken]
+        assert self.taken <= self.rng.size, "the script is too short"
+        return self.rng[self.taken - n : self.taken]
 
 
 class Endless:
@@ -394,8 +394,8 @@ def test_what_is_not_a_number_is_refused(name):
 def test_precision_must_be_an_integer_of_at_most_52_bits():
     exponent, _ = LAWS["normal"]
     for bad in (-1, 53):
-        with pytest.raises(ValueError, match=r"'bits' parameter must be an int in the range"):
+        with pytest.raises(ValueError, match=r"'bits' parameter of sample_rounded .* in the range"):
             rounded_piecewise(SeededWords(0), 3, bad, exponent)
     for bad in (2.0, True, math.nan):
-        with pytest.raises(TypeError, match="'bits' parameter must be an int"):
+        with pytest.raises(TypeError, match="'bits' parameter of sample_rounded must be an int"):
             rounded_piecewise(SeededWords(0), 3, bad, exponent)

@@ -56,15 +56,15 @@ class Script:
     secure = False
 
     def __init__(self, words, at_most=10**9):
-        self.words = np.asarray(words, dtype=np.uint64)
+        self.rng = np.asarray(words, dtype=np.uint64)
         self.at_most = at_most
         self.taken = 0
 
     def take(self, n):
         n = min(n, self.at_most)
         self.taken += n
-        assert self.taken <= self.words.size, "the script is too short"
-        return self.words[self.taken - n : self.taken]
+        assert self.taken <= self.rng.size, "the script is too short"
+        return self.rng[self.taken - n : self.taken]
 
 
 @pytest.mark.quick(12)
@@ -223,10 +223,10 @@ def test_a_source_that_is_stuck_is_an_error_or_harmless_but_never_a_hang(sampler
 @both
 def test_precision_must_be_an_integer_of_at_most_52_bits(sampler, density):
     for bad in (-1, 53):
-        with pytest.raises(ValueError, match=r"'bits' parameter must be an int in the range"):
+        with pytest.raises(ValueError, match=r"'bits' parameter of sample_rounded .* in the range"):
             sampler(SeededWords(0), 3, bad)
     for bad in (2.0, True, "3"):
-        with pytest.raises(TypeError, match="'bits' parameter must be an int"):
+        with pytest.raises(TypeError, match="'bits' parameter of sample_rounded must be an int"):
             sampler(SeededWords(0), 3, bad)
 
 

@@ -74,7 +74,7 @@ def test_shifted_sums_move_by_no_more_than_the_bound_and_reach_it():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: bounded_ones(3, 4), "at most n_coordinates=3"),
+        (lambda: bounded_ones(3, 4), r"'max_ones'.*in the range \[1, 3\]. Got 4"),
         (lambda: bounded_ones(3, 0), "max_ones"),
         (lambda: bounded_ones(3, 1, "both"), "adjacency"),
         (lambda: bounded_ones(3, 1, mixing=np.nan), "mixing"),

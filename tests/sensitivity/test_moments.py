@@ -52,5 +52,7 @@ def test_squares_come_for_nothing_up_to_the_free_ratios_and_not_beyond():
 
 @pytest.mark.parametrize("second", [[0.0], [np.inf], [1.0, 1.0], [-1.0]])
 def test_scales_that_are_not_positive_or_do_not_match_are_refused(second):
-    with pytest.raises(ValueError, match="'first' and 'second' parameters"):
+    with pytest.raises(ValueError, match=r"'second'.*positive finite numbers of shape \(1,\)"):
         clipped_moments([1.0], second)
+    with pytest.raises(ValueError, match=r"'first'.*positive" if len(second) < 2 else "'second'"):
+        clipped_moments(second, [1.0])

@@ -13,12 +13,12 @@ from skdpnoise.sensitivity import SensitivityProfile
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([], "non-empty one-dimensional"),
-        ([[1.0]], "one-dimensional"),
-        (1.0, "one-dimensional"),
-        ([1.0, np.nan], "finite and non-negative"),
-        ([1.0, np.inf], "finite and non-negative"),
-        ([1.0, -1.0], "finite and non-negative"),
+        ([], r"shape \(n,\) with n > 0"),
+        ([[1.0]], r"shape \(n,\)"),
+        (1.0, r"shape \(n,\)"),
+        ([1.0, np.nan], "non-negative finite"),
+        ([1.0, np.inf], "non-negative finite"),
+        ([1.0, -1.0], "non-negative finite"),
         ([0.0, 0.0], "positive entry"),
         ([1e-200, 1.0], "within a factor of"),
     ],

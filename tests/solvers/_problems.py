@@ -9,8 +9,8 @@ from skdpnoise.solvers import LOGISTIC, LOSSES, SQUARED, coordinate_descent
 
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
-PLAIN = {"clip": None, "quantum": None}
-FINE = {"clip": 1e5, "quantum": 1e-8}  # a huge clip in tiny steps: nothing is clipped
+PLAIN = {"clip": None, "grid_size": None}
+FINE = {"clip": 1e5, "grid_size": 1e-8}  # a huge clip in tiny steps: nothing is clipped
 
 
 def problem(n=300, p=4, seed=0, dtype=np.float64, layout="F"):

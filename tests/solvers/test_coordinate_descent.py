@@ -1,4 +1,4 @@
-"""The options of the solver: standardisation, order, intercept, start, stop, quanta."""
+"""The options of the solver: standardisation, order, intercept, start, stop, grid steps."""
 
 from __future__ import annotations
 
@@ -94,51 +94,53 @@ def test_no_pass_yields_nothing():
     assert list(coordinate_descent(X, y, loss=SQUARED, n_passes=0, step=np.ones(4))) == []
 
 
-# --- quanta: shapes, zero, and what is refused ----------------------------------------------
+# --- grid steps: shapes, zero, and what is refused ----------------------------------------------
 
 
 def test_a_quantum_for_each_pass_is_used_in_its_pass():
     X, y = problem()
     coarse, fine = np.full(4, 0.5), np.full(4, 1e-6)
     common = {"n_passes": 2, "clip": 1.0}
-    both = last(X, y, quantum=np.stack([coarse, fine]), **common)
-    first = last(X, y, n_passes=1, quantum=coarse, clip=1.0)
-    second = last(X, y, n_passes=1, quantum=fine, clip=1.0, coef_init=first)
+    both = last(X, y, grid_size=np.stack([coarse, fine]), **common)
+    first = last(X, y, n_passes=1, grid_size=coarse, clip=1.0)
+    second = last(X, y, n_passes=1, grid_size=fine, clip=1.0, coef_init=first)
     assert_allclose(both, second, rtol=1e-12)
-    assert not np.allclose(both, last(X, y, quantum=coarse, **common))
+    assert not np.allclose(both, last(X, y, grid_size=coarse, **common))
 
 
 def test_a_coordinate_with_neither_clip_nor_quantum_stays_where_it_is():
     X, y = problem()
-    clip, quantum = np.array([1.0, 0.0, 1.0, 1.0]), np.array([1e-6, 0.0, 1e-6, 1e-6])
-    theta = last(X, y, n_passes=5, clip=clip, quantum=quantum)
+    clip, grid_size = np.array([1.0, 0.0, 1.0, 1.0]), np.array([1e-6, 0.0, 1e-6, 1e-6])
+    theta = last(X, y, n_passes=5, clip=clip, grid_size=grid_size)
     assert theta[1] == 0.0
     assert np.all(theta[[0, 3]] != 0.0)
 
 
 @pytest.mark.parametrize(
-    ("clip", "quantum"), [(1.0, 1e-300), (1.0, 0.0), (1.0, 2.0**-51), (2.0**50, 2.0**-1)]
+    ("clip", "grid_size"), [(1.0, 1e-300), (1.0, 0.0), (1.0, 2.0**-51), (2.0**50, 2.0**-1)]
 )
-def test_a_quantum_too_small_for_exact_sums_is_refused_by_name(clip, quantum):
+def test_a_quantum_too_small_for_exact_sums_is_refused_by_name(clip, grid_size):
     X, y = problem(20, 2)
-    with pytest.raises(ValueError, match=re.escape(f"quantum={quantum:g} is too small for clip=")):
-        last(X, y, n_passes=1, clip=clip, quantum=quantum)
+    with pytest.raises(
+        ValueError, match=re.escape(f"grid_size={grid_size:g} is too small for clip=")
+    ):
+        last(X, y, n_passes=1, clip=clip, grid_size=grid_size)
 
 
 def test_the_sum_of_many_rows_at_the_largest_bound_is_refused_before_it_overflows():
     X, y = np.ones((2**14, 1), order="F"), np.full(2**14, 1e30)
-    with pytest.raises(ValueError, match="quantum"):
-        last(X, y, n_passes=1, clip=1.0, quantum=2.0**-50)
-    for quantum in (2.0**-48, 2.0**-40):
+    with pytest.raises(ValueError, match="grid_size"):
+        last(X, y, n_passes=1, clip=1.0, grid_size=2.0**-50)
+    for grid_size in (2.0**-48, 2.0**-40):
         step = np.array([1.0 / 2**14])
-        theta = last(X, y, n_passes=1, clip=1.0, quantum=quantum, n_samples=1.0, step=step)
+        theta = last(X, y, n_passes=1, clip=1.0, grid_size=grid_size, n_samples=1.0, step=step)
         assert theta[0] == 1.0  # every record at the bound, and the sum exact
 
 
-@pytest.mark.parametrize("given", [{"clip": 1.0}, {"quantum": 1.0}])
+@pytest.mark.parametrize("given", [{"clip": 1.0}, {"grid_size": 1.0}])
 def test_clip_and_quantum_come_together(given):
     X, y = problem(20, 2)
-    with pytest.raises(ValueError, match="clip and quantum must be given together"):
+    with pytest.raises(ValueError, match="clip and grid_size must be given together"):
         last(X, y, n_passes=1, **given)
 
 
@@ -152,7 +154,7 @@ def test_every_sum_that_is_used_meets_its_noise_once_and_no_other_does():
     noise = np.arange(1, 7).reshape(2, 3)
     X = np.random.default_rng(0).normal(size=(20, 2))
     settings = {"loss": SQUARED, "n_passes": 2, "step": 1.0, "fit_intercept": True}
-    settings |= {"clip": 1.0, "quantum": 1e-3, "noise": noise, "coef_init": [0.5, -1.0, 2.0]}
+    settings |= {"clip": 1.0, "grid_size": 1e-3, "noise": noise, "coef_init": [0.5, -1.0, 2.0]}
     noted = list(coordinate_descent(X, X[:, 0], add=add, **settings))
     assert met == noise.ravel().tolist()
     for one, other in zip(noted, coordinate_descent(X, X[:, 0], **settings), strict=True):

@@ -6,26 +6,30 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import SQUARED, coordinate_descent
+from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED, coordinate_descent
 from tests.solvers._problems import FINE, each_loss, last, problem, target_of
 
 # --- the update equation, in exact integer arithmetic ---------------------------------------
 
 
-def reference(X, y, *, loss, order, noise, step, l1, l2, clip, quantum, divisor, start):
+SLOPES = {
+    SQUARED: lambda s, y: s - y,
+    LOGISTIC: lambda s, y: -y / (1.0 + np.exp(y * s)),
+    POISSON: lambda s, y: np.exp(s) - y,
+}
+
+
+def reference(X, y, *, loss, order, noise, step, l1, l2, clip, grid_size, divisor, start):
     """The equations of the docstring row by row, with Python's integers."""
     n, K = X.shape
     theta, path, sums = [float(v) for v in start], [], []
     for t in range(len(order)):
         for j in order[t]:
-            q, total = quantum[t][j], 0
+            q, total = grid_size[t][j], 0
             c = round(clip[j] / q)
             for i in range(n):
                 score = sum(X[i, k] * theta[k] for k in range(K))
-                if loss is SQUARED:
-                    gradient = (score - y[i]) * X[i, j]
-                else:
-                    gradient = -y[i] / (1.0 + np.exp(y[i] * score)) * X[i, j]
+                gradient = SLOPES[loss](score, y[i]) * X[i, j]
                 total += int(np.rint(min(max(gradient / q, -c), c)))
             sums.append(total)
             v = theta[j] - step[j] * q * (total + int(noise[t][j])) / divisor
@@ -48,7 +52,7 @@ def test_a_path_with_noise_order_and_penalties_follows_the_equation_exactly(loss
         "l1": np.array([0.05, 0.0, 0.01, 0.0]),
         "l2": np.array([0.0, 0.3, 0.02, 0.0]),
         "clip": np.array([0.7, 1.1, 0.4, 0.5]),
-        "quantum": rng.uniform(0.01, 0.03, (T, K)),
+        "grid_size": rng.uniform(0.01, 0.03, (T, K)),
     }
     start = rng.standard_normal(K) / 4
     expected, sums = reference(
@@ -77,14 +81,14 @@ def test_a_path_with_noise_order_and_penalties_follows_the_equation_exactly(loss
     assert_allclose(np.array(list(path)), expected, rtol=0, atol=1e-12)
 
 
-def integer_sums(X, y, quantum, *, clip=1.0, loss=SQUARED, **keywords):
+def integer_sums(X, y, grid_size, *, clip=1.0, loss=SQUARED, **keywords):
     """The integers of one pass whose steps are 0, so that the iterate stays where it starts."""
     K = X.shape[1]
     start = keywords.pop("coef_init", np.zeros(K))
     sums = []
     for j in range(K):
         step = np.zeros(K)
-        step[j] = 1.0 / quantum
+        step[j] = 1.0 / grid_size
         theta = next(
             coordinate_descent(
                 X,
@@ -93,7 +97,7 @@ def integer_sums(X, y, quantum, *, clip=1.0, loss=SQUARED, **keywords):
                 n_passes=1,
                 step=step,
                 clip=clip,
-                quantum=quantum,
+                grid_size=grid_size,
                 n_samples=1.0,
                 coef_init=start,
                 **keywords,
@@ -115,8 +119,8 @@ def test_every_sum_is_an_integer_number_of_quanta(loss):
 @each_loss
 def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss):
     rng = np.random.default_rng(5)
-    n, p, clip, quantum = 6, 2, 0.3, 2.0**-12
-    bound = 2 * np.rint(clip / quantum)
+    n, p, clip, grid_size = 6, 2, 0.3, 2.0**-12
+    bound = 2 * np.rint(clip / grid_size)
     X, y = rng.standard_normal((n, p)), np.ones(n)
     changes = []
     for _ in range(300):
@@ -124,7 +128,7 @@ def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss)
         for sign in (-1.0, 1.0):
             X[0] = rng.standard_normal(p) * 10.0 ** rng.integers(-2, 200 if sign > 0 else 3)
             y[0] = rng.choice([-1.0, 1.0])
-            sums.append(integer_sums(X, y, quantum, clip=clip, loss=loss))
+            sums.append(integer_sums(X, y, grid_size, clip=clip, loss=loss))
         changes.append(np.abs(sums[0] - sums[1]))
     largest = np.max(changes)
     assert 0.99 * bound <= largest <= bound
@@ -133,10 +137,10 @@ def test_one_record_moves_a_sum_by_at_most_twice_the_bound_and_comes_close(loss)
 @pytest.mark.parametrize("beyond", [-1e-3, -1e-16, 0.0, 3e-16, 1e-6, 1e-3, 0.005, 0.02, 0.5])
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
 def test_a_record_just_beyond_the_clip_adds_the_bound_and_no_more(beyond, sign):
-    clip, quantum = 0.3, 2.0**-20
+    clip, grid_size = 0.3, 2.0**-20
     value = clip * (1.0 + beyond)
-    (found,) = integer_sums(np.ones((1, 1)), np.array([sign * value]), quantum, clip=clip)
-    assert abs(found) == np.rint(min(value, clip) / quantum)
+    (found,) = integer_sums(np.ones((1, 1)), np.array([sign * value]), grid_size, clip=clip)
+    assert abs(found) == np.rint(min(value, clip) / grid_size)
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
@@ -150,7 +154,7 @@ def test_a_record_whose_score_overflows_still_adds_at_most_the_bound(fit_interce
         n_passes=5,
         step=np.full(2 + fit_intercept, 1e3),
         clip=1.0,
-        quantum=2.0**-10,
+        grid_size=2.0**-10,
         fit_intercept=fit_intercept,
     )
     moved = np.abs(np.diff(np.array(list(path)), axis=0, prepend=0.0))
@@ -183,7 +187,7 @@ def test_threads_layout_and_blocks_do_not_change_one_bit(loss, dtype, standardis
     keywords = {
         "noise": rng.integers(-(10**6), 10**6, (3, 5)),
         "clip": 0.4,
-        "quantum": 1e-7,
+        "grid_size": 1e-7,
         "n_passes": 3,
         "fit_intercept": True,
         "step": np.array([0.5, 0.2, 1.0, 0.5, 0.8]),

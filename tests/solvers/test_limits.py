@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.linear_model import ElasticNet, Lasso, LinearRegression, LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    Lasso,
+    LinearRegression,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
 
-from skdpnoise.solvers import LOGISTIC
+from skdpnoise.solvers import LOGISTIC, POISSON
 from tests.solvers._problems import FINE, PLAIN, labels, last, problem
 
 
@@ -80,4 +87,27 @@ def test_without_noise_the_logistic_loss_gives_the_lasso_solution_of_scikit_lear
     )
     expected = coefficients(model.fit(X, y), False)
     assert 0.0 in theta
+    assert_allclose(theta, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", [PLAIN, FINE], ids=["plain", "private"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["through_origin", "intercept"])
+@pytest.mark.parametrize("alpha", [0.0, 0.5])
+def test_without_noise_the_poisson_loss_gives_the_solution_of_scikit_learn(alpha, intercept, mode):
+    X, y = problem()
+    counts = np.rint(np.exp(0.5 * y))
+    theta = last(
+        X,
+        counts,
+        loss=POISSON,
+        step=0.05,
+        n_passes=2000,
+        fit_intercept=intercept,
+        l2=penalised(alpha, intercept),
+        **mode,
+    )
+    model = PoissonRegressor(
+        alpha=alpha, tol=1e-12, max_iter=10_000, solver="newton-cholesky", fit_intercept=intercept
+    )
+    expected = coefficients(model.fit(X, counts), intercept)
     assert_allclose(theta, expected, rtol=0, atol=1e-6)

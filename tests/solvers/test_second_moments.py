@@ -44,7 +44,7 @@ def bounds(p, **changes):
         "columns": np.linspace(1.0, 4.0, p),
         "norm": 1.2 * math.sqrt(p),
         "l1_norm": 0.9 * p,
-        "row_quantum": np.linspace(1e-3, 3e-3, p),
+        "row_grid_size": np.linspace(1e-3, 3e-3, p),
     }
     return keywords | changes
 
@@ -54,17 +54,17 @@ def integers(X, **keywords):
     return np.array([clipped_row_sums(row[None], **keywords) for row in X])
 
 
-def reference(X, *, center, scale, limit, columns, norm, l1_norm, row_quantum):
+def reference(X, *, center, scale, limit, columns, norm, l1_norm, row_grid_size):
     """The docstring's formula, in numpy, with its own clipping."""
     z = np.clip((X - center) / scale, -np.minimum(limit, columns), np.minimum(limit, columns))
     with np.errstate(divide="ignore"):
         factor = np.minimum(1.0, norm / np.linalg.norm(z, axis=1))
         factor = np.minimum(factor, l1_norm / np.abs(z).sum(axis=1))
-    z = z * factor[:, None] / row_quantum
-    most = np.floor(np.minimum(np.minimum(limit, columns), min(norm, l1_norm)) / row_quantum)
+    z = z * factor[:, None] / row_grid_size
+    most = np.floor(np.minimum(np.minimum(limit, columns), min(norm, l1_norm)) / row_grid_size)
     near, short = (np.clip(rounding(z), -most, most) for rounding in (np.rint, np.trunc))
-    outside = (np.linalg.norm(near * row_quantum, axis=1) > norm * (1 + 4e-12)) | (
-        np.abs(near * row_quantum).sum(axis=1) > l1_norm * (1 + 9e-12)
+    outside = (np.linalg.norm(near * row_grid_size, axis=1) > norm * (1 + 4e-12)) | (
+        np.abs(near * row_grid_size).sum(axis=1) > l1_norm * (1 + 9e-12)
     )
     return np.where(outside[:, None], short, near).astype(np.int64), factor, outside
 
@@ -83,15 +83,15 @@ def test_the_sums_are_those_of_the_formula(p):
     assert moments.shape == (p, p)
 
 
-def check_row(row, *, columns, norm, l1_norm, row_quantum):
-    values = [abs(int(k)) * Fraction(q) for k, q in zip(row, row_quantum.tolist(), strict=True)]
+def check_row(row, *, columns, norm, l1_norm, row_grid_size):
+    values = [abs(int(k)) * Fraction(q) for k, q in zip(row, row_grid_size.tolist(), strict=True)]
     assert sum(v * v for v in values) <= Fraction(norm) ** 2 * SLACK
     assert l1_norm == math.inf or sum(values) <= Fraction(l1_norm) * SLACK
     assert all(v <= Fraction(c) * SLACK for v, c in zip(values, columns.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("quantum", [1e-5, 0.03, 0.7, 5.0])
-def test_whatever_a_row_holds_its_integers_are_within_the_bounds(quantum):
+@pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7, 5.0])
+def test_whatever_a_row_holds_its_integers_are_within_the_bounds(grid_size):
     rng, p = np.random.default_rng(1), 4
     X = problem(200, p)
     extreme = rng.random(X.shape) < 0.3
@@ -100,13 +100,13 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(quantum):
         "columns": np.array([0.4, 0.9, 2.0, 1.0]),
         "norm": 1.3,
         "l1_norm": 1.9,
-        "row_quantum": quantum * np.array([1.0, 0.5, 2.0, 1.0]),
+        "row_grid_size": grid_size * np.array([1.0, 0.5, 2.0, 1.0]),
     }
     largest = 0.0
     for row in integers(X, **stated):
         check_row(row, **stated)
-        largest = max(largest, np.linalg.norm(row * stated["row_quantum"]))
-    assert quantum > 1e-2 or largest >= 0.99 * stated["norm"]
+        largest = max(largest, np.linalg.norm(row * stated["row_grid_size"]))
+    assert grid_size > 1e-2 or largest >= 0.99 * stated["norm"]
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 1e308])
@@ -114,14 +114,14 @@ def test_whatever_a_row_holds_its_integers_are_within_the_bounds(quantum):
 def test_a_row_without_a_direction_that_would_leave_the_ball_counts_as_zero(value, n_far):
     row = np.append(np.full(n_far, value), [0.5])
     for stated in ({"norm": 1.0}, {"norm": 3.0, "l1_norm": 1.5}):
-        found = integers(row[None], row_quantum=2.0**-10, **stated)[0]
+        found = integers(row[None], row_grid_size=2.0**-10, **stated)[0]
         largest = np.full(row.size, stated["norm"])
         check_row(
             found,
             columns=largest,
             norm=stated["norm"],
             l1_norm=stated.get("l1_norm", math.inf),
-            row_quantum=np.full(row.size, 2.0**-10),
+            row_grid_size=np.full(row.size, 2.0**-10),
         )
 
 
@@ -129,29 +129,29 @@ def test_a_row_without_a_direction_that_would_leave_the_ball_counts_as_zero(valu
 def test_a_row_of_any_size_keeps_its_direction(value):
     X = value * np.array([[0.75, 1.0]])
     if value < 1.0:
-        (found,) = integers(X, norm=value, row_quantum=value * 2.0**-10)
+        (found,) = integers(X, norm=value, row_grid_size=value * 2.0**-10)
         assert np.abs(found - [614, 819]).max() <= 1
     else:
         expected = [0, 0] if value > 1e308 else [614, 819]  # its norm is beyond double precision
-        assert_allclose(integers(X, norm=1.0, row_quantum=2.0**-10)[0], expected, atol=1)
+        assert_allclose(integers(X, norm=1.0, row_grid_size=2.0**-10)[0], expected, atol=1)
 
 
 def test_rows_inside_are_rounded_to_nearest_and_rows_on_the_ball_towards_zero():
-    quantum = 2.0**-10
+    grid_size = 2.0**-10
     inside = np.array([[0.3006, -0.2007]])
-    assert integers(inside, norm=1.0, row_quantum=quantum).tolist() == [[308, -206]]
+    assert integers(inside, norm=1.0, row_grid_size=grid_size).tolist() == [[308, -206]]
     # Nearest integers would have a norm above 1024.
     on = np.array([[613.6, math.sqrt(1024**2 - 613.6**2)]]) * 0.1  # shrunk to (613.6, 819.8)/1024
-    assert integers(on, norm=1.0, row_quantum=quantum).tolist() == [[613, 819]]
+    assert integers(on, norm=1.0, row_grid_size=grid_size).tolist() == [[613, 819]]
     exact = np.array([[1.0, 0.0], [0.0, -1.0], [0.6015625, 0.5]])
-    assert_array_equal(integers(exact, norm=1.0, row_quantum=quantum), exact * 1024)
+    assert_array_equal(integers(exact, norm=1.0, row_grid_size=grid_size), exact * 1024)
 
 
 def test_rows_on_the_grid_lose_nothing():
     rng = np.random.default_rng(0)
     X = rng.integers(-50, 50, size=(1000, 6)).astype(float)
-    assert_array_equal(second_moments(X, norm=200.0, row_quantum=0.5), 4 * (X.T @ X))
-    assert_array_equal(clipped_row_sums(X, norm=200.0, row_quantum=0.5), 2 * X.sum(axis=0))
+    assert_array_equal(second_moments(X, norm=200.0, row_grid_size=0.5), 4 * (X.T @ X))
+    assert_array_equal(clipped_row_sums(X, norm=200.0, row_grid_size=0.5), 2 * X.sum(axis=0))
 
 
 def variants(X):
@@ -201,9 +201,9 @@ def test_any_division_of_the_rows_gives_the_same_sums(seed, n, p, cuts, block, l
     X = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-3, 4, size=(n, 1))
     extreme = rng.random(X.shape) < 0.1
     X[extreme] = rng.choice(EXTREME, extreme.sum())
-    keywords = {"norm": rng.lognormal(), "row_quantum": 2.0**log_quantum, "center": rng.normal()}
-    if keywords["norm"] / keywords["row_quantum"] > 2.0**26:
-        keywords["row_quantum"] = keywords["norm"] * 2.0**-26
+    keywords = {"norm": rng.lognormal(), "row_grid_size": 2.0**log_quantum, "center": rng.normal()}
+    if keywords["norm"] / keywords["row_grid_size"] > 2.0**26:
+        keywords["row_grid_size"] = keywords["norm"] * 2.0**-26
     m = min(m, p - 1)
     edges = [0, *sorted(min(cut, n) for cut in cuts), n]
     whole = second_moments(X, **keywords)
@@ -223,7 +223,7 @@ def test_any_division_of_the_rows_gives_the_same_sums(seed, n, p, cuts, block, l
 
 def test_sums_beyond_what_doubles_hold_are_exact():
     X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(400, 3))
-    keywords = {"norm": 2.0, "row_quantum": 2.0**-25}
+    keywords = {"norm": 2.0, "row_grid_size": 2.0**-25}
     rows = integers(X, **keywords).astype(object)
     exact = rows.T @ rows
     assert exact[0, 0] > 2**54
@@ -240,22 +240,22 @@ def test_targets_come_last_and_are_standardised_like_columns():
             row_norms(data, targets=targets, center=1.0), np.linalg.norm(X - 1.0, axis=1)
         )
     labels = np.arange(300) % 2
-    found = second_moments(X[:, :1], targets=labels, norm=1e3, row_quantum=2.0**-10)
+    found = second_moments(X[:, :1], targets=labels, norm=1e3, row_grid_size=2.0**-10)
     assert found[1, 1] == 150 * 2**20
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.bool_, np.float16])
 def test_other_types_are_read_as_numbers(dtype):
     X = np.random.default_rng(0).integers(0, 2, size=(100, 3)).astype(dtype)
-    found = second_moments(X, norm=3.0, row_quantum=0.5)
+    found = second_moments(X, norm=3.0, row_grid_size=0.5)
     assert_array_equal(found, 4 * (X.astype(int).T @ X.astype(int)))
 
 
 def test_zero_rows_and_no_rows_are_nothing():
     for n in (0, 1, 50):
         X = np.zeros((n, 3))
-        assert not second_moments(X, norm=1.0, row_quantum=1e-3, l1_norm=2.0).any()
-        assert not clipped_row_sums(X, norm=1.0, row_quantum=1e-3).any()
+        assert not second_moments(X, norm=1.0, row_grid_size=1e-3, l1_norm=2.0).any()
+        assert not clipped_row_sums(X, norm=1.0, row_grid_size=1e-3).any()
         assert_array_equal(row_norms(X), np.zeros(n))
 
 
@@ -298,9 +298,9 @@ def test_an_error_in_a_thread_is_raised(monkeypatch):
         row_norms(problem(), n_threads=2)
 
 
-@pytest.mark.parametrize("quantum", [1e-5, 0.03, 0.7])
+@pytest.mark.parametrize("grid_size", [1e-5, 0.03, 0.7])
 @pytest.mark.parametrize("p", [1, 2, 9, 40])
-def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, quantum):
+def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, grid_size):
     rng = np.random.default_rng(p)
     odd = rng.choice([*EXTREME, math.inf, -math.inf, math.nan], size=(p, 200))
     values = np.hstack([odd, rng.normal(size=(p, 300)), rng.normal(size=(p, 100)).round(1)])
@@ -310,8 +310,8 @@ def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, quantum):
             tiles, sums = np.zeros((2, p, 608)), np.zeros((2, 3, 600))
             tiles[:, :, :n] = values[:, -n:]
             settings = np.zeros(p), np.linspace(0.5, 2.0, p), np.full(p, limit)
-            most = np.full(p, math.floor(min(limit, *norms) / quantum))
-            grid = np.full(p, quantum), most, *norms
+            most = np.full(p, math.floor(min(limit, *norms) / grid_size))
+            grid = np.full(p, grid_size), most, *norms
             _rows.standardise(tiles[0], n, settings, sums[0])
             _plain_rows.standardise(tiles[1], n, settings, sums[1])
             assert_array_equal(*tiles)
@@ -324,13 +324,13 @@ def test_numpy_writes_the_numbers_of_the_compiled_loops_bit_for_bit(p, quantum):
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"norm": 1.0, "row_quantum": 0.0}, "must be positive"),
-        ({"norm": 1.0, "row_quantum": [1.0, -1.0, 1.0]}, "must be positive"),
-        ({"norm": 1.0, "row_quantum": np.nan}, "must be positive"),
-        ({"norm": 1.0, "row_quantum": 1e-20}, "too small"),
-        ({"norm": 1.0, "row_quantum": 2.0**-27}, "too small"),
-        ({"norm": np.nan, "row_quantum": 1.0}, "must be positive"),
-        ({"norm": -1.0, "row_quantum": 1.0}, "must be positive"),
+        ({"norm": 1.0, "row_grid_size": 0.0}, "must be positive"),
+        ({"norm": 1.0, "row_grid_size": [1.0, -1.0, 1.0]}, "must be positive"),
+        ({"norm": 1.0, "row_grid_size": np.nan}, "must be positive"),
+        ({"norm": 1.0, "row_grid_size": 1e-20}, "too small"),
+        ({"norm": 1.0, "row_grid_size": 2.0**-27}, "too small"),
+        ({"norm": np.nan, "row_grid_size": 1.0}, "must be positive"),
+        ({"norm": -1.0, "row_grid_size": 1.0}, "must be positive"),
     ],
 )
 def test_quanta_that_are_not_exact_are_refused(keywords, message):
@@ -340,8 +340,8 @@ def test_quanta_that_are_not_exact_are_refused(keywords, message):
 
 def test_sums_that_could_overflow_are_refused_from_public_facts():
     X = np.broadcast_to(np.zeros((1, 2)), (2**13, 2))
-    second_moments(X[: 2**12], norm=1.0, row_quantum=2.0**-25)
+    second_moments(X[: 2**12], norm=1.0, row_grid_size=2.0**-25)
     with pytest.raises(ValueError, match="overflow"):
-        second_moments(X, norm=1.0, row_quantum=2.0**-25)
-    # A thousand million rows of 2**16.25 quanta are within the limit.
+        second_moments(X, norm=1.0, row_grid_size=2.0**-25)
+    # A thousand million rows of 2**16.25 grid steps are within the limit.
     assert 10**9 * 2.0**32.5 < 2**63 - 2**61

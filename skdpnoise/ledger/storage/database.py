@@ -207,8 +207,7 @@ class DatabaseStorage:
                 "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
             ) from error
 
-        @sa.event.listens_for(engine, "connect")
-        def _configure(connection: Any, _: Any) -> None:
+        def configure(connection: Any, _: Any) -> None:
             # The transactions are begun below, as they must: with the lock of a writer.
             connection.isolation_level = None
             # A rollback journal, not WAL: at rest the file holds everything and may be copied, and
@@ -220,11 +219,12 @@ class DatabaseStorage:
             connection.execute("PRAGMA synchronous = EXTRA")
             connection.execute("PRAGMA foreign_keys = ON")
 
-        @sa.event.listens_for(engine, "begin")
-        def _begin(connection: Any) -> None:
+        def begin(connection: Any) -> None:
             write = connection.get_execution_options().get("skdpnoise_write", False)
             connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
+        sa.event.listen(engine, "connect", configure)
+        sa.event.listen(engine, "begin", begin)
         return engine
 
     @contextmanager

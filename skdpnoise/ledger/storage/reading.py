@@ -128,11 +128,9 @@ def head_in(text: object) -> Head:
 
 
 def digest_after(digest: str, row: Row) -> str:
-    """Return the digest of all charges up to one from that of all before it.
-
-    It has every column of every charge in it, so that none of them can be changed, removed, added
-    or moved without another digest at the end.
-    """
+    """Return the digest of all charges up to one from that of all before it."""
+    # It has every column of every charge in it, so that none of them can be changed, removed, added
+    # or moved without another digest at the end.
     costs = {name: _plain(getattr(row, name)) for name in ("epsilon", "delta")}
     text = json.dumps([digest, *row._replace(**costs)], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -16,10 +16,10 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 
 class MixedMechanism(VectorMechanism):
-    r"""Release :math:`A^{-1} (A f + z)`: an additive mechanism releases A f, and is charged for.
+    """Release :math:`A^{-1} (A f + z)`: an additive mechanism releases A f, and is charged for."""
 
-    A f is computed and rounded to quanta by exact rational arithmetic; the rest is post-processing.
-    """
+    # A f is computed and rounded to grid steps by exact rational arithmetic; the rest is
+    # post-processing.
 
     __slots__ = ()
 
@@ -31,9 +31,9 @@ class MixedMechanism(VectorMechanism):
         return self.additive.n_releases
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of what is drawn: of A f, shape (n_coordinates,)."""
-        return self.additive.quantum
+        return self.additive.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what ``n_releases`` releases cost together.
@@ -59,8 +59,8 @@ class MixedMechanism(VectorMechanism):
         r"""Return :math:`A^{-1} y` of every row y."""
         raise NotImplementedError
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        return self.additive.sample(words, count, first=start)
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        return self.additive.sample(rng, count, first=start)
 
     def _released(
         self, rows: NDArray[Any], random_state: Any, first: int | None

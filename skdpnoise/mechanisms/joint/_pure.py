@@ -28,18 +28,10 @@ def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
     return each
 
 
-def check_bits(owner: str, bits: int, most: int, why: str = "") -> None:
-    """Refuse more binary places than the sampler has."""
-    if bits > most:
-        raise ValueError(
-            f"The 'bits' parameter of {owner} must be at most {most}{why}. Got {bits!r} instead."
-        )
-
-
 def check_units(owner: str, name: str, value: float, scale: float, bits: int) -> None:
-    """Refuse a value whose noise scale, or the quantum of that, is near the limits of doubles."""
+    """Refuse a value whose noise scale, or the grid step of that, is near the limits of doubles."""
     if not within_doubles(scale, bits):
         raise ValueError(
-            f"The {name!r} parameter of {owner} must give noise within double precision, quanta "
-            f"included. Got {value!r} instead. Choose other units."
+            f"The {name!r} parameter of {owner} must give noise and grid steps within double "
+            f"precision. Got {value!r} instead. Choose other units."
         )

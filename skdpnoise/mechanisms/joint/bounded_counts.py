@@ -24,6 +24,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.joint import bounded_ones, support_sizes
 
 __all__ = ["BoundedCountsMechanism", "bounded_counts"]
@@ -44,7 +45,7 @@ class BoundedCountsMechanism(MixedMechanism):
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
     mechanism within releases y and is calibrated to the exact l2 sensitivity of y,
     :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing. y is
-    computed and rounded to quanta by exact rational arithmetic.
+    computed and rounded to grid steps by exact rational arithmetic.
 
     Parameters
     ----------
@@ -131,6 +132,7 @@ class BoundedCountsMechanism(MixedMechanism):
         return f"n_coordinates={size}, max_ones={self.max_ones}"
 
 
+@shared_texts
 def bounded_counts(
     n_coordinates: int,
     max_ones: int,
@@ -163,8 +165,7 @@ def bounded_counts(
         What all the releases together may cost: δ > 0, or a Gaussian loss.
     adjacency : {"replace_one", "add_remove"} or None, default=None
         Neighbouring relation; None takes that of the guarantee, or "add_remove" for a loss.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------

@@ -15,8 +15,9 @@ from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.mechanisms.requests import CHOICES, noise_options
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.sealed import sealed
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.joint import shifted_sums
 
 __all__ = ["CorrelatedSumMechanism", "correlated_sum"]
@@ -44,9 +45,9 @@ class CorrelatedSumMechanism(MixedMechanism):
     in [low_j, high_j]. What is released is (f - n c, n) with independent noise, by the additive
     mechanism within, which is calibrated to
     :func:`~skdpnoise.sensitivity.joint.shifted_sums` and is charged for; the rest is
-    post-processing of it. :math:`f_j - n c_j` is computed and rounded to quanta by exact rational
-    arithmetic, so nothing is lost between the bound and the integers. The sums themselves must be
-    exact: sum integers or add the error of the sum to the interval.
+    post-processing of it. :math:`f_j - n c_j` is computed and rounded to grid steps by exact
+    rational arithmetic, so nothing is lost between the bound and the integers. The sums themselves
+    must be exact: sum integers or add the error of the sum to the interval.
 
     Parameters
     ----------
@@ -151,6 +152,7 @@ class CorrelatedSumMechanism(MixedMechanism):
         return f"noise={self.additive.noise!r}, n_sums={self.shift.size}"
 
 
+@shared_texts
 def correlated_sum(
     high: ArrayLike,
     guarantee: PrivacyGuarantee | LossBudget,
@@ -191,8 +193,7 @@ def correlated_sum(
         How much the squared error of each sum matters: positive and public; None is all ones.
     count_weight : float, default=0.0
         How much the squared error of the count matters by itself.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -271,10 +272,8 @@ def _worth_shifting(
     count_weight: float,
     order: float,
 ) -> NDArray[np.bool_]:
-    """Return which sums to shift: the best of those that cost the count least.
-
-    The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
-    """
+    """Return which sums to shift: the best of those that cost the count least."""
+    # The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
     power = order / (order + 2.0)
     ranked = np.argsort(weights * centre**2, kind="stable")
     cost = (weights * centre**2)[ranked]
@@ -292,10 +291,4 @@ def _worth_shifting(
 def _checked_weights(owner: str, weights: ArrayLike | None, n_sums: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n_sums)
-    each = np.asarray(weights, dtype=np.float64)
-    if each.shape != (n_sums,) or not (np.isfinite(each).all() and (each > 0.0).all()):
-        raise ValueError(
-            f"The 'weights' parameter of {owner} must be positive and finite, of shape "
-            f"({n_sums},). Got shape {each.shape} instead."
-        )
-    return each
+    return check_array(owner, "weights", weights, (n_sums,), sign="positive")

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
 from skdpnoise.sensitivity import SensitivityProfile
@@ -25,6 +26,7 @@ _STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee
 _FEWEST_BITS, _MOST_BITS = 16, 44
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, repr=False)
 class KNormMechanism(VectorMechanism):
     r"""Release a vector with noise whose density falls with its Euclidean or largest-entry norm.
@@ -39,8 +41,8 @@ class KNormMechanism(VectorMechanism):
     so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
 
     **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm. Rounding
-    both values to integer quanta adds at most one quantum per coordinate, K^{1/q} quanta in the
-    norm, so by the triangle inequality no density changes by more than the factor
+    both values to integer grid steps adds at most one grid step per coordinate, K^{1/q} grid steps
+    in the norm, so by the triangle inequality no density changes by more than the factor
     :math:`e^{(\Delta + K^{1/q} 2^{-B} b)/b}`; rounding the noise as well is post-processing. The
     charge covers ``n_releases`` adaptive releases, by basic composition. Draws are exact: see
     ``skdpnoise.sampling``. The bound Δ must hold for the value *as computed*: sum integers, or
@@ -52,12 +54,11 @@ class KNormMechanism(VectorMechanism):
         q, 2 or infinity.
     radius : float
         Δ, in the units of the value.
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     scale : float
         b, in the units of the value.
     bits : int
-        B: the scale spans 2**bits quanta.
+        B: the scale spans 2**bits grid steps.
     n_releases : int, default=1
         Number of releases that are charged for.
 
@@ -102,13 +103,12 @@ class KNormMechanism(VectorMechanism):
         check_real(owner, "scale", self.scale)
         check_count(owner, "n_coordinates", self.n_coordinates)
         check_count(owner, "n_releases", self.n_releases)
-        bits = check_count(owner, "bits", self.bits, low=0)
-        why = f" for n_coordinates={self.n_coordinates}"
-        check_bits(owner, bits, _most_bits(self.n_coordinates), why)
+        most = _most_bits(self.n_coordinates)
+        bits = check_count(owner, "bits", self.bits, low=0, high=most)
         check_units(owner, "scale", self.scale, self.scale, bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
 
@@ -128,9 +128,9 @@ class KNormMechanism(VectorMechanism):
         each = rounded_up(self.radius / self.scale + rounding)
         return PureLoss(rounded_up(each * self.n_releases))
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
-        return draw(words, count, self.n_coordinates, self.bits)
+        return draw(rng, count, self.n_coordinates, self.bits)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates + 1
@@ -147,6 +147,7 @@ class KNormMechanism(VectorMechanism):
         )
 
 
+@shared_texts
 def k_norm(
     norm: float,
     radius: float,
@@ -170,12 +171,10 @@ def k_norm(
     radius : float
         Δ, the most that one record's change moves the value in that norm, positive and public,
         under the neighbouring relation wanted.
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     guarantee : PrivacyGuarantee or PureLoss
         What all the releases together may cost. A δ is not used: the result has δ = 0.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -184,8 +183,7 @@ def k_norm(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If one is out of range, or magnitudes are beyond double precision.
 

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.joint._pure import check_bits, check_units, epsilon_of_each
+from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.balls import Radii, rounded_simplex_levels
 from skdpnoise.sampling.lazy import CAPACITY
@@ -29,6 +30,7 @@ _MOST_LEVELS = 1 << 16
 _MOST_COORDINATES = 1 << 12
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, repr=False)
 class L1StaircaseMechanism(VectorMechanism):
     r"""Release a vector with noise whose density is flat on shells of the l1 ball.
@@ -39,12 +41,12 @@ class L1StaircaseMechanism(VectorMechanism):
     for k = 0, 1, ... and the width w.
 
     **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the l1 norm.
-    Rounding both to integer quanta adds at most one quantum per coordinate, K quanta in all, and w
-    is at least Δ plus that. The density is a non-increasing function of :math:`|x|_1` that falls by
-    exactly :math:`e^{-\varepsilon}` over a width, so by the triangle inequality it changes by at
-    most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is post-processing. The
-    charge covers ``n_releases`` adaptive releases, by basic composition. The bound Δ must hold for
-    the value *as computed*.
+    Rounding both to integer grid steps adds at most one grid step per coordinate, K grid steps in
+    all, and w is at least Δ plus that. The density is a non-increasing function of :math:`|x|_1`
+    that falls by exactly :math:`e^{-\varepsilon}` over a width, so by the triangle inequality it
+    changes by at most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is
+    post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition. The
+    bound Δ must hold for the value *as computed*.
 
     **Drawing.** A non-increasing density of the norm is a mixture of uniform balls: that of radius
     (j + γ) w has weight :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary
@@ -58,8 +60,7 @@ class L1StaircaseMechanism(VectorMechanism):
 
     Parameters
     ----------
-    n_coordinates : int
-        K.
+    %(mechanisms: n_coordinates)s
     radius : float
         Δ, in the units of the value.
     width : float
@@ -69,7 +70,7 @@ class L1StaircaseMechanism(VectorMechanism):
     gamma : float
         γ in (0, 1], a multiple of 2**-32.
     bits : int
-        The width spans 2**bits quanta.
+        The width spans 2**bits grid steps.
     n_releases : int, default=1
         Number of releases that are charged for.
 
@@ -114,12 +115,11 @@ class L1StaircaseMechanism(VectorMechanism):
                 f"{self.gamma!r} instead."
             )
         _check_table(owner, self.n_coordinates, self.step)
-        bits = check_count(owner, "bits", self.bits, low=0)
-        check_bits(owner, bits, _bits(_MOST_COORDINATES))
+        bits = check_count(owner, "bits", self.bits, low=0, high=_bits(_MOST_COORDINATES))
         check_units(owner, "width", self.width, self.width, bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.width, -self.bits))
 
@@ -139,10 +139,10 @@ class L1StaircaseMechanism(VectorMechanism):
         widths = math.ceil(rounded_up(self.radius / self.width + rounding))
         return PureLoss(self.step * widths).compose(self.n_releases)
 
-    def _draw(self, words: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         least = int(self.gamma * 2**_GAMMA_BITS)
         radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
-        return rounded_simplex_levels(words, count, self.n_coordinates, self.bits, radii)
+        return rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates
@@ -156,6 +156,7 @@ class L1StaircaseMechanism(VectorMechanism):
         )
 
 
+@shared_texts
 def l1_staircase(
     n_coordinates: int,
     radius: float,
@@ -185,8 +186,7 @@ def l1_staircase(
         What all the releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None
         γ in (0, 1], rounded to a positive multiple of 2**-32.
-    n_releases : int, default=1
-        Number of releases, which may be chosen adaptively.
+    %(mechanisms: n_releases)s
 
     Returns
     -------
@@ -194,8 +194,7 @@ def l1_staircase(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If one is out of range, the table of radii would be too long (ε very small: there is then
         nothing to gain over Laplace noise), or magnitudes are beyond double precision.
@@ -285,11 +284,9 @@ def _best_gamma(n_coordinates: int, step: float) -> float:
 
 @lru_cache(maxsize=16)
 def _cumulative(n_coordinates: int, step: float, first: int) -> tuple[int, ...]:
-    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last.
-
-    In integers throughout: powers are exact, and exponentials have so many places that the smallest
-    weight that counts is known to 64 places more than are returned.
-    """
+    """Return P(0) + ... + P(j) out of 2**CAPACITY for every level but the last."""
+    # In integers throughout: powers are exact, and exponentials have so many places that the
+    # smallest weight that counts is known to 64 places more than are returned.
     n_levels = _n_levels(n_coordinates, step)
     places = CAPACITY + 96 + math.ceil(n_levels * step / math.log(2.0))
     with localcontext() as context:

@@ -76,12 +76,12 @@ def _independent(
     """Return what draws independent entries; off the diagonal by the exponent at a scale r."""
 
     def draw(
-        words: RandomWords, size: int, off_diagonal: float, bits: int
+        rng: RandomWords, size: int, off_diagonal: float, bits: int
     ) -> tuple[Integers, Integers]:
-        diagonal, n_others = rounded(words, size, bits), size * (size - 1) // 2
+        diagonal, n_others = rounded(rng, size, bits), size * (size - 1) // 2
         if off_diagonal == 1.0:
-            return diagonal, rounded(words, n_others, bits)
-        return diagonal, rounded_piecewise(words, n_others, bits, exponent(off_diagonal))
+            return diagonal, rounded(rng, n_others, bits)
+        return diagonal, rounded_piecewise(rng, n_others, bits, exponent(off_diagonal))
 
     return draw
 
@@ -108,14 +108,14 @@ K_NORM = Family(
     True,
     _change("l2"),
     lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
-    lambda words, size, r, bits: rounded_frobenius(words, size, bits),
+    lambda rng, size, r, bits: rounded_frobenius(rng, size, bits),
     lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
 )
 WISHART = Family(
     True,
     _half_nuclear,
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
-    lambda words, size, r, bits: rounded_wishart(words, size, bits),
+    lambda rng, size, r, bits: rounded_wishart(rng, size, bits),
     wishart_places,
     MOST_ROWS,
 )
@@ -171,11 +171,9 @@ def _half(bounds: RowBounds, shape: Vector) -> Iterator[float]:
 
 
 def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:
-    r"""Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column.
-
-    The error is :math:`(a + b \rho) (f/(2 \rho) + g - g/(2 \rho))` with ρ = r², f = A² and g the
-    bound on :math:`\sum u_j^2`, so :math:`\rho^2 = a (f - g) / (2 b g)`.
-    """
+    """Yield √(1/2), and the best ratio for rows that cannot have all their weight in one column."""
+    # The error is (a + b ρ) (f/(2 ρ) + g - g/(2 ρ)) with ρ = r², f = A² and g the bound on Σ u_j^2,
+    # so ρ^2 = a (f - g) / (2 b g).
     yield _HALF
     diagonal, others = _sums(shape)
     if others > 0.0:

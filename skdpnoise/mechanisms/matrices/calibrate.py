@@ -18,6 +18,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import RowBounds
 
 __all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
@@ -32,6 +33,7 @@ _LARGEST_SQUARE = 2.0**32.5
 _SMALLEST, _LARGEST = 1e-70, 1e70  # of the bounds: fourth powers stay within double precision
 
 
+@shared_texts
 def calibrate_second_moments(
     noise: str,
     row_bounds: RowBounds,
@@ -55,8 +57,8 @@ def calibrate_second_moments(
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
 
-    Rows are bounded by 2**15.25 to 2**16.25 quanta, if the samplers have so many bits: sums of a
-    thousand million rows fit 63 bits.
+    Rows are bounded by 2**15.25 to 2**16.25 grid steps, if the samplers have so many bits: sums of
+    a thousand million rows fit 63 bits.
 
     Parameters
     ----------
@@ -77,8 +79,7 @@ def calibrate_second_moments(
 
     Raises
     ------
-    TypeError
-        If an argument is of the wrong kind.
+    %(mechanisms: TypeError)s
     ValueError
         If the noise is unknown or cannot give the guarantee, or magnitudes are beyond double
         precision.
@@ -104,7 +105,7 @@ def calibrate_second_moments(
         lambda name: _calibrate(name, row_bounds, guarantee, adjacency),
         SymmetricMatrixMechanism.expected_error,
     )
-    # Of errors that are equal but for rounding the first one's noise is the simplest.
+    # Among errors that are equal up to rounding, the first candidate is kept.
     least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
     best = next(one for one in made if one.expected_error() <= least)
     chosen: SymmetricMatrixMechanism = noted(best, considered)
@@ -130,7 +131,8 @@ def _calibrate(
         worst = family.change(bounds, adjacency, units, off_diagonal) * MARGIN
         scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
         square = bounds.largest_square(scale)
-        if square > _LARGEST_SQUARE:  # so little noise that its quanta are one step wide: take more
+        # so little noise that its grid steps are one step wide: take more
+        if square > _LARGEST_SQUARE:
             scale *= math.sqrt(square / _LARGEST_SQUARE)
         wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))
         bits = min(wanted, family.most_bits(bounds.n_columns) // 2)
@@ -185,7 +187,7 @@ def _checked_adjacency(
     if guarantee in (PureLoss(0.0), GaussianLoss(0.0)):
         raise ValueError(
             f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
-            "instead: nothing can be released for nothing."
+            "instead: every release costs something."
         )
     if not (row_bounds.limits.min() >= _SMALLEST and row_bounds.radius <= _LARGEST):
         raise ValueError(

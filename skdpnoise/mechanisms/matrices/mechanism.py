@@ -19,8 +19,9 @@ from skdpnoise.privacy import (
     check_count,
     check_real,
 )
-from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.sealed import Sealed, sealed
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
@@ -31,9 +32,10 @@ __all__ = ["MARGIN", "SymmetricMatrixMechanism"]
 MARGIN = 1.0 + 1e-10
 _LARGEST_COUNT = 2**63 - 2**61
 _MOST_BITS = 26  # of a column: 52 of an entry
-_SMALLEST, _LARGEST = 1e-140, 1e140  # of quanta and scales of rows, which are multiplied
+_SMALLEST, _LARGEST = 1e-140, 1e140  # of grid steps and scales of rows, which are multiplied
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SymmetricMatrixMechanism(Sealed):
     r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
@@ -92,8 +94,7 @@ class SymmetricMatrixMechanism(Sealed):
         r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`.
     bits : int
         B.
-    adjacency : {"replace_one", "add_remove"}, default="replace_one"
-        The neighbouring relation.
+    %(mechanisms: adjacency)s
     considered : tuple of (str, float or str), default=()
         What was compared: names with their expected errors, or with the reason of their refusal.
 
@@ -103,7 +104,7 @@ class SymmetricMatrixMechanism(Sealed):
         If a field is of the wrong kind.
     ValueError
         If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
-        have r = √(1/2), and those of "iid_..." are all equal.
+        have r = √(1/2), and those of ``"iid_..."`` are all equal.
 
     References
     ----------
@@ -121,7 +122,7 @@ class SymmetricMatrixMechanism(Sealed):
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
     >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
-    >>> counts = second_moments(X, row_quantum=mechanism.row_quantum, norm=1.0)
+    >>> counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
     >>> released = mechanism.release(counts)
     >>> released.shape, bool((released == released.T).all())
     ((3, 3), True)
@@ -140,23 +141,14 @@ class SymmetricMatrixMechanism(Sealed):
         check_option(owner, "noise", self.noise, FAMILIES)
         check_type(owner, "row_bounds", self.row_bounds, RowBounds)
         check_adjacency(owner, self.adjacency)
-        scale = np.array(self.row_scale, dtype=np.float64)
-        if scale.shape != (self.row_bounds.n_columns,):
-            raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be of shape "
-                f"({self.row_bounds.n_columns},), that of the row_bounds. Got shape {scale.shape} "
-                "instead."
-            )
+        shape = (self.row_bounds.n_columns,)
+        scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
-        if check_count(owner, "bits", self.bits, low=0) > most:
-            raise ValueError(
-                f"The 'bits' parameter of {owner} must be at most {most} for {self.noise!r} noise "
-                f"in {scale.size} columns. Got {self.bits!r} instead."
-            )
+        check_count(owner, "bits", self.bits, low=0, high=most)
         if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
             raise ValueError(
-                f"The 'row_scale' parameter of {owner} must be positive, and within double "
-                "precision with its quanta. Choose units in which it is nearer to one."
+                f"The 'row_scale' parameter of {owner} must be within double precision with "
+                "its grid steps. Choose units in which it is nearer to one."
             )
         check_real(owner, "off_diagonal", self.off_diagonal)
         equal = self.noise.startswith("iid_")
@@ -195,14 +187,14 @@ class SymmetricMatrixMechanism(Sealed):
         return self._entries(*self._family.deviations(self.n_columns, self.off_diagonal))
 
     @property
-    def row_quantum(self) -> NDArray[np.float64]:
+    def row_grid_size(self) -> NDArray[np.float64]:
         """Unit q of the integers of each column, shape (n_columns,)."""
         return np.ldexp(self.row_scale, -self.bits)
 
     @property
-    def quantum(self) -> NDArray[np.float64]:
+    def grid_size(self) -> NDArray[np.float64]:
         """Unit of the integers of each entry, shape (n_columns, n_columns)."""
-        return np.outer(self.row_quantum, self.row_quantum)
+        return np.outer(self.row_grid_size, self.row_grid_size)
 
     @property
     def sensitivity(self) -> SensitivityProfile:
@@ -228,12 +220,12 @@ class SymmetricMatrixMechanism(Sealed):
         kind = PureLoss if self._family.pure else GaussianLoss
         return kind(worst * MARGIN)
 
-    def sample(self, words: RandomWords) -> NDArray[np.int64]:
-        """Return the noise, in quanta.
+    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
+        """Return the noise, in grid steps.
 
         Parameters
         ----------
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
@@ -249,21 +241,21 @@ class SymmetricMatrixMechanism(Sealed):
         (3, 3)
         """
         size = self.n_columns
-        diagonal, others = self._family.draw(words, size, self.off_diagonal, 2 * self.bits)
+        diagonal, others = self._family.draw(rng, size, self.off_diagonal, 2 * self.bits)
         noise = np.zeros((size, size), dtype=np.int64)
         noise[np.triu_indices(size, 1)] = others
         noise += noise.T
         noise[np.diag_indices(size)] = diagonal
         return noise
 
-    def release(self, counts: NDArray[np.int64], words: Any = None) -> NDArray[np.float64]:
+    def release(self, counts: NDArray[np.int64], rng: Any = None) -> NDArray[np.float64]:
         """Return the second moments with noise added: what may be made public.
 
         Parameters
         ----------
         counts : ndarray of int64, shape (n_columns, n_columns)
             Sums of products of integer rows, symmetric: nothing is known of any other matrix.
-        words : None, int, numpy generator or RandomWords, default=None
+        rng : None, int, numpy generator or RandomWords, default=None
             None draws from the operating system's cryptographic source. Anything else is
             reproducible, and gives no privacy against those who know it.
 
@@ -290,8 +282,8 @@ class SymmetricMatrixMechanism(Sealed):
         values = np.asarray(counts)
         if values.dtype.kind != "i":
             raise TypeError(
-                f"The 'counts' parameter of {owner} must be an array of integers, in quanta. Got "
-                f"an array of dtype {values.dtype} instead."
+                f"The 'counts' parameter of {owner} must be an array of integers. Got an "
+                f"array of dtype {values.dtype} instead."
             )
         if values.shape != (self.n_columns, self.n_columns):
             raise ValueError(
@@ -307,8 +299,8 @@ class SymmetricMatrixMechanism(Sealed):
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
-        noisy = plus_noise(self, kept, self.sample(random_words(words)))
-        released: NDArray[np.float64] = noisy * self.quantum
+        noisy = plus_noise(self, kept, self.sample(random_words(rng)))
+        released: NDArray[np.float64] = noisy * self.grid_size
         return released
 
     def expected_error(self, weights: ArrayLike | None = None) -> float:

@@ -28,10 +28,9 @@ def permute_and_flip_law(gaps: Vector) -> Vector:
     r"""Return the law of permute-and-flip.
 
     .. math:: \Pr[r] = p_r \int_0^1 \prod_{j \ne r} (1 - p_j t) \, dt, \qquad p_j = e^{-gap_j}
-
-    A random order is the order of independent uniform times; r is chosen at its time t if its coin
-    falls heads and every other candidate comes later or falls tails.
     """
+    # A random order is the order of independent uniform times; r is chosen at its time t if its
+    # coin falls heads and every other candidate comes later or falls tails.
     accepted = np.exp(-gaps)
     # The integrand falls as exp(-t sum p): panels that double in width from 1/n on.
     n_doublings = int(np.ceil(np.log2(gaps.size))) + 2
@@ -49,10 +48,10 @@ def laplace_law(gaps: Vector) -> Vector:
     r"""Return the law of the largest of -gap + Z with Laplace Z of scale 1.
 
     .. math:: \Pr[r] = \int f(z + gap_r) \prod_{j \ne r} F(z + gap_j) \, dz
-
-    by Gauss's rule between the kinks, in some n**2 steps. The rounding of the noise to integers is
-    left out: it is less than one part in 2**9 of the scale, and in 2**24 of the sensitivity.
     """
+    # The integral is by Gauss's rule between the kinks, in some n**2 steps. The rounding of the
+    # noise to integers is left out: it is less than one part in 2**9 of the scale, and in 2**24 of
+    # the sensitivity.
     # Beyond 60 + log n scales nothing is left; panels are at most one scale wide.
     kinks = -np.unique(np.minimum(gaps, 60.0))
     edges = np.unique(np.concatenate([kinks, np.arange(-60.0, 61.0 + np.log(gaps.size))]))

@@ -28,11 +28,9 @@ _X, _RUN_A, _RUN_B = range(3)
 def _descends(
     words: NDArray[np.uint64], position: int, width: int, numbers: NDArray[np.int64], below_x: bool
 ) -> tuple[int, int]:
-    """Return 1 with probability exp(-x), x the number in row 0 or else 1; -1 if the words tie.
-
-    Von Neumann (1951): in a run x > u_1 > u_2 > ... of n uniforms, n is even with probability
-    exp(-x). Every uniform is below x = 1.
-    """
+    """Return 1 with probability exp(-x), x the number in row 0 or else 1; -1 if the words tie."""
+    # Von Neumann (1951): in a run x > u_1 > u_2 > ... of n uniforms, n is even with probability
+    # exp(-x). Every uniform is below x = 1.
     n = 0
     lowest = _X
     if not below_x:
@@ -60,11 +58,9 @@ def _accepts(
     gap: int,
     bits: int,
 ) -> tuple[int, int]:
-    """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie.
-
-    Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
-    exponent, stopping at the first that fails, and one for the fraction.
-    """
+    """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie."""
+    # Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
+    # exponent, stopping at the first that fails, and one for the fraction.
     for _ in range(gap >> bits):
         heads, position = _descends(words, position, width, numbers, False)
         if heads != 1:
@@ -126,10 +122,7 @@ def _fill_permute_and_flip(
     order: NDArray[np.int64],
     left: NDArray[np.int64],
 ) -> Progress:
-    """Candidates in random order, each accepted with probability exp(-gap / 2**bits).
-
-    The first left[0] entries of `order` have not been visited; both outlast a lack of words.
-    """
+    """Candidates in random order, each accepted with probability exp(-gap / 2**bits)."""
     end = 64 * words.size
     while done < out.size and position < end:
         n = index_bits
@@ -154,36 +147,33 @@ def _fill_permute_and_flip(
 
 
 def draw_exponential(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
     """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
-    return _fill(_fill_exponential, words, utilities, bits, size)
+    return _fill(_fill_exponential, rng, utilities, bits, size)
 
 
 def draw_permute_and_flip(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
-    """Draw indices by visiting candidates in random order until one is accepted.
-
-    A candidate is accepted with probability exp((utility - largest) / 2**bits).
-    """
+    """Draw indices by visiting candidates in random order until one is accepted."""
     order, left = np.arange(utilities.size), np.array([utilities.size])
-    return _fill(_fill_permute_and_flip, words, utilities, bits, size, order, left)
+    return _fill(_fill_permute_and_flip, rng, utilities, bits, size, order, left)
 
 
 def draw_laplace(
-    words: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
+    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
 ) -> NDArray[np.int64]:
     """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     winners: NDArray[np.int64] = np.argmax(
-        rounded_laplace(words, (size, utilities.size), bits) + utilities, axis=1
+        rounded_laplace(rng, (size, utilities.size), bits) + utilities, axis=1
     ).astype(np.int64)
     return winners
 
 
 def _fill(
     kernel: Kernel,
-    words: RandomWords,
+    rng: RandomWords,
     utilities: NDArray[np.int64],
     bits: int,
     size: int,
@@ -196,5 +186,5 @@ def _fill(
         index_bits = (gaps.size - 1).bit_length()
         numbers = new_numbers(3, DIGIT_BITS)
         mean_bits = (1.4 * index_bits + _VISIT_BITS) * min(gaps.size, _MOST_VISITS)
-        fill(kernel, words, out, mean_bits, gaps, bits, index_bits, DIGIT_BITS, numbers, *state)
+        fill(kernel, rng, out, mean_bits, gaps, bits, index_bits, DIGIT_BITS, numbers, *state)
     return out

@@ -34,7 +34,8 @@ from skdpnoise.mechanisms.selection._sampling import (
     draw_permute_and_flip,
 )
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
-from skdpnoise.privacy.checks import check_option
+from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 
@@ -47,13 +48,13 @@ __all__ = [
     "whole_quanta",
 ]
 
-_STEPS = 24  # the sensitivity spans at least 2**24 quanta
+_STEPS = 24  # the sensitivity spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 10, 52
-_RANGE_BITS = 61  # utilities are held within ±2**61 quanta
+_RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
-# What draws candidates by their utilities in quanta, and the law of that by gaps to the best.
+# What draws candidates by their utilities in grid steps, and the law of that by gaps to the best.
 Kind = tuple[
     Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]],
     Callable[[NDArray[np.float64]], NDArray[np.float64]],
@@ -69,13 +70,7 @@ _NOISY_MAX: dict[str, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
-    """A choice among candidates; what :class:`ExponentialMechanism` says of integers holds for all.
-
-    Parameters
-    ----------
-    sensitivity, epsilon, monotonic
-        See there.
-    """
+    """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
 
     sensitivity: float
     epsilon: float
@@ -85,28 +80,24 @@ class Selection(ABC):
         owner = type(self).__name__
         sensitivity = check_real(owner, "sensitivity", self.sensitivity, low=1e-280, high=1e280)
         epsilon = check_real(owner, "epsilon", self.epsilon, low=1e-12, high=1e9)
-        if not isinstance(self.monotonic, bool):
-            raise TypeError(
-                f"The 'monotonic' parameter of {owner} must be a bool. Got {self.monotonic!r} of "
-                f"type {type(self.monotonic).__name__} instead."
-            )
+        check_type(owner, "monotonic", self.monotonic, bool)
         object.__setattr__(self, "sensitivity", sensitivity)
         object.__setattr__(self, "epsilon", epsilon)
 
     @property
     def bits(self) -> int:
-        """B: the unit of the exponent, 2Δ/ε (Δ/ε if monotonic), spans 2**bits quanta."""
+        """B: the unit of the exponent, 2Δ/ε (Δ/ε if monotonic), spans 2**bits grid steps."""
         needed = _STEPS - math.floor(math.log2(self._exponent))
         return min(max(needed, _FEWEST_BITS), _MOST_BITS)
 
     @property
-    def quantum(self) -> float:
+    def grid_size(self) -> float:
         """Size q of one integer step of the utilities, in their units."""
         steps = self._steps
-        quantum = self.sensitivity / steps
-        while Fraction(quantum) * steps < Fraction(self.sensitivity):
-            quantum = math.nextafter(quantum, math.inf)
-        return quantum
+        grid_size = self.sensitivity / steps
+        while Fraction(grid_size) * steps < Fraction(self.sensitivity):
+            grid_size = math.nextafter(grid_size, math.inf)
+        return grid_size
 
     def privacy_loss(self) -> PureLoss:
         """Return what one selection costs: ε, less up to one part in 2**24.
@@ -158,8 +149,8 @@ class Selection(ABC):
         """
         quanta = self._quanta(utilities)
 
-        def draw(words: RandomWords) -> int:
-            return int(self._draws(words, quanta, 1)[0])
+        def draw(rng: RandomWords) -> int:
+            return int(self._draws(rng, quanta, 1)[0])
 
         return chosen(self, quanta, random_words(random_state), draw)
 
@@ -232,7 +223,7 @@ class Selection(ABC):
         0.2689
         """
         quanta = self._quanta(utilities)
-        gaps = (quanta.max() - quanta).astype(np.float64) * self.quantum
+        gaps = (quanta.max() - quanta).astype(np.float64) * self.grid_size
         return float(self.probabilities(utilities) @ gaps)
 
     def error_bound(self, n_candidates: int) -> float:
@@ -265,12 +256,12 @@ class Selection(ABC):
         True
         """
         count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
-        temperature = math.ldexp(self.quantum, self.bits)
-        return temperature * (math.log(count) + self._excess) + self.quantum
+        temperature = math.ldexp(self.grid_size, self.bits)
+        return temperature * (math.log(count) + self._excess) + self.grid_size
 
     @property
     def _excess(self) -> float:
-        """What a bound on the expected gap has beside log n, in units of 2**bits quanta."""
+        """What a bound on the expected gap has beside log n, in units of 2**bits grid steps."""
         return 0.0
 
     @property
@@ -285,9 +276,9 @@ class Selection(ABC):
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
         if has_large_integers(checked):
-            steps = [self.quantum] * checked.size
+            steps = [self.grid_size] * checked.size
             return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
-        return whole_quanta(checked.astype(np.float64), self.quantum)
+        return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
     @abstractmethod
@@ -295,16 +286,17 @@ class Selection(ABC):
         """What draws, and its law."""
 
     def _draws(
-        self, words: RandomWords, utilities: NDArray[np.int64], size: int
+        self, rng: RandomWords, utilities: NDArray[np.int64], size: int
     ) -> NDArray[np.int64]:
-        """Return the chosen candidates of independent selections; utilities are in quanta."""
-        return self._kind[0](words, utilities, self.bits, size)
+        """Return the chosen candidates of independent selections; utilities are in grid steps."""
+        return self._kind[0](rng, utilities, self.bits, size)
 
     def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
         return self._kind[1](gaps)
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class ExponentialMechanism(Selection):
     r"""Choose a candidate with probability exponential in its utility.
@@ -318,7 +310,7 @@ class ExponentialMechanism(Selection):
     of length ε (Dong, Durfee and Rogers), which :meth:`gaussian_loss` uses. *Monotonic*: between
     neighbours all utilities move in the same direction, as do counts when a record is added.
 
-    **Exactness.** The utilities are rounded down to integers k of a public quantum q, and Δ/q ≤ D
+    **Exactness.** The utilities are rounded down to integers k of a public grid step q, and Δ/q ≤ D
     for an integer D: since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
     at most D, so that the rounding costs nothing. (Δ must bound the utilities *as computed*.) The
     exponent is k/2^B with D/2^B ≤ ε/2 and ε is charged as 2D/2^B. A candidate is drawn uniformly
@@ -328,12 +320,7 @@ class ExponentialMechanism(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
 
     References
     ----------
@@ -384,9 +371,10 @@ class ExponentialMechanism(Selection):
         return _EXPONENTIAL
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip(Selection):
-    r"""Visit candidates in random order, and take the first whose coin falls heads.
+    r"""Visit candidates in random order, and take the first that is accepted.
 
     .. math:: \Pr[\text{heads}_r] = \exp\!\left(\frac{\varepsilon (u_r - u_{\max})}{2\Delta}\right)
 
@@ -400,12 +388,7 @@ class PermuteAndFlip(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
 
     References
     ----------
@@ -427,6 +410,7 @@ class PermuteAndFlip(Selection):
         return _PERMUTE_AND_FLIP
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class ReportNoisyMax(Selection):
     r"""Add independent noise to every utility, and name the largest.
@@ -434,9 +418,9 @@ class ReportNoisyMax(Selection):
     .. math:: r = \arg\max_r \; u_r + \frac{2\Delta}{\varepsilon} Z_r
 
     without the 2 if monotonic. Exponential noise has the law of :class:`PermuteAndFlip`, and Gumbel
-    noise that of :class:`ExponentialMechanism`; they are drawn as such. For Gaussian or any other
+    noise that of :class:`ExponentialMechanism`; they are sampled as such. For Gaussian or any other
     noise of :func:`~skdpnoise.mechanisms.calibrate`, release the noisy vector
-    (:func:`~skdpnoise.queries.noisy_histogram`), pay for that, and take its argmax.
+    (:func:`~skdpnoise.queries.noisy_histogram`) and take its argmax; the release is charged.
 
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
     Δ. For Laplace noise: given the noise of the others, candidate r wins iff its own noise reaches
@@ -446,12 +430,7 @@ class ReportNoisyMax(Selection):
 
     Parameters
     ----------
-    sensitivity : float
-        Δ, public: the most that one record moves any utility; in their units.
-    epsilon : float
-        ε, what one selection may cost.
-    monotonic : bool, default=False
-        Whether a record moves all utilities in the same direction.
+    %(mechanisms: sensitivity, epsilon, monotonic)s
     noise : {"exponential", "laplace", "gumbel"}, default="exponential"
         Law of Z. Exponential noise is the best of the three.
 
@@ -499,19 +478,17 @@ def range_epsilon(mu: float) -> float:
     return epsilon
 
 
-def whole_quanta(utilities: NDArray[np.float64], quantum: float) -> NDArray[np.int64]:
-    """Return floor(u/q), exactly, clipped to ±2**61.
-
-    The remainder of a division is exact, and so is the quotient of what is left if it is below
-    2**51, once rounded; hence two digits of base 2**31.
-    """
-    limit = math.ldexp(quantum, _RANGE_BITS)
-    coarse = math.ldexp(quantum, _COARSE_BITS)
+def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np.int64]:
+    """Return floor(u/q), exactly, clipped to ±2**61."""
+    # The remainder of a division is exact, and so is the quotient of what is left if it is below
+    # 2**51, once rounded; hence two digits of base 2**31.
+    limit = math.ldexp(grid_size, _RANGE_BITS)
+    coarse = math.ldexp(grid_size, _COARSE_BITS)
     clipped = np.clip(utilities, -limit, limit)
     rest = np.fmod(clipped, coarse)
-    last = np.fmod(rest, quantum)
+    last = np.fmod(rest, grid_size)
     high = np.rint((clipped - rest) / coarse).astype(np.int64)
-    low = np.rint((rest - last) / quantum).astype(np.int64)
+    low = np.rint((rest - last) / grid_size).astype(np.int64)
     quanta: NDArray[np.int64] = (high << _COARSE_BITS) + low - (last < 0.0)
     return quanta
 

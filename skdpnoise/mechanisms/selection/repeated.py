@@ -276,11 +276,10 @@ def _gaussian_base(epsilon: float, delta: float, law: RepetitionLaw) -> float:
 
 @lru_cache(maxsize=1024)
 def _dominated_mu(total: float, law: RepetitionLaw) -> float:
-    """Return the largest μ for which the whole curve is below that of a GaussianLoss.
-
-    In between two dots the curve is below a chord in e^ε, and the convex curve of the GaussianLoss
-    above its tangents. It is enough that the chord is below them at the dots and where they meet.
-    """
+    """Return the largest μ for which the whole curve is below that of a GaussianLoss."""
+    # In between two dots the curve is below a chord in e^ε, and the convex curve of the
+    # GaussianLoss above its tangents. It is enough that the chord is below them at the dots and
+    # where they meet.
     if total == 0.0:
         return 0.0
     end = total * (_DOMINATED + 0.5 * total)

@@ -42,10 +42,10 @@ def discretise(values: Vector, step: float) -> Lattice:
     r"""Return a distribution whose curve connects the dots (kh, H_k) and so is never below H.
 
     .. math:: p_k = s_k - e^{-h} s_{k+1}, \qquad s_k = \frac{H_{k-1} - H_k}{1 - e^{-h}}, \quad k > 0
-
-    (Doroshenko et al., "Connect the dots", PoPETs 2022, Algorithm 1.) H, rounded up, is convex as a
-    function of e^ε, so its chords lie above it. What is left at the last dot is an infinite loss.
     """
+    # (Doroshenko et al., "Connect the dots", PoPETs 2022, Algorithm 1.) H, rounded up, is convex as
+    # a function of e^ε, so its chords lie above it. What is left at the last dot is an infinite
+    # loss.
     slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
     positive = slopes.copy()
     positive[:-1] -= math.exp(-step) * slopes[1:]
@@ -91,10 +91,9 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """A composition: term i is a public mixture of two lattices, taken `count` times.
+    """A composition: term i is a public mixture of two lattices, taken `count` times."""
 
-    Term i is lattice ``low[i]`` with probability 1 - t and lattice ``high[i]`` with probability t.
-    """
+    # Term i is lattice `low[i]` with probability 1 - t and lattice `high[i]` with probability t.
 
     low: NDArray[np.intp]
     high: NDArray[np.intp]
@@ -168,10 +167,7 @@ def find_tilt(nodes: Nodes, terms: Terms, target: float) -> Tilted:
 
 
 def reach(nodes: Nodes, terms: Terms, state: Tilted, *, right: bool) -> float:
-    """Return how many steps from its mean the tilted loss goes, but for a chance of e^-44.
-
-    Chernoff's bound, the best of a few exponents.
-    """
+    """Return how many steps from its mean the tilted loss goes, but for a chance of e^-44."""
     sign = 1.0 if right else -1.0
     deviation = math.sqrt(max(state.variance, 1e-12))
     best = terms.support(nodes) - sign * state.mean
@@ -195,11 +191,9 @@ class Window:
 def window(
     nodes: Nodes, terms: Terms, state: Tilted, length: int, right: float, step: float
 ) -> Window:
-    """Return the tilted distribution of the composition on N points, by a Fourier transform.
-
-    It ends `right` steps from the mean. Losses left of it are wrapped into it and only add. The
-    error of rounding is bounded by that of the products of characteristic functions, and added.
-    """
+    """Return the tilted distribution of the composition on N points, by a Fourier transform."""
+    # It ends `right` steps from the mean. Losses left of it are wrapped into it and only add. The
+    # error of rounding is bounded by that of the products of characteristic functions, and added.
     frequencies = length // 2 + 1
     transforms = np.empty((nodes.lengths.size, frequencies), dtype=np.complex128)
     for j, (start, size) in enumerate(zip(nodes.starts, nodes.lengths, strict=True)):
@@ -227,9 +221,8 @@ def tail(found: Window, target: float) -> float:
 
     .. math:: E\,(1 - e^{\varepsilon - L})_+ = e^{K(\theta)} \, E_\theta \,
               e^{-\theta L} (1 - e^{\varepsilon - L})_+
-
-    Losses right of the window have the weight of its end at most.
     """
+    # Losses right of the window have the weight of its end at most.
     theta = found.state.theta
     beyond = found.losses > target
     losses = found.losses[beyond]

@@ -24,12 +24,11 @@ _DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within t
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Which shifts of a curve get lattices, for a composition.
+    """Which shifts of a curve get lattices, for a composition."""
 
-    Whatever stands for a shift is one of the shifts themselves and not below it: noise on the
-    integers has curves that jump from one integer to the next, so that a node a hair below one
-    would have the curve of the integer before.
-    """
+    # Whatever stands for a shift is one of the shifts themselves and not below it: noise on the
+    # integers has curves that jump from one integer to the next, so that a node a hair below one
+    # would have the curve of the integer before.
 
     curve: LossCurve
     shifts: Vector

@@ -193,21 +193,7 @@ Group = tuple[LossCurve, Vector, Vector]
 
 
 def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
-    """Return an upper bound of δ(ε) of a composition.
-
-    Parameters
-    ----------
-    groups : iterable of (curve, shifts, counts)
-        Positive shifts in increasing order, and how often each is composed.
-    epsilon : float
-        ε ≥ 0.
-    floor : float, default=1e-60
-        Where a curve is below it, the loss counts as infinite: well below the δ of interest.
-
-    Returns
-    -------
-    float
-    """
+    """Return an upper bound of δ(ε) of a composition."""
     groups = list(groups)
     if _alone(groups):
         curve, shifts, _ = groups[0]
@@ -219,21 +205,7 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
 
 
 def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
-    """Return about the ε(δ) of a composition if that is near a value; for searches, not for claims.
-
-    Parameters
-    ----------
-    groups : iterable of (curve, shifts, counts)
-        Positive shifts in increasing order, and how often each is composed.
-    delta : float
-        δ > 0.
-    near : float
-        Where the answer is wanted precisely; far from it, a value on the right side of it.
-
-    Returns
-    -------
-    float
-    """
+    """Return about the ε(δ) of a composition, if that is near a value; for searches, not claims."""
     groups = list(groups)
     few = sum(shifts.size for _, shifts, _ in groups) <= 4
     found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * (not few))
@@ -249,27 +221,6 @@ def bounds_near(
 ) -> tuple[float, float]:
     """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss.
 
-    Both hold; the second is tight where it comes out near the ε that was given.
-
-    Parameters
-    ----------
-    groups : iterable of (curve, shifts, counts)
-        Positive shifts in increasing order, and how often each is composed.
-    delta : float
-        δ > 0.
-    near : float
-        ε ≥ 0.
-    coarse : bool, default=False
-        Whether to look at a quarter of the points: up to four times as fast, and δ up to a third
-        larger.
-
-    Returns
-    -------
-    delta_bound : float
-        Of δ at `near`.
-    epsilon_bound : float
-        Of ε at `delta`; infinity if it is out of reach.
-
     Examples
     --------
     >>> from skdpnoise.privacy import RandomisedResponse
@@ -278,6 +229,7 @@ def bounds_near(
     >>> delta_bound < 1e-6, round(epsilon_bound, 3)
     (True, 4.862)
     """
+    # Both hold; the second is tight where it comes out near the ε that was given.
     found, infinite = _compose(list(groups), near, 1e-9 * delta, _SHORTEST - 2 * coarse)
     room = delta - infinite
     if found is None:  # the loss ends before
@@ -299,10 +251,7 @@ def _alone(groups: list[Group]) -> bool:
 def _compose(
     groups: list[Group], epsilon: float, floor: float, shortest: int
 ) -> tuple[Window | None, float]:
-    """Return the distribution of the loss around ε, and the probability of an infinite loss.
-
-    None stands for a distribution that ends before ε, or is not needed.
-    """
+    """Return the distribution of the loss around ε, and the probability of an infinite loss."""
     plans = [Plan.of(*group, floor) for group in groups]
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)

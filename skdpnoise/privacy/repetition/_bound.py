@@ -151,11 +151,9 @@ class RepetitionBound:
 
     @np.errstate(under="ignore")
     def without_prices(self, epsilons: Vector) -> Vector:
-        r"""Return the bound with no prices, E_Q sup_u (a - b l)_+, at each ε.
-
-        It is tight where δ is small: only a part of all positions, much smaller than the scale on
-        which a and b vary, then counts.
-        """
+        """Return the bound with no prices, E_Q sup_u (a - b l)_+, at each ε."""
+        # It is tight where δ is small: only a part of all positions, much smaller than the scale on
+        # which a and b vary, then counts.
         weights, logs, least = self._terms(np.zeros_like(self.a), 0.0)
         found = np.empty(epsilons.size)
         block = max(1, 1_000_000 // weights.size)
@@ -170,11 +168,9 @@ class RepetitionBound:
         return min(1.0, (spent + float(weights @ self._full(logs))) * _SAFE)
 
     def _prices(self, epsilon: float, start: int) -> Vector:
-        """Return the prices of the pairing that begins with a cell.
-
-        The least l goes to the first position. The price rises by what makes neighbours in the
-        pairing equally good, π' = a' - b' l, up to the position where a - b l is 0 and so is π.
-        """
+        """Return the prices of the pairing that begins with a cell."""
+        # The least l goes to the first position. The price rises by what makes neighbours in the
+        # pairing equally good, π' = a' - b' l, up to the position where a - b l is 0 and so is π.
         prices = np.zeros_like(self.a)
         rest = slice(2 * start, None)
         a, b, u = self.a[rest], math.exp(epsilon) * self.b[rest], self.position[rest]

@@ -34,15 +34,9 @@ NORMAL = NormalShift()
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The curve of a composition, as that of one run; its shift is 1.
+    """The curve of a composition, as that of one run; its shift is 1."""
 
-    Parameters
-    ----------
-    terms : tuple of (LossCurve, float, int)
-        As in :class:`~skdpnoise.privacy.NumericLoss`.
-    """
-
-    terms: tuple[tuple[LossCurve, float, int], ...]
+    terms: tuple[tuple[LossCurve, float, int], ...]  # as in skdpnoise.privacy.NumericLoss
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε."""
@@ -64,14 +58,14 @@ class Repetition:
               + E \max_u \left(g(u) - e^{\varepsilon} g(U(u))\, l - \pi(u)\right)_+
 
     with g(u) = f'(1 - u), f the generating function of K, U(u) the largest probability that a set
-    of probability u can have for a neighbour, and l the likelihood ratio of one run. For any
-    prices π this is a bound (the argument is at the head of ``_repetition_bound.py``); it is never
+    of probability u can have for a neighbour, and l the likelihood ratio of one run. For any prices
+    π this is a bound (the argument is at the head of ``privacy/repetition/_bound.py``); it is never
     above the bound :math:`E[K]\,\delta_{\text{one run}}(\varepsilon - \sup_u \log g(u)/g(U(u)))`.
 
     **Guarantee.** The curve bounds that of the best of K runs, in both orders of the neighbours,
     for every base whose curve is at most that of one run here, every number of outputs, and every
     order of scores; ties are broken independently of the data, or by the order of the runs. The
-    runs are independent, and K is drawn by ``law.sample`` and not cut short. If runs beyond the
+    runs are independent, and K is sampled by ``law.sample`` and not cut short. If runs beyond the
     n-th are left out, the guarantee at ε loses (1 + e^ε) Pr[K > n] of δ.
 
     Parameters
@@ -159,11 +153,9 @@ def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBou
 
 @np.errstate(under="ignore")
 def _all_runs(law: RepetitionLaw, shift: float) -> Profile:
-    r"""Return the curve of K and all K runs, sum_k Pr[K = k] H(ε, μ √k), rounded up.
-
-    K is public, and k Gaussian losses compose to μ √k. Where δ is large, it is below what can be
-    said of the best run alone.
-    """
+    """Return the curve of K and all K runs, sum_k Pr[K = k] H(ε, μ √k), rounded up."""
+    # K is public, and k Gaussian losses compose to μ √k. Where δ is large, it is below what can be
+    # said of the best run alone.
     ends = np.unique(np.ceil(np.geomspace(1.0, _MOST_RUNS + 1.0, _RUN_GROUPS)))
     counts = np.arange(1.0, ends[-1])
     masses = np.add.reduceat(law.pmf(counts), ends[:-1].astype(int) - 1)

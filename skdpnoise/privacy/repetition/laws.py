@@ -132,8 +132,8 @@ class CountLaw:
         """
         raise NotImplementedError
 
-    def sample(self, words: Words) -> int:
-        """Draw K exactly, in integers, with no cap on it.
+    def sample(self, rng: Words) -> int:
+        """Sample K exactly, in integers, with no cap on it.
 
         A uniform number is drawn 64 bits at a time and compared with the distribution function,
         known to as many bits, until an interval of the function holds it. This takes about K
@@ -141,7 +141,7 @@ class CountLaw:
 
         Parameters
         ----------
-        words : RandomWords
+        rng : RandomWords
             Source of randomness.
 
         Returns
@@ -157,18 +157,16 @@ class CountLaw:
         """
         value, bits = 0, 0
         while True:
-            for word in words.take(2):
+            for word in rng.take(2):
                 value, bits = value << _WORD | int(word), bits + _WORD
             found = self._search(value, bits)
             if found is not None:
                 return found
 
     def _search(self, value: int, bits: int) -> int | None:
-        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough.
-
-        Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
-        Lower and upper bounds are integers, in units of 2**-places.
-        """
+        """Return K for V in [value, value + 1]/2**bits, or None if V is not known well enough."""
+        # Everything is in units of Pr[K = first]: weights begin with 1, and sum to 1/Pr[K = first].
+        # Lower and upper bounds are integers, in units of 2**-places.
         places = bits + _SPARE_BITS
         digits = math.ceil(places * math.log10(2.0)) + 2
         total = Fraction(self._inverse_first(digits)) * 2**places

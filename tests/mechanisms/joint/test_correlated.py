@@ -149,15 +149,15 @@ def without_noise(mechanism, monkeypatch):
 
 def test_large_sums_lose_nothing_on_the_way_to_integers(monkeypatch):
     mechanism = without_noise(correlated_sum([0.3, 0.7], GaussianLoss(1.0)), monkeypatch)
-    # n c alone is off by several quanta in floating point.
+    # n c alone is off by several grid steps in floating point.
     n = 2**51 + 1
     sums = [Fraction(c) * n for c in mechanism.shift.tolist()]
     released = mechanism.release([float(sums[0]), float(sums[1]), n], 0)
     part = released[:-1] - mechanism.shift * released[-1]
     for j in range(2):
         error = Fraction(float(sums[j])) - sums[j]
-        quanta = round(error / Fraction(mechanism.quantum[j]))
-        assert abs(part[j] - quanta * mechanism.quantum[j]) <= np.spacing(released[j])
+        quanta = round(error / Fraction(mechanism.grid_size[j]))
+        assert abs(part[j] - quanta * mechanism.grid_size[j]) <= np.spacing(released[j])
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_they_are_mechanisms(make):
     draws = mechanism.sample(SeededWords(0), 2)
     assert draws.shape == (2, 3)
     assert draws.dtype == np.int64
-    assert mechanism.quantum.shape == (3,)
+    assert mechanism.grid_size.shape == (3,)
     assert mechanism.release(np.zeros((2, 3)), 0).shape == (2, 3)
     one, three = make(1), mechanism
     assert three.expected_error() == pytest.approx(9 * one.expected_error(), rel=1e-4)
@@ -260,7 +260,7 @@ def one_count(mechanism):
 def test_other_exponents_agree_with_draws(noise, loss, p):
     mechanism = correlated_sum([1.0, 1.0, 1.0, 1.0], loss, noise, n_releases=200_000)
     assert (mechanism.shift == 0.5).all()
-    noisy = mechanism.sample(SeededWords(0)) * mechanism.quantum
+    noisy = mechanism.sample(SeededWords(0)) * mechanism.grid_size
     errors = np.abs(noisy[:, :-1] + noisy[:, -1:] * mechanism.shift) ** p
     assert errors.sum() == pytest.approx(mechanism.expected_error(p), rel=0.05)
 

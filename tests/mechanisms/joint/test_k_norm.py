@@ -145,8 +145,8 @@ def test_no_neighbours_are_told_apart_by_more_than_epsilon(norm, size):
     moved = rng.normal(size=(5000, size))
     moved[::2] = rng.choice([-1.0, 1.0], size=(2500, size))  # corners
     moved *= radius / np.linalg.norm(moved, norm, axis=1, keepdims=True)
-    # Both are rounded to quanta, as differently as they can be.
-    moved += rng.choice([-1.0, 1.0], size=moved.shape) * mechanism.quantum
+    # Both are rounded to grid steps, as differently as they can be.
+    moved += rng.choice([-1.0, 1.0], size=moved.shape) * mechanism.grid_size
     output = value + rng.normal(size=value.shape) * 10
     output[0] = value[0]
     loss = log_density(output - value, mechanism) - log_density(output - value - moved, mechanism)
@@ -181,7 +181,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_nearly_uses_it(norm, size, n
 def test_expected_errors_are_those_of_the_draws(norm, p):
     mechanism = k_norm(norm, 2.0, 5, PureLoss(1.0), n_releases=1)
     many = dataclasses.replace(mechanism, n_releases=100_000)
-    noise = np.abs(many.sample(SeededWords(0)) * many.quantum) ** p
+    noise = np.abs(many.sample(SeededWords(0)) * many.grid_size) ** p
     assert noise.mean() * 5 == pytest.approx(mechanism.expected_error(p), rel=0.05)
     weights = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
     assert mechanism.expected_error(p, weights) == pytest.approx(2 * mechanism.expected_error(p))
@@ -202,8 +202,8 @@ def test_a_release_is_a_whole_number_of_quanta_whatever_the_value():
     mechanism = k_norm(2, 1.0, 2, PureLoss(1.0), n_releases=5000)
     for value in ([0.0, 1e6], [1 / 3, 1e-300]):
         released = mechanism.release(np.tile(value, (5000, 1)), 0)
-        quanta = np.rint(released / mechanism.quantum)
-        assert (quanta * mechanism.quantum == released).all()
+        quanta = np.rint(released / mechanism.grid_size)
+        assert (quanta * mechanism.grid_size == released).all()
         assert uniform_pvalue(quanta.astype(np.int64).ravel() & 15, 16) > FALSE_ALARM
     assert (mechanism.sample(SeededWords(1), 7) == mechanism.sample(SeededWords(1), 7)).all()
 

@@ -198,7 +198,7 @@ def test_no_neighbours_are_told_apart_by_more_than_epsilon(size):
     moved = rng.laplace(size=value.shape)
     moved[::2] *= rng.random((10_000, 1)) * np.eye(size)[rng.integers(size, size=10_000)]
     moved *= radius / np.abs(moved).sum(axis=1, keepdims=True)
-    moved += rng.choice([-1.0, 1.0], size=moved.shape) * mechanism.quantum
+    moved += rng.choice([-1.0, 1.0], size=moved.shape) * mechanism.grid_size
     output = value + rng.laplace(size=value.shape) * radius
     loss = log_density(output - value, mechanism) - log_density(output - value - moved, mechanism)
     assert np.abs(loss).max() == pytest.approx(epsilon, rel=1e-12)
@@ -234,7 +234,7 @@ def test_the_charge_never_exceeds_the_guarantee_and_nearly_uses_it(size, n_relea
 def test_expected_errors_are_those_of_the_draws(p):
     mechanism = l1_staircase(4, 2.0, PureLoss(3.0))
     many = dataclasses.replace(mechanism, n_releases=100_000)
-    noise = np.abs(many.sample(SeededWords(0)) * many.quantum) ** p
+    noise = np.abs(many.sample(SeededWords(0)) * many.grid_size) ** p
     assert noise.mean() * 4 == pytest.approx(mechanism.expected_error(p), rel=0.05)
     weights = np.array([0.0, 1.0, 2.0, 3.0])
     assert mechanism.expected_error(p, weights) == pytest.approx(1.5 * mechanism.expected_error(p))
@@ -244,8 +244,8 @@ def test_a_release_is_a_whole_number_of_quanta_whatever_the_value():
     mechanism = l1_staircase(2, 1.0, PureLoss(900.0), n_releases=3000)
     for value in ([0.0, 1e6], [1 / 3, 1e-300]):
         released = mechanism.release(np.tile(value, (3000, 1)), 0)
-        quanta = np.rint(released / mechanism.quantum)
-        assert (quanta * mechanism.quantum == released).all()
+        quanta = np.rint(released / mechanism.grid_size)
+        assert (quanta * mechanism.grid_size == released).all()
         assert uniform_pvalue(quanta.astype(np.int64).ravel() & 15, 16) > FALSE_ALARM
     assert (mechanism.sample(SeededWords(1), 7) == mechanism.sample(SeededWords(1), 7)).all()
 

@@ -70,7 +70,7 @@ def test_draws_have_the_deviations_that_are_stated(noise):
     bounds = RowBounds(60, 1.0)
     mechanism = calibrate_second_moments(noise, bounds, budget(noise), "add_remove")
     words, n = SeededWords(7), 15
-    drawn = np.array([mechanism.sample(words) for _ in range(n)]) * mechanism.quantum
+    drawn = np.array([mechanism.sample(words) for _ in range(n)]) * mechanism.grid_size
     assert (drawn == drawn.transpose(0, 2, 1)).all()
     scaled = drawn / mechanism.standard_deviation
     rows, columns = np.triu_indices(60, 1)
@@ -214,11 +214,11 @@ def test_rows_span_enough_quanta_and_sums_of_a_thousand_million_rows_fit(noise, 
     for p, amount, norm in itertools.product((1, 7, 50), (0.01, 1.0, 100.0), (1e-30, 1.0, 1e30)):
         bounds = RowBounds(p, norm)
         mechanism = calibrate_second_moments(noise, bounds, budget(noise, amount), adjacency)
-        span = norm / mechanism.row_quantum.max()
+        span = norm / mechanism.row_grid_size.max()
         least = 15.0 if noise != "wishart" or amount >= 1.0 else 12.0
         assert least <= math.log2(span) <= 16.25 + 1e-9
         assert span**2 * 1e9 < 2**63 - 2**61
-        assert (mechanism.quantum == np.outer(*[mechanism.row_quantum] * 2)).all()
+        assert (mechanism.grid_size == np.outer(*[mechanism.row_grid_size] * 2)).all()
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -228,9 +228,9 @@ def test_with_next_to_no_noise_or_next_to_no_budget_all_stays_in_range(noise):
         mechanism = calibrate_second_moments(noise, bounds, budget(noise, amount), "add_remove")
         assert resource(mechanism.privacy_loss()) <= amount
         assert 0 <= mechanism.bits <= 26
-        assert 1.0 / mechanism.row_quantum.max() <= 2.0**16.25 * (1 + 1e-9)
+        assert 1.0 / mechanism.row_grid_size.max() <= 2.0**16.25 * (1 + 1e-9)
         X = np.random.default_rng(0).normal(size=(100, 3))
-        counts = second_moments(X, row_quantum=mechanism.row_quantum, norm=1.0)
+        counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
         released = mechanism.release(counts, 0)
         assert np.isfinite(released).all()
         if amount == 1e12:
@@ -245,7 +245,7 @@ def test_a_release_is_the_counts_and_the_noise_in_quanta(noise):
     counts = counts + counts.T
     released = mechanism.release(counts, SeededWords(4))
     noise_drawn = mechanism.sample(SeededWords(4))
-    assert (released == (counts + noise_drawn) * mechanism.quantum).all()
+    assert (released == (counts + noise_drawn) * mechanism.grid_size).all()
     assert (released == released.T).all()
     assert (mechanism.release(counts, 5) == mechanism.release(counts, 5)).all()
     assert (mechanism.release(counts) != mechanism.release(counts)).any()

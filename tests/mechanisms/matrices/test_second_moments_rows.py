@@ -79,7 +79,7 @@ def test_no_row_changes_the_counts_by_more_than_is_paid_for(noise, kind, adjacen
     mechanism = calibrate_second_moments(noise, bounds, budget(noise), adjacency)
     allowed = resource(mechanism.privacy_loss())
     keywords = {
-        "row_quantum": mechanism.row_quantum,
+        "row_grid_size": mechanism.row_grid_size,
         "norm": bounds.norm,
         "columns": bounds.columns,
         "l1_norm": bounds.l1_norm,
@@ -99,7 +99,7 @@ def test_no_row_changes_the_counts_by_more_than_is_paid_for(noise, kind, adjacen
 def test_only_the_row_that_changes_matters():
     rng, bounds = np.random.default_rng(1), RowBounds(3, 1.0, l1_norm=1.5)
     mechanism = calibrate_second_moments("auto", bounds, PureLoss(1.0), "replace_one")
-    keywords = {"row_quantum": mechanism.row_quantum, "norm": 1.0, "l1_norm": 1.5}
+    keywords = {"row_grid_size": mechanism.row_grid_size, "norm": 1.0, "l1_norm": 1.5}
     X = rng.normal(size=(50, 3)) * 1e3
     other = X.copy()
     other[17] = [1e100, -1e-100, 0.0]

@@ -220,20 +220,20 @@ def test_utilities_are_rounded_down_exactly_and_move_by_at_most_the_integer_sens
     rng = np.random.default_rng(2)
     for epsilon, sensitivity in [(0.7, 1.0), (1e-6, 0.1), (31.0, 1e-200), (1e5, 3e250)]:
         mechanism = ExponentialMechanism(sensitivity, epsilon)
-        quantum, steps = Fraction(mechanism.quantum), mechanism._steps
-        assert quantum * steps >= Fraction(sensitivity)
-        assert quantum * steps <= Fraction(sensitivity) * (1 + Fraction(1, 2**51))
+        grid_size, steps = Fraction(mechanism.grid_size), mechanism._steps
+        assert grid_size * steps >= Fraction(sensitivity)
+        assert grid_size * steps <= Fraction(sensitivity) * (1 + Fraction(1, 2**51))
         utilities = rng.normal(size=400) * sensitivity * 10.0 ** rng.uniform(-6, 9, 400)
-        utilities[:20] = np.arange(-10, 10) * mechanism.quantum
-        found = whole_quanta(utilities, mechanism.quantum)
-        exact = [math.floor(Fraction(u) / quantum) for u in utilities.tolist()]
+        utilities[:20] = np.arange(-10, 10) * mechanism.grid_size
+        found = whole_quanta(utilities, mechanism.grid_size)
+        exact = [math.floor(Fraction(u) / grid_size) for u in utilities.tolist()]
         assert found.tolist() == [min(max(k, -(2**61)), 2**61) for k in exact]
         moved = np.nextafter(utilities + sensitivity, -np.inf)  # at most the sensitivity away
         legal = [
             Fraction(b) - Fraction(a) <= Fraction(sensitivity)
             for a, b in zip(utilities.tolist(), moved.tolist(), strict=True)
         ]
-        difference = whole_quanta(moved, mechanism.quantum) - found
+        difference = whole_quanta(moved, mechanism.grid_size) - found
         assert (difference[legal] <= steps).all()
         assert (difference[legal] >= steps - 1).any()
 
@@ -246,8 +246,8 @@ def test_huge_utilities_are_clipped_and_stay_in_order():
     assert (quanta == np.clip(quanta, -(2**61), 2**61)).all()
     assert mechanism._quanta(np.array([2**64 - 1, 5], dtype=np.uint64))[0] == 2**61
     assert mechanism._quanta(np.array([3, -5], dtype=np.int8)).tolist() == [
-        round(3 / mechanism.quantum),
-        round(-5 / mechanism.quantum),
+        round(3 / mechanism.grid_size),
+        round(-5 / mechanism.grid_size),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -13,17 +13,31 @@ from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.report import card, facts_in_html, table
 from skdpnoise.privacy import PrivacyLoss
 
-__all__ = ["ledger_card", "spent_after_each"]
+__all__ = ["ledger_card", "past", "spent_after_each"]
 
 _POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
 _SHOWN = 5
 
 
-def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
-    """Return the tight ε after each charge; between computed ones that of the next.
+def past(charges: Sequence[Charge], delta: float) -> dict[str, list[Any]]:
+    """Return the columns of a history: all charges, with what had been spent after each."""
+    return {
+        "number": [c.number for c in charges],
+        "time": [c.time for c in charges],
+        "label": [c.label for c in charges],
+        "estimator": [c.estimator for c in charges],
+        "mechanism": [c.mechanism for c in charges],
+        "epsilon": [c.guarantee[0] for c in charges],
+        "delta": [c.guarantee[1] for c in charges],
+        "loss": [c.cost for c in charges],
+        "spent": spent_after_each(charges, delta),
+        "who": [c.who for c in charges],
+        "parameters": [c.parameters for c in charges],
+    }
 
-    From a charge on that cannot be read nothing is known: infinity.
-    """
+
+def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
+    """Return the tight ε after each charge; between computed ones that of the next."""
     losses = [charge.loss for charge in charges]
     if None in losses:
         first = losses.index(None)

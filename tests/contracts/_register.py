@@ -1,13 +1,14 @@
 """ONE register of the estimators whose fits are private, and of what each can do.
 
-A new estimator is added here, and every contract test finds it.
+A new estimator is added here, and every contract test finds it. Tests ask an entry what it can do;
+they do not ask which class it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,9 +23,39 @@ from skdpnoise import (
     DPLogisticCD,
     DPMinMaxScaler,
     DPPipeline,
+    DPPoissonRegressor,
     DPRobustScaler,
     DPStandardScaler,
 )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What y is.
+
+    Parameters
+    ----------
+    of : callable
+        Makes y of one number for each record.
+    ends : tuple
+        Two values of y that are as far apart as any.
+    public : dict
+        Parameters that make the scale of y public.
+    """
+
+    of: Callable[[Any], Any]
+    ends: tuple[float, float]
+    public: dict[str, Any] = field(default_factory=dict)
+
+
+TARGETS = {
+    "numbers": Target(lambda x: x + 1.0, (-1e100, 1e100), {"target_bounds": (-1.0, 1.0)}),
+    "counts": Target(
+        lambda x: np.maximum(x + 1.0, 0.0), (0.0, 1e100), {"target_bounds": (0.0, 4.0)}
+    ),
+    "labels": Target(lambda x: (x > 0.0).astype(int), (0, 1)),
+    None: Target(lambda x: None, (0, 0)),
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +66,7 @@ class Entry:
     ----------
     make : callable
         The class.
-    target : {"numbers", "labels"} or None
+    target : {"numbers", "counts", "labels"} or None
         What y is; None where it is ignored.
     settings : dict
         Parameters beside the defaults.
@@ -43,6 +74,12 @@ class Entry:
         Whether a fit spends privacy.
     refuses_extremes : bool
         Whether values that sums would not survive are refused; else they are clipped.
+    n_stages : int
+        How many stages a pure fit of a model is charged by where the number of records is public.
+    descends : bool
+        Whether the defaults release clipped gradients.
+    uncentred : dict
+        Parameters without which it would look for the mean; of the estimators of second moments.
     """
 
     make: Callable[..., BaseEstimator]
@@ -50,6 +87,10 @@ class Entry:
     settings: dict[str, Any] = field(default_factory=dict)
     spends: bool = True
     refuses_extremes: bool = True
+    n_stages: int = 3
+    descends: bool = False
+    uncentred: dict[str, Any] = field(default_factory=dict)
+    alone: ClassVar[bool] = True  # not made of other estimators
 
     @property
     def name(self) -> str:
@@ -60,17 +101,26 @@ class Entry:
         """Return an unfitted estimator."""
         return self.make(**{**self.settings, **parameters})
 
+    @property
+    def transforms(self) -> bool:
+        """Whether it may stand before a model."""
+        return hasattr(self.make, "transform")
+
+    @property
+    def facts(self) -> Target:
+        """What its y is."""
+        return TARGETS[self.target]
+
     def y(self, X: Any) -> Any:
         """Return a target for rows of numbers; None where y is ignored."""
-        if self.target is None:
-            return None
-        values = np.asarray(X)[:, 0]
-        return (values > 0.0).astype(int) if self.target == "labels" else values + 1.0
+        return self.facts.of(np.asarray(X)[:, 0])
 
 
 @dataclass(frozen=True)
 class PipelineEntry(Entry):
     """A pipeline, whose steps take what is public of the data."""
+
+    alone: ClassVar[bool] = False
 
     def estimator(self, **parameters: Any) -> BaseEstimator:
         """Return an unfitted pipeline."""
@@ -83,13 +133,14 @@ class PipelineEntry(Entry):
 
 
 ENTRIES = [
-    Entry(DPCoordinateDescentRegressor, "numbers"),
+    Entry(DPCoordinateDescentRegressor, "numbers", descends=True),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
-    Entry(DPLogisticCD, "labels", {"n_passes": 2}),
+    Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
-    Entry(DPPCA, refuses_extremes=False),
-    Entry(DPCovariance, refuses_extremes=False),
+    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
+    Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),
+    Entry(DPCovariance, refuses_extremes=False, uncentred={"assume_centered": True}),
     Entry(DPStandardScaler),
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
@@ -97,8 +148,21 @@ ENTRIES = [
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]
 PRIVATE = [entry for entry in ENTRIES if entry.spends]
-every_estimator = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-every_private_estimator = pytest.mark.parametrize("entry", PRIVATE, ids=lambda entry: entry.name)
+# The first entry of every class.
+CLASSES = list({entry.make: entry for entry in reversed(PRIVATE) if entry.alone}.values())[::-1]
+MODELS = [entry for entry in CLASSES if entry.target is not None]
+DESCENTS = [entry for entry in CLASSES if entry.descends]
+MATRICES = [entry for entry in CLASSES if entry.uncentred]
+
+
+def each(entries: list[Entry]) -> Any:
+    """Return a mark that runs a test with each of the entries."""
+    return pytest.mark.parametrize("entry", entries, ids=lambda entry: entry.name)
+
+
+every_estimator = each(ENTRIES)
+every_private_estimator = each(PRIVATE)
+every_private_class = each(CLASSES)
 
 
 class Notebook:

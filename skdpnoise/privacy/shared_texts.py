@@ -1,0 +1,276 @@
+"""Texts that public docstrings share, each written once, and what puts them in.
+
+In a docstring a line such as ``%(estimators: epsilon, delta)s`` stands for entries of the section
+"estimators" below. Indented lines that follow the mark continue the last entry.
+
+estimators
+----------
+epsilon : float, default=1.0
+    The guarantee's ε > 0: smaller is more private.
+delta : float, default=1e-6
+    The guarantee's δ in [0, 1). Choose it well below one over the number of records. 0 asks for
+    pure privacy, which Laplace noise can give and Gaussian noise cannot.
+noise : str, default="auto"
+    ``"<rule>_<family>"`` with rule "iid", "spr" or "inid" and a family whose loss adaptive
+    releases can share, such as "gaussian" or "laplace"
+    (:func:`~skdpnoise.mechanisms.noise_options` with ``adaptive=True`` lists them). "auto" takes
+    Gaussian or Laplace noise, whichever has the smaller expected error.
+adjacency : {"replace_one", "add_remove"}, default="replace_one"
+    Whether neighbouring data sets differ in the value of one record, or in its presence. The
+    number of records is public in the first case. In the second it is private, and estimated with
+    a part of the budget.
+l1_ratio : float, default=0.5
+    Mix of the penalty, 1 for the lasso and 0 for ridge.
+fit_intercept : bool, default=True
+    Whether to fit an intercept. Without one, columns are scaled but not centred.
+n_passes : int or "auto", default="auto"
+    Passes over the coordinates, fixed before the data are seen.
+clip : float or "auto", default="auto"
+    Bound on one record's gradient in each coordinate, in standardised units.
+budget_growth : float or "auto", default="auto"
+    Ratio g ≥ 1 of the budgets of successive passes. Noise in late passes hurts more, so they get
+    more.
+error_weights : "curvature", "uniform" or array-like, default="curvature"
+    How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
+    public curvature; 1; or positive weights of shape (n_features,), with one more for the
+    intercept. Standardised columns share one curvature, so that the first two agree.
+feature_bounds : tuple (low, high) or None, default=None
+    **Public** bounds of the features in their own units, each a number or an array of shape
+    (n_features,); infinite where a column has none. They must not be read from the data.
+target_bounds : tuple (low, high) or None, default=None
+    **Public** bounds of the target. None finds its location and scale privately.
+rows_per_group : int, default=1
+    With ``groups`` in fit: the most rows of a group that are used, chosen at random where it
+    has more. **Public**; the noise grows with it. See "who counts as one person" in the
+    documentation.
+ledger : object with ``charge`` or None, default=None
+    Where the cost of every fit is recorded: a :class:`~skdpnoise.ledger.PrivacyLedger`. It refuses
+    a fit that would exceed the budget of the data set. Copies of the estimator share it.
+random_state : int, RandomState, Generator or None, default=None
+    None takes noise from the operating system's cryptographic source. Anything else is
+    reproducible and gives no protection against anyone who knows it: for tests only.
+copy : bool, default=True
+    Whether to leave X as it is; otherwise it is transformed in place where possible.
+n_jobs : int or None, default=None
+    Threads for large data; None is one, -1 all. The result does not depend on it.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of str
+    Names of the features, where X has them.
+privacy_ : PrivacyReport
+    The guarantee and every release behind it; prints as text, and as a card in notebooks.
+clip_range_ : ndarray of shape (2, n_features)
+    Values are clipped to this range before the linear function, in fit and predict alike;
+    infinite for columns that are not used.
+n_samples_seen_ : int or float
+    Number of records: public, or noisy under "add_remove".
+
+fits
+----
+X : array-like of shape (n_samples, n_features)
+    The private rows; finite. Float32 and float64 arrays are read without a copy.
+y : Ignored
+    For pipelines.
+groups : array-like of shape (n_samples,) or None, default=None
+    Labels of what owns the rows: people, households, devices. The guarantee then holds for
+    groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
+    None protects single records.
+**params : dict
+    Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+TypeError
+    If anything but X, y and groups is passed.
+ValueError
+    If a parameter or the data are not as described, or the noise cannot give the guarantee.
+BudgetExceededError
+    If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
+
+predictions
+-----------
+X : array-like of shape (n_samples, n_features)
+    Features, clipped to ``clip_range_``.
+
+searches
+--------
+estimator : estimator
+    A private estimator, or a composition whose steps are private or known to learn nothing.
+    That is required of **every candidate**, with its own values set, before anything is fitted.
+    Callbacks of its own are refused, since they would see exact scores.
+epsilon : float, default=1.0
+    ε of the whole search.
+delta : float, default=1e-6
+    δ of the whole search. 0 asks for pure privacy.
+scoring : {"accuracy", "neg_log_loss", "r2", "neg_mean_squared_error"} or None, default=None
+    What is best. None is accuracy for classifiers and R² for regressors. Losses of single
+    records are clipped: log-loss at 4, squared errors at two scales of the target, squared.
+strategy : {"auto", "release", "repeated", "noisy_max"}, default="auto"
+    "release" makes all candidates from one release, where they are post-processing of it
+    (`alpha` and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` that can use
+    second moments). "repeated" takes the best of a random number of runs of random candidates.
+    "noisy_max" fits each candidate with a share of the budget. "auto" is the one that leaves
+    most to each fit: "release" where it can be used, "noisy_max" for two or three candidates or
+    with `refit`, else "repeated".
+repetitions : law of the number of runs or "auto", default="auto"
+    For "repeated": :class:`~skdpnoise.privacy.TruncatedNegativeBinomial` or
+    :class:`~skdpnoise.privacy.PoissonRepetitions`.
+refit : bool, default=False
+    For "noisy_max", and "auto" then takes that: search with half of the budget, and fit the
+    winner again, to all records that were used, with the other half. Else the winner is
+    published as it was fitted to the training part; fitting it again is not free.
+validation_fraction : float or "auto", default="auto"
+    Of the records, on which candidates are scored and not fitted. "auto" is a tenth; for
+    "release" it is none: penalties are judged by the records from which they come, with a
+    twentieth of the budget. That flatters those with many columns for few records; give a
+    number there.
+target_bounds : tuple (low, high) or None, default=None
+    **Public** bounds of the target, for the units of errors. None estimates them from a tenth of
+    the records, except for "release".
+adjacency : {"replace_one", "add_remove"}, default="replace_one"
+    What neighbouring data sets are; must be that of the estimator.
+public : collection of str, default=()
+    Names of steps of which you know that they learn nothing private. The report lists them as
+    "declared public by the user".
+ledger : PrivacyLedger or None, default=None
+    What is charged, once, for the whole search. The estimator's own must be None. The winner
+    keeps this ledger: fitting it again is charged.
+rows_per_group : int, default=1
+    **Public**: of each group (``fit(..., groups=...)``) at most so many rows are used.
+n_jobs : int or None, default=None
+    Processes for the fits.
+best_params_ : dict
+    Parameters of the winner.
+best_estimator_ : estimator
+    The winner, fitted. Its ``privacy_`` is that of the search. To fit it again, or a clone of
+    it, costs what its own ``epsilon`` says, and is charged to `ledger`.
+best_score_ : float
+    Its score on the validation part, with noise.
+best_index_ : int
+    0, its place in ``cv_results_``.
+cv_results_ : dict
+    Parameters and noisy score of the winner; the guarantee covers no other candidate.
+n_candidates_ : int
+    Number of candidates.
+strategy_ : str
+    How it was searched.
+fit_budget_ : PureLoss or GaussianLoss
+    What one fit of a candidate could spend.
+scorer_ : callable
+    scikit-learn's scorer of that name, without noise or clipping: not for private records.
+privacy_ : PrivacyReport
+    The guarantee of all of this together.
+classes_ : ndarray
+    Labels, of classifiers.
+
+queries
+-------
+guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
+    What all releases of this call together may cost.
+weights : array-like of shape (n_columns,) or None, default=None
+    How much the squared error of each column matters: positive and public; None is all ones.
+    For columns in different units, 1/(high − low)².
+noise : str, default="auto"
+    See :func:`~skdpnoise.mechanisms.calibrate`.
+adjacency : {"replace_one", "add_remove"} or None, default=None
+    The neighbouring relation. None takes that of the guarantee.
+n_samples : float or None, default=None
+    Number of records. None takes the number of rows, which is public under "replace_one". Under
+    "add_remove" None estimates it privately, with 2 % of the budget.
+bounds : tuple (low, high) or None, default=None
+    Public bounds, each broadcast to (n_columns,); infinite where there are none.
+ledger : PrivacyLedger or None, default=None
+    Charged once for the whole call, after all checks and before any noise is sampled. None charges
+    nobody: the caller does the accounting.
+random_state : None, int, RandomState, Generator or RandomWords, default=None
+    None is the operating system's cryptographic source. Anything else is reproducible, and gives no
+    privacy against those who know it.
+
+mechanisms
+----------
+n_coordinates : int
+    K.
+n_releases : int, default=1
+    Number of releases, which may be chosen adaptively.
+adjacency : {"replace_one", "add_remove"}, default="replace_one"
+    The neighbouring relation.
+sensitivity : float
+    Δ, public: the most that one record moves any utility; in their units.
+epsilon : float
+    ε, what one selection may cost.
+monotonic : bool, default=False
+    Whether a record moves all utilities in the same direction.
+TypeError
+    If an argument is of the wrong kind.
+
+displays
+--------
+ax : matplotlib Axes or None, default=None
+    Where to draw; None makes a figure.
+name : str or None, default=None
+    Title of the picture.
+ax_ : matplotlib Axes
+    Where it was drawn.
+figure_ : matplotlib Figure
+    The figure of those Axes.
+estimator : estimator
+    A fitted one, with ``privacy_``.
+NotFittedError
+    If it was not fitted.
+yscale : {"log", "linear"}, default="log"
+    Axis of the densities.
+target : PrivacyGuarantee or None, default=None
+    A guarantee to mark.
+
+downloads
+---------
+data_home : str or path-like, default=None
+    Folder with the data file; also scikit-learn's cache folder if it has to download. By
+    default scikit-learn caches in its own folder.
+return_X_y : bool, default=False
+    Return ``(data, target)`` rather than a bunch.
+as_frame : bool, default=False
+    Return pandas objects rather than arrays. Needs the extra ``pandas``.
+OSError
+    If no source works (the message names both ways), or a local file is not the published
+    one.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar, cast
+
+__all__ = ["shared_texts"]
+
+_Documented = TypeVar("_Documented")
+_MARK = re.compile(r"^( *)%\((\w+): ([\w, *]+)\)s$", re.MULTILINE)
+_SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(\S.*?)(?: :.*)?\n(?: .*\n)+", re.MULTILINE)
+
+
+def _read(text: str) -> dict[str, dict[str, str]]:
+    """Return the entries of every section by name."""
+    _, *parts = _SECTION.split(text)
+    return {
+        section: {entry[1]: entry[0].rstrip() for entry in _ENTRY.finditer(body)}
+        for section, body in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+_TEXTS = _read(__doc__ or "")  # python -OO strips it, and the docstrings with the marks
+
+
+def shared_texts(documented: _Documented) -> _Documented:
+    """Put the shared texts in place of the marks, in a function or a class and its methods."""
+    inner = vars(documented).values() if isinstance(documented, type) else ()
+    methods = (one.__func__ for one in inner if isinstance(one, classmethod | staticmethod))
+    for one in (documented, *inner, *methods):
+        text = getattr(one, "__doc__", None)
+        if isinstance(text, str) and "%(" in text:
+            cast(Any, one).__doc__ = _MARK.sub(_entries, text)
+    return documented
+
+
+def _entries(mark: re.Match[str]) -> str:
+    """Return the entries that a mark stands for, indented as it is."""
+    indent, section, names = mark.groups()
+    texts = "\n".join(_TEXTS[section][name] for name in names.split(", "))
+    return re.sub("^(?=.)", indent, texts, flags=re.MULTILINE)
