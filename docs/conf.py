@@ -15,5 +15,6 @@ autodoc_default_options = {
     "set_score_request, set_transform_request",
 }
 autodoc_typehints = "none"
-# The first page lists the others in a table. What searches inherit refers to scikit-learn's glossary.
+# The first page lists the others in a table; what searches inherit refers to the glossary of
+# scikit-learn.
 suppress_warnings = ["toc.not_included", "ref.term"]
