@@ -95,6 +95,7 @@ def check_widths(owner: str, bounds: Bounds, mechanism: AdditiveMechanism) -> No
         )
 
 
+@np.errstate(over="ignore")  # a warning would tell of a single record
 def _exact_sums(table: NDArray[Any], bounds: Bounds, unit: Vector) -> list[int]:
     limit = np.floor(bounds.half_width / unit)
     high, low = np.zeros((2, limit.size), dtype=np.int64)

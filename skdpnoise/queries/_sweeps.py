@@ -149,8 +149,9 @@ class _Sweep:
         tile = np.empty((self.columns.size, n_rows + _PADDING))
         for begin in range(*rows, n_rows):
             n = min(n_rows, rows[1] - begin)
-            self.source.load(self.loops, self.columns, begin, n, tile)
-            self.visit(self.loops, tile, n, counts, self.which)
+            with np.errstate(all="ignore"):  # a warning would tell of a single record
+                self.source.load(self.loops, self.columns, begin, n, tile)
+                self.visit(self.loops, tile, n, counts, self.which)
         return counts
 
 

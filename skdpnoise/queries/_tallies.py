@@ -47,7 +47,8 @@ def count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
     table, _ = as_table(owner, values, one_column=True)
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
-    column = table[:, 0].astype(np.float64)
+    with np.errstate(over="ignore"):  # a warning would tell of a single record
+        column = table[:, 0].astype(np.float64)
     places = np.searchsorted(edges, column, side="right") - 1
     places[column == edges[-1]] = edges.size - 2
     within = places[(places >= 0) & (places < edges.size - 1)]

@@ -262,7 +262,8 @@ def private_norm_quantile(
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
-    within = _Counts(values.astype(np.float64, copy=False), high)
+    with np.errstate(over="ignore"):  # a warning would tell of a single record
+        within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
     secure = rng.secure
     spend(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)

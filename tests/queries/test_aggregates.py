@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from skdpnoise.queries.aggregates import (
     private_mean,
     private_sum,
 )
+from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM
@@ -384,3 +386,21 @@ def test_other_bad_input_is_refused():
         private_sum([1.0], 0, 1, guarantee, weights=["1"])
     with pytest.raises(ValueError, match="too wide in some columns"):
         private_sum(np.zeros((1, 2)), 0, [1e40, 1e-40], guarantee, **LAPLACE)
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= 1024, reason="long doubles are doubles here")
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda values, guarantee: private_sum(values, -3.0, 3.0, guarantee),
+        lambda values, guarantee: private_histogram(values, guarantee, bins=[-1.0, 0.0, 1.0]),
+        lambda values, guarantee: private_norm_quantile(np.abs(values), 0.5, guarantee),
+    ],
+    ids=["sum", "histogram", "norm quantile"],
+)
+def test_a_long_double_beyond_doubles_warns_no_more_than_another(query):
+    values = np.linspace(-1.0, 1.0, 1000, dtype=np.longdouble)
+    values[0] = np.ldexp(values[0], 2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        query(values, PrivacyGuarantee(1.0, 1e-6))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -283,3 +285,11 @@ def test_gaussian_noise_cannot_be_pure_and_the_guarantee_brings_its_adjacency():
         private_location_scale(np.zeros((3, 1)), PrivacyGuarantee(1.0), noise="iid_gaussian")
     with pytest.raises(ValueError, match="'n_samples'"):
         private_location_scale(np.zeros((3, 1)), PrivacyGuarantee(1.0, 1e-6, "add_remove"))
+
+
+def test_a_record_far_away_warns_no_more_than_another():
+    column = 1e-8 * np.random.default_rng(0).normal(size=N)
+    column[0] = np.finfo(float).max  # beyond doubles in units of the others
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        private_location_scale([column], EXACT, random_state=0)
