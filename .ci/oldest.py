@@ -26,7 +26,7 @@ def pins() -> list[str]:
     with (ROOT / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
     tested = project["optional-dependencies"]["test"]
-    frames = [name for name in tested if name.startswith(("pandas", "polars"))]
+    frames = [name for name in tested if name.startswith("polars")]
     return [name.replace(">=", "==") for name in project["dependencies"] + frames]
 
 
