@@ -46,10 +46,16 @@ def check_grouped(estimator: Any, groups: Any) -> None:
 
 
 def check_numbers(estimator: Any) -> None:
-    """Refuse numbers of other kinds, and truth values where a number is meant."""
+    """Refuse numbers and texts of other kinds, and truth values where a number is meant."""
     for name, value in estimator.get_params(deep=False).items():
         if isinstance(value, Real | np.bool_):
             _check_number(estimator, name, value)
+        elif isinstance(value, str) and type(value) not in (str, np.str_):
+            raise TypeError(
+                f"The {name!r} parameter of {type(estimator).__name__} must be a str. Got one of "
+                f"type {type(value).__name__} instead, which may equal other words than it shows: "
+                "pass str(...) of it."
+            )
 
 
 def _check_number(estimator: Any, name: str, value: Any) -> None:

@@ -111,9 +111,10 @@ def check_count(
     allowed = f"The {name!r} parameter of {owner} must be an int in the range [{low}, {end}"
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    if not low <= int(value) <= high:
+    number = int(value)
+    if not low <= number <= high:
         raise ValueError(f"{allowed}. Got {value!r} instead.")
-    return int(value)
+    return number
 
 
 def check_adjacency(owner: str, value: object) -> Adjacency:
@@ -149,7 +150,8 @@ def check_adjacency(owner: str, value: object) -> Adjacency:
 def check_option(owner: str, name: str, value: object, options: Collection[str]) -> None:
     """Refuse what is not one of a few words."""
     allowed = f"The {name!r} parameter of {owner} must be a str among {list(options)}"
-    if not isinstance(value, str):
+    # Exact classes: a subclass of str may equal whatever it is compared with.
+    if type(value) not in (str, np.str_):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
     if value not in options:
         raise ValueError(f"{allowed}. Got {value!r} instead.")

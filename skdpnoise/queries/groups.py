@@ -103,8 +103,8 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
         read = False
     if not read:  # outside the handler, so that an error that quotes a label is not attached
         raise TypeError(
-            f"{expected} of labels that can be hashed, such as numbers, strings or tuples. Got "
-            "labels that cannot."
+            f"{expected} of labels that can be hashed by their value, such as numbers, strings "
+            "or tuples. Got labels that cannot."
         )
     if labels is None or shape is None or len(shape) != 1:
         given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
@@ -134,14 +134,27 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
         return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
+    if any(map(_is_known_by_place, seen)):
+        raise TypeError("labels that are hashed by identity: equal ones would be two groups")
     return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
+
+
+def _is_known_by_place(label: Any) -> bool:
+    """Return whether a label, or a part of it, is hashed by where it lies, not by what it is."""
+    if isinstance(label, tuple | frozenset):
+        return any(map(_is_known_by_place, label))
+    by_place: Any = object.__hash__
+    return type(label).__hash__ is by_place and not _is_missing(label)
 
 
 def _is_missing(label: Any) -> bool:
     """Return whether a label, or a part of it, does not equal itself: it would name no group."""
-    if isinstance(label, tuple):
+    if isinstance(label, tuple | frozenset):
         return any(map(_is_missing, label))
-    return type(label).__name__ in ("NoneType", "NAType", "NaTType") or bool(label != label)
+    if type(label).__name__ in ("NoneType", "NAType", "NaTType"):
+        return True
+    # pyarrow's scalars say themselves whether they hold a value.
+    return getattr(label, "is_valid", True) is False or bool(label != label)
 
 
 def _of(given: Any) -> str:

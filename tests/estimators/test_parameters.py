@@ -9,6 +9,7 @@ import pytest
 
 from skdpnoise import BoundsClipper, DPStandardScaler
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_parameters, check_size
+from skdpnoise.privacy.checks import check_option
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,23 @@ def test_numbers_that_are_doubles_are_accepted(epsilon):
 def test_numbers_that_would_be_changed_are_refused_with_the_remedy(epsilon):
     with pytest.raises(TypeError, match="'epsilon' parameter of DPStandardScaler must be"):
         check_parameters(DPStandardScaler(epsilon))
+
+
+class Agreeable(str):
+    """Equal to whatever it is compared with."""
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = str.__hash__
+
+
+@pytest.mark.parametrize("name", ["adjacency", "noise"])
+def test_texts_that_may_equal_others_are_refused(name):
+    with pytest.raises(TypeError, match=rf"'{name}' .* of type Agreeable .*str\(\.\.\.\)"):
+        check_parameters(DPStandardScaler().set_params(**{name: Agreeable("add_remove")}))
+    with pytest.raises(TypeError, match="of type Agreeable"):
+        check_option("Owner", name, Agreeable("add_remove"), ["replace_one"])
 
 
 def test_truth_values_are_for_what_is_true_or_false():

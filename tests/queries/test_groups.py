@@ -11,6 +11,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
@@ -211,8 +212,8 @@ def test_groups_are_those_of_equal_labels_in_the_order_of_their_first_occurrence
         ([Decimal("12345"), Decimal("NaN"), 1, 2, 3], ["missing"]),
         (np.array([12345, complex(np.nan, 1), 1, 2, 3]), ["missing"]),
         (np.array([12345, pd.NaT, 1, 2, 3], dtype=object), ["missing"]),
-        ([[12345], [1], [2], [3], [4]], ["can be hashed"]),
-        ([{"a": 12345}, 1, 2, 3, 4], ["can be hashed"]),
+        ([[12345], [1], [2], [3], [4]], ["can be hashed by their value"]),
+        ([{"a": 12345}, 1, 2, 3, 4], ["can be hashed by their value"]),
     ],
     ids=lambda value: None if isinstance(value, list) else type(value).__name__,
 )
@@ -224,3 +225,20 @@ def test_labels_that_do_not_fit_are_refused_without_showing_one(groups, words):
     for word in words:
         assert caught.match(word)
     assert "12345" not in text
+
+
+class Person:
+    """Hashed by where it lies."""
+
+
+@pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
+def test_labels_that_are_equal_to_themselves_alone_are_refused(part):
+    with pytest.raises(TypeError, match="hashed by their value"):
+        group_codes("Owner", [part(Person()), part(Person())], 2)
+
+
+@pytest.mark.parametrize("part", [lambda label: label, lambda label: (1, label)])
+@pytest.mark.parametrize("label", [pa.scalar(None, pa.int64()), frozenset({float("nan")}), None])
+def test_labels_that_hold_nothing_are_missing_whatever_holds_them(label, part):
+    with pytest.raises(ValueError, match="without missing labels"):
+        group_codes("Owner", [part(1), part(label)], 2)
