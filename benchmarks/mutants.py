@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +37,7 @@ _COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.t
 _LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part
+_MAKES_KERNELS = re.compile(r"^ *from (numba|skdpnoise\.sampling\.kernels) import", re.MULTILINE)
 _CLOCK = count(1_000_000_000)  # no two versions of a file may look alike to a cache
 
 
@@ -205,9 +207,7 @@ def _noticed(mutant: Mutant, part: str, copy: Path) -> dict[str, Any]:
     path, start = copy / mutant.file, time.monotonic()
     source = path.read_text(encoding="utf-8")
     _write(path, mutant.mutated(source))
-    # Compiled code does not know when a function that it calls from another file has changed.
-    compiled = "@njit" in source
-    cache = copy / (f".numba-{next(_CLOCK)}" if compiled else ".numba")
+    cache = copy / (f".numba-{next(_CLOCK)}" if is_compiled(mutant.file, copy) else ".numba")
     try:
         code = _pytest(copy, list(mutant.tests), part, cache).returncode
     except subprocess.TimeoutExpired:  # a test that no longer ends has noticed
@@ -217,6 +217,22 @@ def _noticed(mutant: Mutant, part: str, copy: Path) -> dict[str, Any]:
     if code not in (*_PASSED, 1):
         raise RuntimeError(f"mutant {mutant.name!r}: pytest could not run its tests (exit {code})")
     return {"noticed": code == 1, "seconds": round(time.monotonic() - start, 1)}
+
+
+def is_compiled(file: str, root: Path) -> bool:
+    """Return whether compiled code may hold something of this file.
+
+    A cache of compiled code does not know when a function or constant that it took from another
+    file has changed: neither would the mutant run, nor would it be gone when the next one runs.
+    """
+    kernels = {path: text for path, text in _sources(root) if _MAKES_KERNELS.search(text)}
+    taken = f"from {file.removesuffix('.py').replace('/', '.')} import"
+    return root / file in kernels or any(taken in text for text in kernels.values())
+
+
+def _sources(root: Path) -> list[tuple[Path, str]]:
+    paths = sorted((root / "skdpnoise").rglob("*.py"))
+    return [(path, path.read_text(encoding="utf-8")) for path in paths]
 
 
 def _write(path: Path, text: str) -> None:

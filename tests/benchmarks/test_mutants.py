@@ -100,6 +100,24 @@ def test_survivors_are_printed_and_make_the_command_fail(tmp_path, monkeypatch, 
     assert "survivors: none" in capsys.readouterr().out
 
 
+def test_a_mutant_that_compiled_code_may_hold_gets_a_cache_of_its_own():
+    def is_compiled(name):
+        return mutants.is_compiled(f"skdpnoise/{name}.py", ROOT)
+
+    # Loops, functions that loops of other files call, and constants that these use.
+    assert is_compiled("sampling/_extended")
+    assert is_compiled("sampling/_karney")
+    assert is_compiled("solvers/_kernels")
+    assert is_compiled("queries/_tiles")
+    assert not is_compiled("privacy/half_lines")
+    # Nobody makes kernels in another way, which the command would not see.
+    makers = {path for path, text in mutants._sources(ROOT) if "numba" in text and "jit" in text}
+    marked = {path for path, text in mutants._sources(ROOT) if "\n@inner" in text}
+    assert makers | marked
+    for path in makers | marked:
+        assert is_compiled(path.relative_to(ROOT / "skdpnoise").with_suffix("").as_posix())
+
+
 def test_tests_that_fail_without_a_mutant_stop_the_command(monkeypatch, tmp_path):
     broken = subprocess.CompletedProcess([], 1, "what pytest said", "")
     monkeypatch.setattr(mutants, "_pytest", lambda *_: broken)
