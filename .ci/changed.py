@@ -1,8 +1,9 @@
 """What changed since a commit that is known to be good, and which heavy checks that asks for.
 
 `changed.py targets` prints targets of the Makefile, `changed.py files` the files themselves. The
-good commit is the one named by SKDPNOISE_GREEN, else where the branch left `main`, else the parent
-of the last commit. Where git cannot say, as in a shallow clone, everything is taken as changed.
+good commit is the one named by SKDPNOISE_GREEN, else where the branch left `main`, else, on `main`,
+the one in `.ci/green`, after which nobody has run all heavy checks, else the parent of the last
+commit. Where git cannot say, as in a shallow clone, everything is taken as changed.
 """
 
 import os
@@ -14,7 +15,8 @@ from pathlib import Path
 from oldest import TESTS
 
 ROOT = Path(__file__).resolve().parents[1]
-ALL = ("Makefile", "pyproject.toml", ".ci/")
+GREEN = ".ci/green"
+ALL = ("Makefile", "pyproject.toml", ".ci/run", ".ci/changed.py", ".ci/oldest.py")
 # Each target with the folders and files whose change asks for it, in the order in which they run.
 TARGETS = {
     "docs": ("docs/", "skdpnoise/"),
@@ -55,6 +57,11 @@ def _good(root: Path) -> str | None:
         base = _git(root, "merge-base", "HEAD", main)
         if base and base != head:
             return base
+    if (root / GREEN).exists():
+        green = (root / GREEN).read_text(encoding="utf-8").split()[0]
+        return (
+            None if _git(root, "merge-base", "--is-ancestor", green, head or "") is None else green
+        )
     return _git(root, "rev-parse", "--quiet", "--verify", "HEAD~1")
 
 

@@ -106,6 +106,22 @@ def test_the_commit_that_is_known_to_be_good_may_be_named(project):
     assert project.said("targets", SKDPNOISE_GREEN="0" * 40) == EVERYTHING
 
 
+def test_on_main_the_commit_in_the_file_counts(project):
+    project.commit("skdpnoise/a.py")
+    project.write(".ci/green", project.git("rev-parse", "HEAD"))
+    project.commit("docs/index.md")
+    project.commit("CHANGELOG.md")
+    assert project.said("targets") == ["docs"]
+    assert project.said("files") == [".ci/green", "CHANGELOG.md", "docs/index.md"]
+    project.git("switch", "--quiet", "--create", "mine")
+    project.commit("LICENSE")
+    assert project.said("files") == ["LICENSE"]
+    # One that is not of this history says nothing.
+    project.git("switch", "--quiet", "main")
+    project.write(".ci/green", "0" * 40)
+    assert project.said("targets") == EVERYTHING
+
+
 @pytest.mark.parametrize("name", ["pyproject.toml", "Makefile", ".ci/run"])
 def test_how_things_are_run_asks_for_everything(project, name):
     project.commit(name)
