@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix c
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
@@ -95,33 +97,19 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         **PARAMETERS,
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        store_precision: bool = True,
-        assume_centered: bool = False,
-        row_norm: float | None = None,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(store_precision=store_precision, assume_centered=assume_centered)
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    store_precision: bool = True
+    assume_centered: bool = False
+    row_norm: float | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPCovariance:
         """Fit the matrix to private data, spending the whole guarantee.

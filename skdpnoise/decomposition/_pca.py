@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -34,6 +35,7 @@ _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 
@@ -152,36 +154,20 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "whiten": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int | float | str | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        center: bool = True,
-        row_norm: float | None = None,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        whiten: bool = False,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.center = center
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.whiten = whiten
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | float | str | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    center: bool = True
+    row_norm: float | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    whiten: bool = False
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPCA:
         """Fit the components to private data, spending the whole guarantee.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -196,6 +196,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPCoordinateDescentRegressor(
     CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
 ):
@@ -331,48 +332,26 @@ class DPCoordinateDescentRegressor(
         "target_bounds": [None, tuple, list, np.ndarray],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        solver: str = "auto",
-        alpha: float | str = "auto",
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        row_norm: float | str = "auto",
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        error_weights: str | ArrayLike = "curvature",
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.solver = solver
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.row_norm = row_norm
-        self.n_passes = n_passes
-        self.clip = clip
-        self.budget_growth = budget_growth
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.error_weights = error_weights
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    solver: str = "auto"
+    alpha: float | str = "auto"
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    row_norm: float | str = "auto"
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    target_bounds: tuple[float, float] | None = None
+    error_weights: str | ArrayLike = "curvature"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def predict(self, X: Any) -> np.ndarray:
         """Predict the target.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -37,6 +38,7 @@ _SHARED = (
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
@@ -128,40 +130,23 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         "target_bounds": [None, tuple, list, np.ndarray],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        l1_ratio: float = 1.0,
-        alphas: Any = 100,
-        eps: float = 1e-3,
-        fit_intercept: bool = True,
-        row_norm: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.l1_ratio = l1_ratio
-        self.alphas = alphas
-        self.eps = eps
-        self.fit_intercept = fit_intercept
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    l1_ratio: float = 1.0
+    alphas: Any = 100
+    eps: float = 1e-3
+    fit_intercept: bool = True
+    row_norm: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    target_bounds: tuple[float, float] | None = None
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    _pseudo_data: PseudoData = field(init=False)
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
         check_within(self, "eps", 1e-100, 1.0)
@@ -203,7 +188,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             "clip_range_": features.range,
             "_standardised": (features, models[-1:], *units),
             "_pseudo_data": pseudo,
-            "_noise_level": plan.noise_level,
         }
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
@@ -258,7 +242,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         features, _, center, scale = self._standardised
         strength = alpha
         if alpha == "auto":
-            strength, l1_ratio = 0.5 * self._noise_level, 0.0
+            strength, l1_ratio = 0.5 * self._pseudo_data.noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
         coefs, intercepts = in_user_units(standard, features, (center, scale))
         fitted = {
@@ -271,9 +255,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
         regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
         return regressor
-
-    _pseudo_data: PseudoData
-    _noise_level: float
 
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ __all__ = ["DPLogisticCD"]
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
@@ -125,44 +127,24 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     }
     _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        classes: ArrayLike | None = None,
-        error_weights: str | ArrayLike = "curvature",
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.n_passes = n_passes
-        self.clip = clip
-        self.budget_growth = budget_growth
-        self.feature_bounds = feature_bounds
-        self.classes = classes
-        self.error_weights = error_weights
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    alpha: float = 0.0
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    classes: ArrayLike | None = None
+    error_weights: str | ArrayLike = "curvature"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
         classes, outputs = one_against_rest(self, y)

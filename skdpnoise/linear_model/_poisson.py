@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ __all__ = ["DPPoissonRegressor"]
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
@@ -122,33 +124,24 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     }
     _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[Any, Any] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        error_weights: Any = "curvature",
-        rows_per_group: int = 1,
-        ledger: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon, self.delta, self.noise, self.adjacency = epsilon, delta, noise, adjacency
-        self.alpha, self.l1_ratio, self.fit_intercept = alpha, l1_ratio, fit_intercept
-        self.n_passes, self.clip, self.budget_growth = n_passes, clip, budget_growth
-        self.feature_bounds, self.target_bounds = feature_bounds, target_bounds
-        self.error_weights, self.rows_per_group = error_weights, rows_per_group
-        self.ledger, self.random_state, self.n_jobs = ledger, random_state, n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    alpha: float = 0.0
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[Any, Any] | None = None
+    target_bounds: tuple[float, float] | None = None
+    error_weights: Any = "curvature"
+    rows_per_group: int = 1
+    ledger: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["DPMinMaxScaler"]
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPMinMaxScaler(PrivateScaler):
     r"""Map public bounds, or a private low and high quantile, to an interval.
 
@@ -84,34 +86,19 @@ class DPMinMaxScaler(PrivateScaler):
         "quantile_range": [tuple],
     }
 
-    def __init__(
-        self,
-        feature_range: tuple[float, float] = (0, 1),
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        clip: bool = False,
-        quantile_range: tuple[float, float] = (1.0, 99.0),
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        copy: bool = True,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.feature_range = feature_range
-        self.epsilon = epsilon
-        self.delta = delta
-        self.clip = clip
-        self.quantile_range = quantile_range
-        self.noise = noise
-        self.adjacency = adjacency
-        self.feature_bounds = feature_bounds
-        self.copy = copy
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
+    feature_range: tuple[float, float] = (0, 1)
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    clip: bool = False
+    quantile_range: tuple[float, float] = (1.0, 99.0)
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
 
     def _check_own_params(self) -> None:
         check_quantile_range(self)

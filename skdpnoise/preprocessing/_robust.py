@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = ["DPRobustScaler"]
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPRobustScaler(PrivateScaler):
     r"""Subtract private medians and divide by private interquartile ranges.
 
@@ -94,36 +96,20 @@ class DPRobustScaler(PrivateScaler):
         "unit_variance": ["boolean"],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        with_centering: bool = True,
-        with_scaling: bool = True,
-        quantile_range: tuple[float, float] = (25.0, 75.0),
-        unit_variance: bool = False,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        copy: bool = True,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.with_centering = with_centering
-        self.with_scaling = with_scaling
-        self.quantile_range = quantile_range
-        self.unit_variance = unit_variance
-        self.noise = noise
-        self.adjacency = adjacency
-        self.feature_bounds = feature_bounds
-        self.copy = copy
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    with_centering: bool = True
+    with_scaling: bool = True
+    quantile_range: tuple[float, float] = (25.0, 75.0)
+    unit_variance: bool = False
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
 
     def _check_own_params(self) -> None:
         low, high = check_quantile_range(self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["DPStandardScaler"]
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPStandardScaler(PrivateScaler):
     r"""Subtract private means and divide by private standard deviations.
 
@@ -86,32 +88,18 @@ class DPStandardScaler(PrivateScaler):
         "with_std": ["boolean"],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        with_mean: bool = True,
-        with_std: bool = True,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        copy: bool = True,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.noise = noise
-        self.adjacency = adjacency
-        self.feature_bounds = feature_bounds
-        self.copy = copy
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
 
     _budget = staticmethod(moments_budget)
 
