@@ -29,13 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.decomposition._budget import (
-    COARSE_ROUNDS,
-    mean_level,
-    row_level,
-    rows_needed,
-    share_out,
-)
+from skdpnoise.decomposition import _budget as rules
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
@@ -65,30 +59,13 @@ class Location:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSum:
-    """Noise on a sum of rows that are held in a ball."""
+    """Noise on a sum of rows that are held in a ball, and the facts that a report names."""
 
     mechanism: AdditiveMechanism | KNormMechanism  # what draws
+    noise: str
+    scale: NDArray[np.float64]  # shape (n_columns,)
     sensitivity: SensitivityProfile  # what one record can do to the sum
-
-    @property
-    def noise(self) -> str:
-        """Name of the noise, for reports."""
-        return self.mechanism.noise if isinstance(self.mechanism, AdditiveMechanism) else "k_norm"
-
-    @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for: 1."""
-        return 1
-
-    @property
-    def scale(self) -> NDArray[np.float64]:
-        """Noise scales, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.scale, self.sensitivity.n_coordinates)
-
-    @property
-    def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.grid_size, self.sensitivity.n_coordinates)
+    n_releases: int = 1
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what the release costs."""
@@ -104,10 +81,14 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    mechanism: AdditiveMechanism | KNormMechanism
     if isinstance(loss, GaussianLoss):
-        return RowSum(calibrate("iid_gaussian", profile, loss), profile)
-    assert profile.l2 is not None
-    return RowSum(k_norm(2, profile.l2, n_columns, loss), profile)
+        mechanism = calibrate("iid_gaussian", profile, loss)
+    else:
+        assert profile.l2 is not None
+        mechanism = k_norm(2, profile.l2, n_columns, loss)
+    noise = mechanism.noise if isinstance(mechanism, AdditiveMechanism) else "k_norm"
+    return RowSum(mechanism, noise, np.broadcast_to(mechanism.scale, n_columns), profile)
 
 
 class Locator:
@@ -123,12 +104,12 @@ class Locator:
     ) -> None:
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
-        needed = rows_needed(run.budget, X.shape[1])
+        needed = rules.rows_needed(run.budget, X.shape[1])
         self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
-        self._shares = share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
+        self._shares = rules.share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
         self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
-        self._level = mean_level(run.budget, self._shares, self._n_rows)
+        self._level = rules.mean_level(run.budget, self._shares, self._n_rows)
         self._used = 0.0
 
     def find(
@@ -156,7 +137,7 @@ class Locator:
             if self._keeps_rows:
                 limits = (radius, radius * _TAIL)
         if row_norm is None:
-            level = row_level(
+            level = rules.row_level(
                 self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
             )
             row_norm = self._radius(level, shares.last, limits)
@@ -165,7 +146,7 @@ class Locator:
     def _mean(self, radius: float) -> float:
         """Move the centre to the mean, coarse to fine; return the last radius that was found."""
         rest = self._shares.mean
-        for _ in range(COARSE_ROUNDS):
+        for _ in range(rules.COARSE_ROUNDS):
             self._move(self._shares.coarse, radius, "coarse mean")
             rest -= self._shares.coarse
             last, limits = radius, (radius / _DOWN, radius)
@@ -192,15 +173,16 @@ class Locator:
         self._used += share
         release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
         self._run.account.charge(label, release)
+        grid_size = release.mechanism.grid_size
         sums = clipped_row_sums(
             self._rows,
             center=self._center,
-            row_grid_size=release.grid_size,
+            row_grid_size=grid_size,
             norm=radius,
             n_threads=self._n_threads,
         )
         noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
-        step = noisy * (release.grid_size / self._n_rows)
+        step = noisy * (grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length

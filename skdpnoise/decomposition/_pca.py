@@ -187,10 +187,14 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         with self._private_fit(groups, params) as account:
             X = check_rows(self, X)
             rows = self._grouped(groups, len(X))
-            self._check_components(X.shape[1])
+            wanted, n_features = self.n_components, X.shape[1]
+            count = int(wanted) if isinstance(wanted, Integral) else n_features
+            if count > n_features:
+                raise ValueError(
+                    f"The 'n_components' parameter of {type(self).__name__} must be at most the "
+                    f"number of features, {n_features}. Got {wanted} instead."
+                )
             moments = private_moments_of_rows(self, X, rows, account, center=self.center)
-            wanted = self.n_components
-            count = int(wanted) if isinstance(wanted, Integral) else X.shape[1]
             self._store(moments, *_axes(moments.covariance, count))
         return self
 
@@ -241,14 +245,6 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Return standard deviations of the components; 1 for those of no variance."""
         lengths = np.sqrt(self.explained_variance_)
         return np.where(lengths > 0.0, lengths, 1.0).astype(dtype)
-
-    def _check_components(self, n_features: int) -> None:
-        wanted = self.n_components
-        if isinstance(wanted, Integral) and int(wanted) > n_features:
-            raise ValueError(
-                f"The 'n_components' parameter of {type(self).__name__} must be at most the number "
-                f"of features, {n_features}. Got {wanted} instead."
-            )
 
     def _store(
         self, moments: PrivateMoments, values: NDArray[np.float64], axes: NDArray[np.float64]

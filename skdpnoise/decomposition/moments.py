@@ -33,8 +33,9 @@ from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bou
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account, PrivacyReport
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.queries.ranges import stage_losses
 from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
@@ -89,11 +90,15 @@ def private_moments_of_rows(
         estimator.noise, n_columns, account.guarantee, account.rows_per_group
     )
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
-    account.spend(_stages(total, adjacency), noise)
+    # How often rows are looked for depends on what was found, and so does what later steps get.
+    pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
+    account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
     rng, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
     (X,) = rows.keep(rng, X)
-    n_samples = known_records(len(X), account, rng, _count_noise(total), total)
-    used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
+    # The noise of the second moments may not fit one number.
+    count_noise = "iid_laplace" if pure else "iid_gaussian"
+    n_samples = known_records(len(X), account, rng, count_noise, total)
+    used = COUNT_SHARE if private_n else 0.0
     run = PrivateRun(account, rng, n_samples, total)
     locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
@@ -153,19 +158,6 @@ def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
     rows = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
     check_size(estimator, *rows.shape)
     return rows
-
-
-def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
-    """Return what each stage may cost, fixed before the first one: for a ledger."""
-    # How often rows are looked for depends on what was found, and so does what the later steps get.
-    if adjacency == "replace_one" or not isinstance(total, PureLoss):
-        return [total]
-    return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
-
-
-def _count_noise(total: LossBudget) -> str:
-    """Return the noise of a count: that of the second moments may not fit one number."""
-    return "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
 
 
 def _row_bounds(

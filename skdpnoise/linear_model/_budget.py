@@ -8,7 +8,7 @@ import numpy as np
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
@@ -164,15 +164,10 @@ def split_budget(
         rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
         rules.second_look(settings.loss),
     )
-    if _needs_rehearsal(noise, total):
+    # A release may be too small for the noise where the scale does not decide all.
+    if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
     return budget
-
-
-def _needs_rehearsal(noise: str, total: LossBudget) -> bool:
-    """Whether a release may be too small for the noise: where the scale does not decide all."""
-    name = noise.partition("_")[2]
-    return isinstance(total, PureLoss) or shape_rule(name) is not None
 
 
 def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from skdpnoise.compose.charged import is_computed
-from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.parameters import check_memory, check_size, check_within
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.linear_model._defaults import MOST_PASSES
 from skdpnoise.linear_model._descent import error_weights
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 
-__all__ = ["as_bounds", "check_counts", "check_training_data"]
+__all__ = ["check_training_data"]
 
 _MATRICES = 8  # of p by p that are held at once
 _SUM, _QUANTA = 2.0**62, 2.0**26
@@ -37,23 +36,6 @@ def check_training_data(
     if is_classifier(estimator):
         return X, read_labels(settings.owner, y, n_rows)
     return X, read_numbers(estimator, y, n_rows)
-
-
-def check_counts(
-    estimator: Any, y: np.ndarray
-) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
-    """Return counts as the one output, clipped to their public bounds; these from 0 up; no more."""
-    name = type(estimator).__name__
-    bounds = as_bounds(estimator.target_bounds, 1, "target_bounds", estimator)
-    if not bounds[1, 0] > 0.0:
-        raise ValueError(
-            f"The 'target_bounds' parameter of {name} must end above 0, since the target is never "
-            f"negative. Got high={bounds[1, 0]:g} instead."
-        )
-    if (y < 0.0).any() and not is_computed("y", estimator):
-        raise ValueError(f"{name} needs counts or rates, and y has negative values.")
-    bounds = np.maximum(bounds, 0.0)
-    return [np.clip(y, *bounds)], bounds, {}
 
 
 def _check_plan(estimator: Any, n_columns: int) -> None:

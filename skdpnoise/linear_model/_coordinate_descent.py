@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -15,18 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
-from skdpnoise.linear_model._checks import as_bounds, check_training_data
+from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem, in_user_units
-from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Problem, Settings, Target, in_user_units
+from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -59,7 +60,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, np.ndarray],
+        "target_bounds": [None, tuple, list, np.ndarray],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
         "n_jobs": JOBS,
     }
@@ -67,6 +70,12 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         shared_texts(cls)
+        # Of what is listed above, a model has the constraints of the parameters that it has.
+        cls._parameter_constraints = {
+            name: allowed
+            for name, allowed in cls._parameter_constraints.items()
+            if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
+        }
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -148,14 +157,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         problem = plan.standardised(problem)
-
-        def model(path: np.ndarray) -> dict[str, Any]:
-            return self._model(settings, problem, plan, path)
-
-        def finish(path: np.ndarray) -> np.ndarray:
-            finished: np.ndarray = plan.finish(path, problem, draws)
-            return finished
-
+        model = partial(self._model, settings, problem, plan)
+        finish = partial(plan.finish, problem=problem, draws=draws)
         passes, data = plan.passes(settings, problem, draws), problem.data
         return model(collect_passes(self, passes, plan.n_passes, model, (data.X, data.y), finish))
 
@@ -324,12 +327,9 @@ class DPCoordinateDescentRegressor(
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateLinearModel._parameter_constraints,
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "gradient", "gram"})],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "target_bounds": [None, tuple, list, np.ndarray],
     }
 
     epsilon: float = 1.0

@@ -22,24 +22,6 @@ import numpy as np
 
 from skdpnoise.solvers import Loss
 
-__all__ = [
-    "LEAST_CLASSES",
-    "LEAST_LAST",
-    "LEAST_SEARCHING",
-    "MOST_PASSES",
-    "MOST_SEARCHING",
-    "Defaults",
-    "choose_defaults",
-    "choose_row_norm",
-    "class_share",
-    "gain_share",
-    "kept",
-    "prefers_gram",
-    "residual_share",
-    "scaling_share",
-    "second_look",
-]
-
 # Of the budget, but for the number of records, for the search for a target without bounds: without
 # it there is no model at all.
 LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9

@@ -36,9 +36,7 @@ from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem
-from skdpnoise.linear_model._scaling import LIMIT, Standardisation
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.searched_location import count_strength, mean_reach

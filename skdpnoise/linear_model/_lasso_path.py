@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,19 +22,12 @@ from skdpnoise.linear_model._coordinate_descent import (
     PrivateLinearModel,
 )
 from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, PseudoData, check_gram, plan_gram
+from skdpnoise.linear_model._records import Data, Problem, Settings, in_user_units
 from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPLassoPath"]
-
-_SHARED = (
-    *("epsilon", "delta", "adjacency", "l1_ratio", "fit_intercept", "feature_bounds"),
-    *("rows_per_group", "ledger", "random_state", "n_jobs"),
-)
 
 
 @register_private
@@ -121,13 +114,10 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     [0, 2]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "noise": [StrOptions(set(GRAM_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "eps": [Interval(Real, 0, 1, closed="neither")],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "target_bounds": [None, tuple, list, np.ndarray],
     }
 
     epsilon: float = 1.0
@@ -234,10 +224,9 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        names = (*_SHARED, "noise", "row_norm", "target_bounds")
-        settings = {name: getattr(self, name) for name in names}
-        settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
-        regressor = DPCoordinateDescentRegressor(**settings)
+        settings = self.get_params(deep=False) | {"alpha": alpha, "l1_ratio": l1_ratio}
+        del settings["alphas"], settings["eps"]
+        regressor = DPCoordinateDescentRegressor(solver="gram", **settings)
         regressor._validate_params()
         features, _, center, scale = self._standardised
         strength = alpha

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +16,8 @@ from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._records import Data
-from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Settings, Target
+from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
@@ -121,9 +120,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     ((3,), (3, 2))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateLinearModel._parameter_constraints,
-        "classes": [None, "array-like"],
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+        "classes": [None, "array-like"]
     }
     _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 

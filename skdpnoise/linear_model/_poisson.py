@@ -11,13 +11,13 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
+from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._checks import check_counts
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
-from skdpnoise.linear_model._records import Data
-from skdpnoise.linear_model._scaling import Rate, Run, release_rate
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Rate, Settings
+from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import POISSON
 
@@ -119,9 +119,6 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     True
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "target_bounds": [None, tuple, list, np.ndarray]
-    }
     _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
 
     epsilon: float = 1.0
@@ -149,7 +146,16 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         return tags
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
-        return check_counts(self, y)
+        name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
+        if not bounds[1, 0] > 0.0:
+            raise ValueError(
+                f"The 'target_bounds' parameter of {name} must end above 0, since the target is "
+                f"never negative. Got high={bounds[1, 0]:g} instead."
+            )
+        if (y < 0.0).any() and not is_computed("y", self):
+            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
+        bounds = np.maximum(bounds, 0.0)
+        return [np.clip(y, *bounds)], bounds, {}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)

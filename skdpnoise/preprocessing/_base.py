@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,20 +12,18 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.estimators.parameters import check_size, number_pair
-from skdpnoise.estimators.private_fit import (
-    PrivateFitMixin,
-    as_bounds,
-    warn_last,
-)
+from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds, warn_last
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
 
 __all__ = ["PrivateScaler", "check_quantile_range"]
 
 
+@shared_texts
 class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
@@ -33,6 +32,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     copy: bool
     random_state: Any
     n_features_in_: int
+    # Returns the noise and the loss that the mechanism of the statistics shares out.
+    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
@@ -48,16 +49,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite, at least two rows. Arrays of float32 or float64 are read without a copy.
-        y : None
-            Ignored.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Labels of what owns the rows: people, households, devices. The guarantee then holds for
-            groups, at most ``rows_per_group`` rows of each are used, and the others are left out.
-            None protects single records.
-        **params : dict
-            Refused, but for ``sample_weight=None``: no sensitivity with weights is proven.
+        %(fits: X, y, groups, **params)s
 
         Returns
         -------
@@ -65,12 +57,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, or the noise cannot give the guarantee.
-        BudgetExceededError
-            If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
-        TypeError
-            If anything but X, y and groups is passed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, params) as account:
             self._check_own_params()
@@ -78,6 +65,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+            counts = self.adjacency == "add_remove"
             release: dict[str, Any] = {"adjacency": self.adjacency, "charge": account.charge}
             released = self._released(bounds)
             if released.any():
@@ -91,13 +79,17 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                     account.rows_per_group or 1,
                 )
                 release |= {"noise": noise, "guarantee": budget}
-                if searches or self.adjacency == "add_remove":
-                    account.spend(self._stages(budget, searches), noise)
+                if searches or counts:
+                    # Squares add, so that stages would say no more.
+                    stages = [budget]
+                    if isinstance(budget, PureLoss):
+                        stages = stage_losses(budget, counts=counts, searches=searches)
+                    account.spend(stages, noise)
                 # else there is one mechanism, which says best what it costs
             rng = release["random_state"] = random_words(self.random_state)
             (X,) = rows.keep(rng, X)
             fitted = self._statistics(X, bounds, release)
-            if self.adjacency == "add_remove":
+            if counts:
                 account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             for name, value in {**fitted, "privacy_": report}.items():
@@ -111,33 +103,48 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return of which columns something is released."""
         return np.ones(bounds.shape[1], dtype=bool)
 
-    @staticmethod
-    @abstractmethod
-    def _budget(
-        noise: str,
-        guarantee: PrivacyGuarantee | LossBudget,
-        n_columns: int,
-        adjacency: Adjacency,
-        n_releases: int,
-        rows_per_group: int = 1,
-    ) -> tuple[str, LossBudget]:
-        """Return the noise and the loss that the mechanism of the statistics shares out."""
-
-    def _stages(self, budget: LossBudget, searches: bool) -> list[LossBudget]:
-        """Return what each stage may cost, fixed before the first one: for a ledger."""
-        if not isinstance(budget, PureLoss):
-            return [budget]  # squares add, so that stages would say no more
-        return stage_losses(budget, counts=self.adjacency == "add_remove", searches=searches)
-
     @abstractmethod
     def _statistics(
         self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
     ) -> dict[str, Any]:
         """Return the fitted attributes; all but public facts must come from charged releases."""
 
-    def _shift_and_divide(self, X: Any, shift: Any, scale: Any) -> np.ndarray:
-        """Return (X - shift) / scale; None leaves out a step."""
-        X = self._checked(X)
+    def transform(self, X: Any) -> Any:
+        """Subtract the centres and divide by the scales; nothing is clipped.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In units of the scales; float32 stays float32.
+        """
+        return self._shift_and_divide(X)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Undo :meth:`transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In the user's units.
+        """
+        return self._multiply_and_shift(X)
+
+    @abstractmethod
+    def _steps(self) -> tuple[Any, Any]:
+        """Return the shift and the scale of every column; None leaves out a step."""
+
+    def _shift_and_divide(self, X: Any) -> np.ndarray:
+        X, (shift, scale) = self._checked(X)
         with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
             if shift is not None:
                 X -= shift
@@ -145,19 +152,19 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                 X /= scale
         return survivable(X)
 
-    def _multiply_and_shift(self, X: Any, scale: Any, shift: Any) -> np.ndarray:
-        """Return X * scale + shift; None leaves out a step."""
-        X = self._checked(X)
-        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+    def _multiply_and_shift(self, X: Any) -> np.ndarray:
+        X, (shift, scale) = self._checked(X)
+        with np.errstate(all="ignore"):
             if scale is not None:
                 X *= scale
             if shift is not None:
                 X += shift
         return survivable(X)
 
-    def _checked(self, X: Any) -> np.ndarray:
+    def _checked(self, X: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
         check_is_fitted(self)
-        return read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
+        steps = self._steps()
+        return read_table(self, X, reset=False, copy=self.copy, force_writeable=True), steps
 
     def _warn(self, lost: np.ndarray, what: str) -> None:
         if lost.any():

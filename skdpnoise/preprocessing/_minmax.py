@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.parameters import number_pair
@@ -160,8 +159,7 @@ class DPMinMaxScaler(PrivateScaler):
             In ``feature_range`` where X is within ``data_min_`` and ``data_max_``, and everywhere
             with ``clip=True``; float32 stays float32.
         """
-        check_is_fitted(self)
-        X = self._multiply_and_shift(X, self.scale_, self.min_)
+        X = self._multiply_and_shift(X)
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
     def inverse_transform(self, X: Any) -> Any:
@@ -177,5 +175,7 @@ class DPMinMaxScaler(PrivateScaler):
         ndarray or frame of shape (n_samples, n_features)
             In the user's units.
         """
-        check_is_fitted(self)
-        return self._shift_and_divide(X, self.min_, self.scale_)
+        return self._shift_and_divide(X)
+
+    def _steps(self) -> tuple[Any, Any]:
+        return self.min_, self.scale_

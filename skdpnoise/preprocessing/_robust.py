@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.ledger import Ledger
@@ -145,34 +144,5 @@ class DPRobustScaler(PrivateScaler):
             "n_samples_seen_": found.n_samples,
         }
 
-    def transform(self, X: Any) -> Any:
-        """Subtract the medians and divide by the scales.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite; not clipped.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In units of the scales; float32 stays float32.
-        """
-        check_is_fitted(self)
-        return self._shift_and_divide(X, self.center_, self.scale_)
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Undo :meth:`transform`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            In units of the scales.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In the user's units.
-        """
-        check_is_fitted(self)
-        return self._multiply_and_shift(X, self.scale_, self.center_)
+    def _steps(self) -> tuple[Any, Any]:
+        return self.center_, self.scale_

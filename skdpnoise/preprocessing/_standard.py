@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.ledger import Ledger
@@ -125,38 +124,5 @@ class DPStandardScaler(PrivateScaler):
             "n_samples_seen_": found.n_samples,
         }
 
-    def transform(self, X: Any) -> Any:
-        """Subtract the means and divide by the scales.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite; not clipped.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In standard units; float32 stays float32.
-        """
-        check_is_fitted(self)
-        return self._shift_and_divide(
-            X, self.mean_ if self.with_mean else None, self.scale_ if self.with_std else None
-        )
-
-    def inverse_transform(self, X: Any) -> Any:
-        """Undo :meth:`transform`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            In standard units.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In the user's units.
-        """
-        check_is_fitted(self)
-        return self._multiply_and_shift(
-            X, self.scale_ if self.with_std else None, self.mean_ if self.with_mean else None
-        )
+    def _steps(self) -> tuple[Any, Any]:
+        return self.mean_ if self.with_mean else None, self.scale_ if self.with_std else None

@@ -73,13 +73,8 @@ def quantise(
         squares[i] = 0.0
     magnitudes[:n] = 0.0
     for j in range(grid_size.shape[0]):
-        column, whole, unit, inverse, bound = (
-            tile[j],
-            out[j],
-            grid_size[j],
-            1.0 / grid_size[j],
-            most[j],
-        )
+        column, whole, unit, bound = tile[j], out[j], grid_size[j], most[j]
+        inverse = 1.0 / unit
         for i in range(n):
             k = np.rint(column[i] * factors[i] * inverse)
             k = k if k > -bound else -bound
@@ -144,20 +139,12 @@ def add_products(tile: Floats, n: int, total: Floats) -> None:
                 s31 += x3 * y1
                 s32 += x3 * y2
                 s33 += x3 * y3
-            block = total[j : j + 4, k : k + 4]
-            block[0, 0] += s00
-            block[0, 1] += s01
-            block[0, 2] += s02
-            block[0, 3] += s03
-            block[1, 0] += s10
-            block[1, 1] += s11
-            block[1, 2] += s12
-            block[1, 3] += s13
-            block[2, 0] += s20
-            block[2, 1] += s21
-            block[2, 2] += s22
-            block[2, 3] += s23
-            block[3, 0] += s30
-            block[3, 1] += s31
-            block[3, 2] += s32
-            block[3, 3] += s33
+            sums = (
+                (s00, s01, s02, s03),
+                (s10, s11, s12, s13),
+                (s20, s21, s22, s23),
+                (s30, s31, s32, s33),
+            )
+            for a in range(4):
+                for b in range(4):
+                    total[j + a, k + b] += sums[a][b]

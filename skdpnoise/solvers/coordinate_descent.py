@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers.losses import Loss
 
-__all__ = ["coordinate_descent"]
+__all__ = ["Threads", "coordinate_descent"]
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
@@ -173,7 +173,7 @@ def coordinate_descent(
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
-    with _Threads(_row_ranges(n, block, n_threads)) as run:
+    with Threads(_row_ranges(n, block, n_threads)) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the next sum of gradients."""
@@ -269,8 +269,8 @@ def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-class _Threads:
-    """A context that gives a function: it runs a kernel on every range of rows."""
+class Threads:
+    """A context that gives a function, which runs a kernel on every range of rows."""
 
     # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
