@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +23,7 @@ from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.solvers.second_moments import Floats
 
 __all__ = ["DPCovariance"]
 
@@ -162,7 +163,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         moments = empirical_covariance(rows, assume_centered=True)
         return float(log_likelihood(moments, self.get_precision()))
 
-    def mahalanobis(self, X: Any) -> NDArray[np.float64]:
+    def mahalanobis(self, X: Any) -> Floats:
         """Return squared Mahalanobis distances of rows from the mean.
 
         Parameters
@@ -176,11 +177,11 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False) - self.location_
-        distances: NDArray[np.float64] = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
+        distances: Floats = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
         return distances
 
 
-def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def _positive(matrix: Floats, noise: float) -> Floats:
     """Return a positive definite matrix with the same eigenvectors, freed of noise."""
     size = float(np.abs(matrix).max())
     unit = 2.0 ** np.floor(np.log2(size)) if size > 0.0 else 1.0  # exact, and nothing overflows

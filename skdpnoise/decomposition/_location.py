@@ -37,7 +37,7 @@ from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
-from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms
+from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
 
 __all__ = ["Location", "Locator", "RowSum", "row_sum"]
 
@@ -52,7 +52,7 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 class Location:
     """Released facts about the rows."""
 
-    center: NDArray[np.float64]  # shape (n_columns,): a private mean, or zeros
+    center: Floats  # shape (n_columns,): a private mean, or zeros
     radius: float  # A norm that many rows, less the centre, do not exceed; or a public bound on it
     used: float  # share of the whole budget that was spent
 
@@ -63,7 +63,7 @@ class RowSum:
 
     mechanism: AdditiveMechanism | KNormMechanism  # what draws
     noise: str
-    scale: NDArray[np.float64]  # shape (n_columns,)
+    scale: Floats  # shape (n_columns,)
     sensitivity: SensitivityProfile  # what one record can do to the sum
     n_releases: int = 1
 
@@ -113,7 +113,7 @@ class Locator:
         self._used = 0.0
 
     def find(
-        self, bounds: NDArray[np.float64], row_norm: float | None, noise: float, *, center: bool
+        self, bounds: Floats, row_norm: float | None, noise: float, *, center: bool
     ) -> Location:
         """Return the centre and the radius."""
         shares = self._shares

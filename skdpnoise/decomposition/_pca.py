@@ -27,6 +27,7 @@ from skdpnoise.estimators.tables import read_projections, read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.solvers.second_moments import Floats
 
 __all__ = ["DPPCA"]
 
@@ -198,7 +199,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self._store(moments, *_axes(moments.covariance, count))
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Project rows on the components; nothing is clipped.
 
         Parameters
@@ -217,7 +218,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 projected = projected / self._lengths(X.dtype)
         return survivable(projected)
 
-    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+    def inverse_transform(self, X: Any) -> Floats:
         """Return the rows that have these projections and lie in the span of the components.
 
         Parameters
@@ -246,9 +247,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         lengths = np.sqrt(self.explained_variance_)
         return np.where(lengths > 0.0, lengths, 1.0).astype(dtype)
 
-    def _store(
-        self, moments: PrivateMoments, values: NDArray[np.float64], axes: NDArray[np.float64]
-    ) -> None:
+    def _store(self, moments: PrivateMoments, values: Floats, axes: Floats) -> None:
         """Set the fitted attributes from released numbers."""
         variances = denoised(values, moments.noise)
         count = self._count_components(variances, values, moments.noise)
@@ -267,9 +266,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.row_norm_ = moments.row_norm
         self.privacy_ = moments.report
 
-    def _count_components(
-        self, variances: NDArray[np.float64], values: NDArray[np.float64], noise: float
-    ) -> int:
+    def _count_components(self, variances: Floats, values: Floats, noise: float) -> int:
         wanted = self.n_components
         if wanted is None:
             return values.size
@@ -286,9 +283,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return int(np.argmax(reached)) + 1 if reached.any() else values.size
 
 
-def _axes(
-    matrix: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _axes(matrix: Floats, count: int) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues, decreasing, and their eigenvectors as rows."""
     size = float(np.abs(matrix).max())
     unit = 2.0 ** np.floor(np.log2(size)) if size > 0.0 else 1.0  # exact, and nothing overflows

@@ -39,7 +39,7 @@ from skdpnoise.queries.ranges import stage_losses
 from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import second_moments
+from skdpnoise.solvers.second_moments import Floats, second_moments
 
 __all__ = ["PARAMETERS", "PrivateMoments", "check_rows", "denoised", "private_moments_of_rows"]
 
@@ -64,10 +64,10 @@ PARAMETERS: dict[str, list[Any]] = {
 class PrivateMoments:
     """What was released, all of it public."""
 
-    mean: NDArray[np.float64]  # shape (n_columns,): the private mean, or zeros
+    mean: Floats  # shape (n_columns,): the private mean, or zeros
     # shape (n_columns, n_columns): second moments of the shrunk rows about that mean, over n − 1
     # (over n without centring); symmetric, unbiased for those rows, perhaps indefinite
-    covariance: NDArray[np.float64]
+    covariance: Floats
     noise: float  # κ, the root mean square singular value of the noise in it
     n_samples: float  # number of records, public or noisy
     row_norm: float  # norm that rows were shrunk to
@@ -132,7 +132,7 @@ def private_moments_of_rows(
     )
 
 
-def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
+def _check_plans(estimator: Any, n_columns: int) -> Floats:
     """Return the public bounds; refuse parameters and sizes that a later step would not bear."""
     owner = type(estimator).__name__
     check_within(estimator, "row_norm", _SMALLEST, _LARGEST)
@@ -161,11 +161,7 @@ def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
 
 
 def _row_bounds(
-    bounds: NDArray[np.float64],
-    center: NDArray[np.float64],
-    radius: float,
-    noise: str,
-    unit: float,
+    bounds: Floats, center: Floats, radius: float, noise: str, unit: float
 ) -> RowBounds:
     """Return the ball, in some unit, with the box that public bounds make about the centre."""
     # For structured Laplace noise rows are held in an l1 ball too: of rows spread over many columns
@@ -188,7 +184,7 @@ def _unit(radius: float) -> float:
     return float(np.exp2(exponent)) if abs(exponent) > _MOST_EXPONENT else 1.0
 
 
-def denoised(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def denoised(values: Floats, noise: float) -> Floats:
     r"""Return eigenvalues without what noise adds to them on average, none negative.
 
     .. math:: \hat\lambda = \tfrac12 \Bigl(\lambda + \sqrt{\lambda^2 - 4 \kappa^2}\Bigr)

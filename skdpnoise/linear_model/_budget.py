@@ -38,6 +38,11 @@ class Budget:
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
 
     @property
+    def order(self) -> float:
+        """1 where the costs of releases add up, as of Laplace noise, 2 where their squares do."""
+        return 1.0 if isinstance(self.total, PureLoss) else 2.0
+
+    @property
     def target(self) -> LossBudget:
         """What the scaling of a target within bounds may cost."""
         return self.total.share((1.0 - self.counting) * self._target_part)
@@ -94,8 +99,7 @@ class Budget:
             return known.with_search(n_samples)
         if self.first == "classes":
             strength = count_strength(self.noise, self.total, n_samples)
-            order = 1.0 if isinstance(self.total, PureLoss) else 2.0
-            return replace(known, searching=rules.class_share(strength, order))
+            return replace(known, searching=rules.class_share(strength, self.order))
         return known
 
     def with_search(self, n_samples: float) -> Budget:

@@ -272,18 +272,18 @@ class DPCoordinateDescentRegressor(
 
     1. "number of records", under add/remove only: a record moves it by 1.
     2. Location and scale of the target. Within public bounds, the clipped sums "target: means" and
-       "target: mean absolute deviations"
-       (:func:`~skdpnoise.queries.private_location_scale`: in halves of the interval a record moves
-       them by 2 and 1 under replace-one, by 1 under add/remove). Without bounds, or if these
-       numbers say that the bounds hide the target, a search: "target: median" and "target: spread",
-       counts of records below thresholds or choices of a quantile by counts, which a record moves
-       by 1, and perhaps both once more, closer; then "target: mean square", in [0, 4], and "target:
-       mean", in ±2.5 to 5 scales, clipped sums (:func:`~skdpnoise.sensitivity.clipped_sum`).
+       "target: mean absolute deviations" (:func:`~skdpnoise.queries.private_location_scale`).
+       Without bounds, or if these numbers say that the bounds hide the target, a search: "target:
+       median" and "target: spread", counts of records below thresholds or choices of a quantile by
+       counts, which a record moves by 1, and perhaps both once more, closer; then "target: mean
+       square", in [0, 4], and "target: mean", in ±2.5 to 5 scales, clipped sums
+       (:func:`~skdpnoise.sensitivity.clipped_sum`).
     3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
        those without public bounds the histograms "magnitudes" of pairs of records, "locations,
        coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
-       the public bounds with "of bounded columns" where only some columns have bounds.
+       the public bounds with "of bounded columns" where only some columns have bounds. In these
+       units a record moves sums by 2 and 1 under replace-one, by 1 under add/remove.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
@@ -294,16 +294,11 @@ class DPCoordinateDescentRegressor(
        the symmetric matrix (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius
        norm it moves by R² under add/remove, by √2 R² under replace-one).
 
-    Each release depends on earlier ones, the choice of
-    the solver included, only through released numbers; costs compose adaptively and exactly, ε
-    adding for pure and μ² for Gaussian noise. Everything else is public (shape, parameters,
-    visiting order) or post-processing: the repair of noisy moments, penalties, their solution.
-    Whether fit raises an error for malformed data is not protected.
-
-    **From noisy moments to a model.** The matrix is projected to the positive semi-definite cone,
-    and eigenvalues ℓ of the predictors' block are raised by h²/ℓ, h half the noise level κ (the
-    root mean square singular value of the noise in that block, over n). Its square root is
-    data of p + 2 rows, on which scikit-learn's solvers run. All of that vanishes with the noise.
+    Each release, the choice of the solver included, depends on earlier ones only through released
+    numbers; costs compose adaptively and exactly, ε adding for pure and μ² for Gaussian noise.
+    Everything else is public (shape, parameters, visiting order) or post-processing: the repair of
+    noisy moments, penalties, their solution. Whether fit raises an error for malformed data is not
+    protected.
 
     References
     ----------

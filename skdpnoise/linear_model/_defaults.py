@@ -6,11 +6,8 @@ Every rule is a function of one public number, the *noise level*
 
 with :math:`\sigma_1` the standard deviation of the noise on the sum of one coordinate's gradients
 in a run of one pass with clip 1, q the order in which the family's costs add, and T_0 = 10. A run
-of T passes with clip C then has noise of about :math:`\nu C \sqrt T` on every mean gradient. It
-depends on the number of records and columns, epsilon, delta and the noise alone.
-
-The rules were fitted by hand to grids over passes and clip on several data sets;
-``python -m benchmarks rules`` shows how far from the best of a grid they are.
+of T passes with clip C then has noise of about :math:`\nu C \sqrt T` on every mean gradient.
+``python -m benchmarks rules`` shows how far from the best of a grid the rules are.
 """
 
 from __future__ import annotations

@@ -1,26 +1,18 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Shrinkage.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
-from noise alone, and the model becomes
+*Shrinkage.* The noise of every coefficient is known. Of the sum of squared slopes so much is
+expected from noise alone, and models are drawn towards the constant one accordingly
+(:func:`~skdpnoise.linear_model._defaults.kept`). This is post-processing.
 
-.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
-              c = 1.5 + 2 \sqrt{2/d}
+*Residuals.* Gradients are clipped, so that an intercept tends to a median. One more release is the
+sum of the residuals, clipped to ±r scales: it moves by at most 2 r if a record is replaced, and by
+r if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the
+part of its noisy mean that is expected to be no noise, that of a normal quantity.
 
-with w_0 the constant model and d the number of slopes: the positive-part estimator of James and
-Stein, with a larger factor. E varies by :math:`\sqrt{2/d}` of N around N if there is nothing but
-noise, and noise in directions that the features hardly have adds up over passes. This is
-post-processing.
-
-*Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±r scales (r = 3; from 2.5 to 5 where there is no other model): it
-moves by at most 2 r if a record is replaced, and by at most r if it is added or removed
-(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the part of its noisy mean that
-is expected to be no noise, that of a normal quantity.
-
-*Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
-more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
-than three quarters of the standard deviation of its noise, the slopes are shrunk until the labels
-of few records can differ from the largest class: where that leads by a wide margin, not at all.
+*Gain.* Noise in the slopes may make a classifier worse than the largest class. How many records
+more than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
+stand out of its noise, the slopes are shrunk until the labels of few records can differ from the
+largest class: where that leads by a wide margin, not at all.
 """
 
 from __future__ import annotations
@@ -38,7 +30,6 @@ from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder, plus_noise
@@ -201,18 +192,13 @@ def plan_descent(
     if settings.last is None or not settings.fit_intercept:
         return _planned(*facts, (0.0, 1.0))
     strength = count_strength(budget.noise, budget.model, n_samples)
-    common = strength, _order(budget), bool(used.any())
+    common = strength, budget.order, bool(used.any())
     terms = settings.last.terms(*common, False)
     plan = _planned(*facts, terms)
     if plan.slope_noise() > _NOISY * n_outputs:
         noisy = settings.last.terms(*common, True)
         plan = plan if noisy == terms else _planned(*facts, noisy)
     return plan
-
-
-def _order(budget: Budget) -> float:
-    """Return 1 where the costs of passes add up, as of Laplace noise, 2 where their squares do."""
-    return 1.0 if isinstance(budget.model, PureLoss) else 2.0
 
 
 def _planned(
@@ -226,7 +212,7 @@ def _planned(
     """Return the plan if such a part of the model's budget is for a last release of some reach."""
     part, reach = terms
     coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
-    adjacency, left, order = budget.adjacency, budget.model, _order(budget)
+    adjacency, left, order = budget.adjacency, budget.model, budget.order
     last = None
     if part:
         one_sum = clipped_sum(-reach, reach, adjacency)
@@ -343,7 +329,7 @@ def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
 
 
 class Residuals:
-    """The residuals of the model, whose mean the intercept moves by: see *centred* above."""
+    """The residuals of the model, whose mean the intercept moves by."""
 
     label = "residuals"
 

@@ -5,19 +5,12 @@ r"""Second moments of bounded rows: planned on public facts, released once, solv
 with x and y standardised, clipped to ±3 and shrunk, the constant included, into a ball of radius R.
 Shrinking a row equals giving it a smaller weight, so an exact linear relation survives.
 
-*Repaired.* The noisy matrix is projected to the positive semi-definite cone. Eigenvalues ℓ of the
-predictors' block that the noise hides are raised:
-
-.. math:: \ell \to \ell + h^2 / \ell, \qquad h = \kappa / 2
-
-with κ the noise level, known since the law of the noise is. This regularises the normal equations
-as errors in the predictors ask for (it minimises :math:`|G w - g|^2 + h^2 |w|^2`), and changes
-eigenvalues far above the noise only in second order. The square root of the result is data of a
-few rows that have these second moments, on which any least-squares solver gives the answer.
-
-Every model is drawn towards the constant 0, the centre of the target, by as much as a ridge on the
-same moments may be noise (:func:`~skdpnoise.linear_model._defaults.kept`); a half of the target's
-mean stays in any case.
+The noisy matrix is projected to the positive semi-definite cone. Eigenvalues ℓ of the predictors'
+block are raised to ℓ + h²/ℓ with h = κ/2, half the noise level: that minimises
+:math:`|G w - g|^2 + h^2 |w|^2`, as errors in the predictors ask for. The square root of the result
+is data of a few rows, from which any least-squares solver gets the answer. Every model is drawn
+towards the constant 0, the centre of the target, by as much as a ridge on the same moments may be
+noise (:func:`~skdpnoise.linear_model._defaults.kept`).
 """
 
 from __future__ import annotations

@@ -86,14 +86,12 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``: it says what a
-    record does to each release. In this order: the "number of records" (add/remove only); of the
-    target, within public bounds, "target: means" and "target: mean absolute deviations", and
-    without, or if the bounds hide it, "target: median", "target: spread", "target: mean square" and
-    "target: mean"; of the features "magnitudes", "locations, coarse", "locations, digits", "means"
-    and "mean absolute deviations", those "of bounded columns" by themselves where only some columns
-    have bounds; and one noisy matrix of "second moments".
-    The path, ``model`` and ``predict`` are functions of these and of public parameters alone.
+    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``, which says what
+    a record does to each release: the "number of records"; "target: means" and "target: mean
+    absolute deviations", or "target: median", "target: spread", "target: mean square" and "target:
+    mean"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
+    deviations", those "of bounded columns" by themselves; and noisy "second moments". The path,
+    ``model`` and ``predict`` are functions of these and of public parameters alone.
 
     References
     ----------

@@ -82,23 +82,15 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     2. "class shares", with an intercept only: the number of records of each class
        (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
        under add/remove). The model that knows nothing of the features has these log-odds.
-    3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
-       those without public bounds the histograms "magnitudes" of pairs of records, "locations,
-       coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
-       the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
-       the public bounds with "of bounded columns" where only some columns have bounds.
-    4. "gradients": for each pass and coordinate the sum over records of the gradient, clipped to
-       [−C, C] and rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`:
-       2C under replace-one, C under add/remove), plus exact integer noise.
+    3. Locations and scales of the features, as in :class:`DPCoordinateDescentRegressor`:
+       "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
+       deviations", those "of bounded columns" by themselves where only some columns have bounds.
+    4. "gradients", as there. With K > 2 classes a pass releases the sums of all K models together.
     5. "gain over the largest class", with an intercept and where noise may have made the model
        worse than that class: how many more records the model predicts rightly. A record adds −1, 0
        or 1: 2 under replace-one, 1 under add/remove.
 
-    Each release depends on earlier ones only through
-    released numbers; costs compose adaptively and exactly, ε adding for Laplace and μ² for Gaussian
-    noise. Everything else is public (shape, parameters, visiting order) or post-processing. Whether
-    fit raises an error for malformed data is not protected.
-    With K > 2 classes a pass releases the sums of all K models together.
+    How these compose, and what is not protected, is said there too.
 
     References
     ----------

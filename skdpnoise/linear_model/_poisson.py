@@ -93,11 +93,9 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
        integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
        replace-one, once under add/remove), plus exact integer noise.
 
-    Each release depends on earlier ones only through released numbers; costs compose adaptively and
-    exactly, ε adding for pure and μ² for Gaussian noise. A record is clipped whatever it holds: the
-    exponential, whose curvature no number bounds, and the range of y matter to accuracy alone.
-    Everything else is public (shape, parameters, visiting order) or post-processing. Whether fit
-    raises an error for malformed data, negative targets among them, is not protected.
+    Composition, and what is not protected, are as there; negative targets raise an error too. A
+    record is clipped whatever it holds: the exponential, whose curvature no number bounds, and the
+    range of y matter to accuracy alone.
 
     References
     ----------

@@ -26,7 +26,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from skdpnoise.solvers.losses import LOGISTIC, POISSON
+from skdpnoise.solvers.losses import LOGISTIC
 
 __all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
 
@@ -39,7 +39,7 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
-_LOGISTIC, _POISSON = LOGISTIC.code, POISSON.code
+_LOGISTIC = LOGISTIC.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
