@@ -2,9 +2,7 @@ r"""How one guarantee is shared between the steps of a fit, on public facts alon
 
 Everything is a function of n, p, and the budget. A radius that is chosen among many is far off with
 a probability that falls exponentially in n times the root of its share of μ² (its share of ε), so
-that the shares of such choices fall as n μ (n ε) grows, down to a floor. The numbers were fitted by
-hand to grids over six data sets and epsilon from .1 to 5; ``python -m benchmarks pca`` shows what
-they achieve.
+that the shares of such choices fall as n μ (n ε) grows, down to a floor.
 """
 
 from __future__ import annotations

@@ -13,12 +13,11 @@ whatever is released. Radii are those of
 integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r
 (add, remove) in the Euclidean norm.
 
-*A subset of large data.* Where far fewer records place the mean well enough, a random subset is
-used: each record is taken if its own random byte is below a public threshold. Neighbouring data
-sets can be given the same bytes for all records but one, and for every such draw the subsets are
-neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the
-hockey-stick divergence is jointly convex. That the subset is secret would even amplify privacy,
-which is not used.
+*A subset of large data.* Where far fewer records place the mean well enough, each record is taken
+if its own random byte is below a public threshold. Neighbouring data sets can be given the same
+bytes for all records but one, and for every such draw the subsets are neighbours, or equal.
+Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the hockey-stick divergence is
+jointly convex. That the subset is secret would even amplify privacy, which is not used.
 """
 
 from __future__ import annotations
@@ -39,22 +38,13 @@ from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
 
-__all__ = ["Location", "Locator", "RowSum", "row_sum"]
+__all__ = ["Locator", "RowSum", "row_sum"]
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
 _LAST_DOWN, _LAST_UP = 4.0, 4.0
 _TAIL = 4.0  # where few rows may be shrunk: above the radius of a mean
 _BYTE = 256  # subsets are drawn by one random byte for each record
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Location:
-    """Released facts about the rows."""
-
-    center: Floats  # shape (n_columns,): a private mean, or zeros
-    radius: float  # A norm that many rows, less the centre, do not exceed; or a public bound on it
-    used: float  # share of the whole budget that was spent
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +104,10 @@ class Locator:
 
     def find(
         self, bounds: Floats, row_norm: float | None, noise: float, *, center: bool
-    ) -> Location:
-        """Return the centre and the radius."""
+    ) -> tuple[Floats, float, float]:
+        """Return the centre, the radius, and the share of the whole budget that was spent."""
+        # The centre is a private mean, or zeros; the radius a norm that many rows, less the centre,
+        # do not exceed, or a public bound on it.
         shares = self._shares
         low, high = self._low, self._high = bounds
         closed = np.isfinite(low) & np.isfinite(high)
@@ -141,7 +133,7 @@ class Locator:
                 self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
             )
             row_norm = self._radius(level, shares.last, limits)
-        return Location(self._center, row_norm, self._used)
+        return self._center, row_norm, self._used
 
     def _mean(self, radius: float) -> float:
         """Move the centre to the mean, coarse to fine; return the last radius that was found."""

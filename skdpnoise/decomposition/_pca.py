@@ -54,13 +54,11 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
     (:func:`~skdpnoise.sensitivity.second_moment_change`), how a radius is chosen
     (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`), and how the steps share the
-    budget (``skdpnoise.decomposition``). Rows are rounded to integers within their bounds and
-    summed exactly.
+    budget (``skdpnoise.decomposition``).
 
-    Rows beyond R are shrunk to it, keeping their direction. Where noise matters these are a third
-    to two thirds of the rows, and fewer as n grows. Shrinking lowers the noise more than it blurs
-    the directions, but it also lowers ``explained_variance_``. With a public `row_norm` that all
-    rows obey, nothing is shrunk.
+    Rows beyond R are shrunk to it, keeping their direction: where noise matters a third to two
+    thirds of the rows, and fewer as n grows. That lowers the noise more than it blurs the
+    directions, but it also lowers ``explained_variance_``.
 
     Parameters
     ----------
@@ -117,11 +115,10 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Notes
     -----
-    In pure differential privacy (``delta=0``) the exponential mechanism that draws one eigenvector
-    after another was compared with the noises here: it loses to noise on the matrix, except for a
-    single component where neither is of use (``python -m benchmarks pca``). The mechanism that adds
-    one Wishart matrix (Jiang, Xie and Zhang 2016) is not pure: the set of matrices that can
-    come out moves with the data. ``noise="wishart"`` is the difference of two, which is.
+    For ``delta=0`` the exponential mechanism that draws one eigenvector after another was compared
+    with the noises here: it loses to noise on the matrix, except for a single component where
+    neither is of use (``python -m benchmarks pca``). One Wishart matrix (Jiang, Xie and Zhang 2016)
+    is not pure; ``noise="wishart"`` is the difference of two, which is.
 
     References
     ----------

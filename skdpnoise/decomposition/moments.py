@@ -98,21 +98,20 @@ def private_moments_of_rows(
     # The noise of the second moments may not fit one number.
     count_noise = "iid_laplace" if pure else "iid_gaussian"
     n_samples = known_records(len(X), account, rng, count_noise, total)
-    used = COUNT_SHARE if private_n else 0.0
     run = PrivateRun(account, rng, n_samples, total)
     locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
-    location = locator.find(bounds, estimator.row_norm, level, center=center)
-    used += location.used
-    unit = _unit(location.radius)
-    ball = _row_bounds(bounds, location.center, location.radius, noise, unit)
+    mean, radius, used = locator.find(bounds, estimator.row_norm, level, center=center)
+    used += COUNT_SHARE if private_n else 0.0
+    unit = _unit(radius)
+    ball = _row_bounds(bounds, mean, radius, noise, unit)
     mechanism = calibrate_second_moments(
         noise, ball, total.share(1.0 - used) if used else total, adjacency
     )
     account.charge("second moments", mechanism)
     counts = second_moments(
         X,
-        center=location.center,
+        center=mean,
         scale=unit,
         row_grid_size=mechanism.row_grid_size,
         norm=ball.norm,
@@ -123,11 +122,11 @@ def private_moments_of_rows(
     divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
-        location.center,
+        mean,
         mechanism.release(counts, rng) / divisor * unit**2,
         deviation / divisor * unit**2,
         n_samples,
-        location.radius,
+        radius,
         account.report(type(estimator).__name__, secure=rng.secure),
     )
 

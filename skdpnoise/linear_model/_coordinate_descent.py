@@ -9,22 +9,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
-from skdpnoise.linear_model._checks import check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
+from skdpnoise.linear_model._descent import (
+    RESIDUALS,
+    DescentPlan,
+    check_descent,
+    check_sums,
+    plan_descent,
+)
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._records import Data, Problem, Settings, Target, in_user_units
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
@@ -35,6 +41,8 @@ from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
 __all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
+
+_MATRICES = 8  # of p by p that are held at once
 
 
 @shared_texts
@@ -128,11 +136,34 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         return self
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
-        """Return the checked data."""
-        X, y = check_training_data(self, settings, X, y)
+        """Return the data, X in column-major order, or refuse what cannot be fitted."""
+        # These checks look at the private data and are not paid for: whether a fit is refused tells
+        # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
+        X = read_table(self, X, order="F", ensure_min_samples=2)
+        check_size(self, *X.shape)
+        self._check_ranges(X.shape[1])
+        check_sums(settings, *X.shape)
+        if is_classifier(self):
+            y = read_labels(settings.owner, y, len(X))
+        else:
+            y = read_numbers(self, y, len(X))
         rows = self._grouped(groups, len(y))
         bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
         return Data(X, y, rows, bounds, *self._outputs(y))
+
+    def _check_ranges(self, n_columns: int) -> None:
+        """Refuse parameters and sizes that a later step would not bear."""
+        # Of standardised records: what is beyond these only takes digits from double precision.
+        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+            if hasattr(self, name):
+                check_within(self, name, low, 1e100)
+        if getattr(self, "solver", "gram") != "gradient" and hasattr(self, "row_norm"):
+            check_memory(
+                type(self).__name__,
+                8.0 * _MATRICES * (n_columns + 2) ** 2,
+                f"second moments of {n_columns} columns",
+                "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
+            )
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
         """Return the target of every output, its public bounds, and what else is public of it."""

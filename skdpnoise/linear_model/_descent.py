@@ -42,11 +42,14 @@ __all__ = [
     "DescentPlan",
     "Draws",
     "check_descent",
+    "check_sums",
     "error_weights",
     "plan_descent",
 ]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
+_MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
+_SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
@@ -262,6 +265,26 @@ def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: B
     # So many records, and so little for them, ask for the smallest parts of a loss.
     used = np.ones(n_features, dtype=bool)
     plan_descent(settings, used, n_outputs, _MANY, budget.least)
+
+
+def check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
+    # All scales span the same number of grid steps, chosen so that the largest one is no fewer than
+    # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
+    # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
+    # budget of the passes grows.
+    weights = error_weights(settings, n_columns)
+    growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
+    n_passes = rules.MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)
+    growing = min(n_passes * math.log(growth), _MOST_GROWTH)
+    apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
+    most = _SUM / (n_rows * _QUANTA)
+    if apart > most:
+        raise ValueError(
+            f"The 'error_weights' or the 'budget_growth' parameter of {settings.owner} "
+            f"makes noise scales {apart:.3g} times as large as others, too far apart for {n_rows} "
+            f"rows: sums of their integers would leave 64 bits. Use at most {most:.3g}."
+        )
 
 
 def _check_growth(settings: Settings) -> None:

@@ -86,8 +86,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``, which says what
-    a record does to each release: the "number of records"; "target: means" and "target: mean
+    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``, where it says
+    what a record does to each release: the "number of records"; "target: means" and "target: mean
     absolute deviations", or "target: median", "target: spread", "target: mean square" and "target:
     mean"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
     deviations", those "of bounded columns" by themselves; and noisy "second moments". The path,

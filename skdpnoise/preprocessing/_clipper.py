@@ -66,10 +66,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite.
-        y : None
-            Ignored.
-        **params : dict
-            Refused, as by the private estimators, but for ``sample_weight=None``.
+        %(fits: y, **params)s
 
         Returns
         -------

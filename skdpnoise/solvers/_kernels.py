@@ -11,10 +11,9 @@ only fused multiply-adds are the explicit ones. The number of grid steps of a re
 the same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
 
 One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
-not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
+not depend on the row, so that the compiler makes one loop for each. Losses whose targets are
 numbers have a kernel of their own, since with a third branch there would be one loop for all. That
-choice, and whether columns are standardised (``scaling`` may be ``None``), is made when numba
-specialises a kernel.
+choice, and whether columns are standardised, is made when numba specialises a kernel.
 """
 
 from __future__ import annotations
@@ -87,17 +86,7 @@ def decay(t: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sigmoid(t: float) -> float:
-    r"""Logistic function, within 1e-12 of the exact one: see :func:`decay`.
-
-    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}
-
-    Examples
-    --------
-    >>> sigmoid(0.0)
-    0.5
-    >>> round(sigmoid(2.0), 9)
-    0.880797078
-    """
+    """Logistic function, within 1e-12 of the exact one."""
     return 1.0 / (1.0 + decay(t))
 
 
@@ -107,17 +96,6 @@ def _standardised(x: float, center: float, inverse_scale: float, limit: float) -
     z = (x - center) * inverse_scale
     z = z if z > -limit else -limit
     return z if z < limit else limit
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _columns(old: float, new: float, scaling: Scaling) -> tuple[float, float]:
-    """The two entries of one row as float64, standardised when a scaling is given."""
-    if scaling is None:
-        return np.float64(old), np.float64(new)
-    return (
-        _standardised(np.float64(old), scaling[0], scaling[1], scaling[2]),
-        _standardised(np.float64(new), scaling[3], scaling[4], scaling[5]),
-    )
 
 
 # numba compares the annotations of these functions: they must be the same.
@@ -167,7 +145,11 @@ def _moved(
     i: int, previous: Vector, following: Vector, score: Vector, change: float, scaling: Scaling
 ) -> tuple[float, float]:
     """Move the score of row i; return it and the entry of the next column."""
-    old, new = _columns(previous[i], following[i], scaling)
+    old: float = np.float64(previous[i])
+    new: float = np.float64(following[i])
+    if scaling is not None:
+        old = _standardised(old, scaling[0], scaling[1], scaling[2])
+        new = _standardised(new, scaling[3], scaling[4], scaling[5])
     score[i] = _fused_multiply_add(change, old, score[i])
     return score[i], new
 

@@ -103,16 +103,7 @@ def quantise(
 # Integers, so the flags change nothing but the speed: no sum is ever rounded.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def add_products(tile: Floats, n: int, total: Floats) -> None:
-    """Add the products of all pairs of columns to the upper triangle, four by four.
-
-    Examples
-    --------
-    >>> total = np.zeros((4, 4))
-    >>> add_products(np.array([[2.0], [3.0], [0.0], [0.0]]), 1, total)
-    >>> total[:2, :2]
-    array([[4., 6.],
-           [6., 9.]])
-    """
+    """Add the products of all pairs of columns to the upper triangle, four by four."""
     p = tile.shape[0]
     for j in range(0, p, 4):
         a0, a1, a2, a3 = tile[j], tile[j + 1], tile[j + 2], tile[j + 3]

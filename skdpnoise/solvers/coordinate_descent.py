@@ -161,7 +161,9 @@ def coordinate_descent(
     divisor = float(n if n_samples is None else n_samples)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
 
-    columns = _columns(X, np.ones(block, dtype=X.dtype))
+    columns = [*X.T, np.ones(block, dtype=X.dtype)]
+    for column in columns:
+        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and grid_size is not None:
@@ -173,7 +175,8 @@ def coordinate_descent(
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
-    with Threads(_row_ranges(n, block, n_threads)) as run:
+    n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
+    with Threads(n, n_ranges, block) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the next sum of gradients."""
@@ -204,14 +207,6 @@ def coordinate_descent(
                 updated = soft / (1.0 + steps[k] * l2s[k])
                 previous, change, theta[k] = k, updated - theta[k], updated
             yield np.array(theta)
-
-
-def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the columns of X and, last, a block of ones."""
-    columns = [*X.T, ones]
-    for column in columns:
-        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
-    return columns
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
@@ -261,23 +256,17 @@ def _quanta_and_bounds(
     return quanta, bounds
 
 
-def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
-    """Contiguous ranges of whole blocks, one for each thread worth starting."""
-    n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
-    n_blocks = -(-n // block)
-    edges = [min(n, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
-    return list(pairwise(edges))
-
-
 class Threads:
-    """A context that gives a function, which runs a kernel on every range of rows."""
+    """A context that gives a function, which runs a kernel on every range of blocks of rows."""
 
     # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
     # that a pool of futures takes, which counts when a sweep lasts a millisecond.
 
-    def __init__(self, ranges: list[tuple[int, int]]) -> None:
-        self.first, *self.others = ranges
+    def __init__(self, n_rows: int, n_ranges: int, block: int = 1) -> None:
+        n_blocks = -(-n_rows // block)
+        edges = [min(n_rows, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
+        self.first, *self.others = pairwise(edges)
         self.tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in self.others]
         self.results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
         numbers = range(len(self.others))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -301,9 +300,7 @@ class _Rows:
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return what a function returns for every range of rows, one range for each thread."""
         most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
-        n_ranges = max(1, min(self.n_threads, most))
-        edges = [self.n_rows * i // n_ranges for i in range(n_ranges + 1)]
-        with Threads(list(pairwise(edges))) as run:
+        with Threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
             return run(task)
 
 
