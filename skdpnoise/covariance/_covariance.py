@@ -12,13 +12,8 @@ from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_li
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition.moments import (
-    PARAMETERS,
-    check_rows,
-    denoised,
-    private_moments_of_rows,
-)
-from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_arguments
+from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
+from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
@@ -33,16 +28,16 @@ _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix c
 @shared_texts
 @register_private
 @dataclass(eq=False, repr=False)
-class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
+class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
     .. math:: \hat C = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
     made positive definite. The release, its privacy and its parameters are those of
-    :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk.
-    From eigenvalues that stand out of the noise its mean effect is subtracted; the others are
-    replaced by their mean. That is post-processing and costs nothing.
+    :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk. By
+    post-processing, eigenvalues that stand out of the noise lose its mean effect; the others are
+    replaced by their mean.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
     `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are
@@ -95,8 +90,9 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **EmpiricalCovariance._parameter_constraints,
-        **PARAMETERS,
+        **PrivateMomentsMixin._parameter_constraints,
     }
+    _keeps_rows = True
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -112,33 +108,13 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     random_state: Any = None
     n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPCovariance:
-        """Fit the matrix to private data, spending the whole guarantee.
+    @property
+    def _centers(self) -> bool:
+        return not self.assume_centered
 
-        Parameters
-        ----------
-        %(fits: X, y, groups, **params)s
-
-        Returns
-        -------
-        self : DPCovariance
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._private_fit(groups, params) as account:
-            X = check_rows(self, X)
-            rows = self._grouped(groups, len(X))
-            moments = private_moments_of_rows(
-                self, X, rows, account, center=not self.assume_centered, keeps_rows=True
-            )
-            self.location_ = moments.mean
-            self._set_covariance(_positive(moments.covariance, moments.noise))
-            self.n_samples_ = moments.n_samples
-            self.row_norm_ = moments.row_norm
-            self.privacy_ = moments.report
-        return self
+    def _store(self, moments: PrivateMoments) -> None:
+        self.location_ = moments.mean
+        self._set_covariance(_positive(moments.covariance, moments.noise))
 
     def score(self, X_test: Any, y: Any = None, **params: Any) -> float:
         """Return the log-likelihood of rows under a normal law of this mean and covariance.

@@ -1,23 +1,18 @@
 """Where the rows of a table lie, and how far from there: found before second moments are released.
 
 1. A radius r about the origin, or about the middle of public bounds.
-2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
-   it is much smaller, the data lie far from the centre that was looked from, and this is
-   repeated from the new one, up to three times.
-3. A finer mean, of rows shrunk to that smaller radius.
-4. The radius about it, unless it is public.
+2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about it is
+   much smaller, the data lie far from the centre, and this is repeated, up to three times.
+3. A finer mean, of rows shrunk to that smaller radius, and the radius about it, unless public.
 
 **Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
-whatever is released. Radii are those of
-:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded to
-integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r
-(add, remove) in the Euclidean norm.
+whatever is released. Rows are rounded to integers that obey |k q| ≤ r, so that one record moves
+their sum by at most 2r (replace one) or r (add, remove) in the Euclidean norm.
 
 *A subset of large data.* Where far fewer records place the mean well enough, each record is taken
 if its own random byte is below a public threshold. Neighbouring data sets can be given the same
-bytes for all records but one, and for every such draw the subsets are neighbours, or equal.
-Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the hockey-stick divergence is
-jointly convex. That the subset is secret would even amplify privacy, which is not used.
+bytes for all records but one, and then the subsets are neighbours, or equal. Mixtures of outputs
+that are (ε, δ)-close are (ε, δ)-close, since the hockey-stick divergence is jointly convex.
 """
 
 from __future__ import annotations
@@ -85,12 +80,7 @@ class Locator:
     """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        run: PrivateRun[LossBudget],
-        n_threads: int,
-        *,
-        keeps_rows: bool = False,
+        self, X: NDArray[Any], run: PrivateRun[LossBudget], n_threads: int, *, keeps_rows: bool
     ) -> None:
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
@@ -98,7 +88,6 @@ class Locator:
         self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
         self._shares = rules.share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
-        self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
         self._level = rules.mean_level(run.budget, self._shares, self._n_rows)
         self._used = 0.0
 
@@ -125,9 +114,8 @@ class Locator:
             radius = self._radius(self._level, shares.radius, limits)
             if center:
                 radius = self._mean(radius)
-            limits = (radius / _LAST_DOWN, radius * _LAST_UP)
-            if self._keeps_rows:
-                limits = (radius, radius * _TAIL)
+            down, up = (1.0, _TAIL) if self._keeps_rows else (_LAST_DOWN, _LAST_UP)
+            limits = (radius / down, radius * up)
         if row_norm is None:
             level = rules.row_level(
                 self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows

@@ -15,14 +15,7 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition.moments import (
-    PARAMETERS,
-    PrivateMoments,
-    check_rows,
-    denoised,
-    private_moments_of_rows,
-)
-from skdpnoise.estimators.private_fit import PrivateFitMixin
+from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
@@ -37,7 +30,7 @@ _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of
 @shared_texts
 @register_private
 @dataclass(eq=False, repr=False)
-class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 
     Noise is added once, to the second moments of the rows about a private mean,
@@ -45,10 +38,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     .. math:: \tilde S = \sum_i z_i z_i^\top + E, \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    and everything else is computed from that matrix. Off its diagonal the noise has half the
-    variance, at the same privacy as equal noise everywhere. Centre c and radius R are found
-    privately too, whatever the units and the offset of the data; public bounds on the features or
-    on the norm of a centred row save most of their budget.
+    and everything else is computed from that matrix. Centre c and radius R are found privately too,
+    whatever the units and the offset of the data; public bounds on the features or on the norm of a
+    centred row save most of their budget.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
@@ -67,20 +59,16 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         stand out of the noise, one at least; None for as many as there are features.
     %(estimators: epsilon, delta)s
     noise : str, default="auto"
-        Noise of the second moments, see
-        :func:`~skdpnoise.mechanisms.calibrate_second_moments`; "auto" takes that of the smallest
-        expected error. It decides whether the steps share μ² (normal noise) or ε.
+        See :func:`~skdpnoise.mechanisms.calibrate_second_moments`. It decides whether the steps
+        share μ² (normal noise) or ε.
     %(estimators: adjacency)s
     center : bool, default=True
-        Whether to subtract a private mean. Without it, components are those of the rows about the
-        origin.
+        Whether to subtract a private mean; else components are those of rows about the origin.
     row_norm : float or None, default=None
-        Public bound on the Euclidean norm of a centred row; longer rows are shrunk to it. None
-        finds a quantile of the norms privately.
+        Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
     feature_bounds : tuple (low, high) or None, default=None
         Public bounds on the features, each a number or of shape (n_features,); infinite where
-        nothing is known. They place the first centre, limit the search for the radius, and where
-        they are narrow in some columns, those get less noise.
+        nothing is known. Columns whose bounds are narrow get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
@@ -88,11 +76,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal principal axes, by decreasing variance. Signs are scikit-learn's: of each axis
-        the entry of largest magnitude is positive.
+        Orthonormal principal axes, by decreasing variance, with scikit-learn's signs.
     explained_variance_ : ndarray of shape (n_components,)
-        Variance of the shrunk rows along each axis, less what noise adds to it on average; not
-        negative.
+        Variance of the shrunk rows along each axis, less what noise adds on average; at least 0.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The same over the total variance.
     singular_values_ : ndarray of shape (n_components,)
@@ -141,7 +127,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PARAMETERS,
+        **PrivateMomentsMixin._parameter_constraints,
         "n_components": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -166,35 +152,6 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ledger: Ledger | None = None
     random_state: Any = None
     n_jobs: int | None = None
-
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPCA:
-        """Fit the components to private data, spending the whole guarantee.
-
-        Parameters
-        ----------
-        %(fits: X, y, groups, **params)s
-
-        Returns
-        -------
-        self : DPPCA
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._private_fit(groups, params) as account:
-            X = check_rows(self, X)
-            rows = self._grouped(groups, len(X))
-            wanted, n_features = self.n_components, X.shape[1]
-            count = int(wanted) if isinstance(wanted, Integral) else n_features
-            if count > n_features:
-                raise ValueError(
-                    f"The 'n_components' parameter of {type(self).__name__} must be at most the "
-                    f"number of features, {n_features}. Got {wanted} instead."
-                )
-            moments = private_moments_of_rows(self, X, rows, account, center=self.center)
-            self._store(moments, *_axes(moments.covariance, count))
-        return self
 
     def transform(self, X: Any) -> Floats:
         """Project rows on the components; nothing is clipped.
@@ -244,8 +201,22 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         lengths = np.sqrt(self.explained_variance_)
         return np.where(lengths > 0.0, lengths, 1.0).astype(dtype)
 
-    def _store(self, moments: PrivateMoments, values: Floats, axes: Floats) -> None:
-        """Set the fitted attributes from released numbers."""
+    @property
+    def _centers(self) -> bool:
+        return self.center
+
+    def _check_columns(self, n_features: int) -> None:
+        wanted = self.n_components
+        if isinstance(wanted, Integral) and int(wanted) > n_features:
+            raise ValueError(
+                f"The 'n_components' parameter of {type(self).__name__} must be at most the number "
+                f"of features, {n_features}. Got {wanted} instead."
+            )
+
+    def _store(self, moments: PrivateMoments) -> None:
+        wanted = self.n_components
+        most = int(wanted) if isinstance(wanted, Integral) else moments.mean.size
+        values, axes = _axes(moments.covariance, most)
         variances = denoised(values, moments.noise)
         count = self._count_components(variances, values, moments.noise)
         kept = variances[:count]
@@ -259,9 +230,6 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rest = moments.mean.size - count
         self.noise_variance_ = (total - float(kept.sum())) / rest if rest else 0.0
         self.n_components_ = count
-        self.n_samples_ = moments.n_samples
-        self.row_norm_ = moments.row_norm
-        self.privacy_ = moments.report
 
     def _count_components(self, variances: Floats, values: Floats, noise: float) -> int:
         wanted = self.n_components

@@ -150,17 +150,20 @@ def split_budget(
     noise, total = shared_budget(
         settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, most_rows
     )
-    target_need, n_open = 0.0, _count_open(feature_bounds)
+    bounded = np.isfinite(feature_bounds).all(axis=0)
+    n_open_features = n_open = n_features - int(bounded.sum())
+    # A column with public bounds needs a quarter of the scaling of another.
+    needs = float(np.where(bounded, 0.25, 1.0).sum()), 0.0
     first = "classes" if settings.fit_intercept else "nothing"
     if target_bounds is not None:
-        target_need = float(np.sqrt(n_features))
-        first = "search" if _count_open(target_bounds) else "scaling"
-        n_open += _count_open(target_bounds)
+        needs = needs[0], float(np.sqrt(n_features))
+        first = "scaling" if np.isfinite(target_bounds).all() else "search"
+        n_open += first == "search"
     budget = Budget(
         noise,
         total,
         guarantee.adjacency,
-        (_need(feature_bounds), target_need),
+        needs,
         n_open,
         first,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
@@ -170,7 +173,7 @@ def split_budget(
     )
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
-        _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
+        _rehearse(budget, n_open_features, n_features, n_outputs)
     return budget
 
 
@@ -189,12 +192,3 @@ def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> N
         releases.append((n_features, least.features.share(0.5)))
     for n_coordinates, loss in releases:
         calibrate(budget.noise, SensitivityProfile(np.ones(n_coordinates)), loss)
-
-
-def _count_open(bounds: np.ndarray) -> int:
-    return int(np.count_nonzero(~np.isfinite(bounds).all(axis=0)))
-
-
-def _need(bounds: np.ndarray) -> float:
-    """How much scaling the columns need: a column with public bounds a quarter of another."""
-    return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())

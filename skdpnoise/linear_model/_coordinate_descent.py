@@ -32,7 +32,7 @@ from skdpnoise.linear_model._descent import (
     plan_descent,
 )
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem, Settings, Target, in_user_units
+from skdpnoise.linear_model._records import Data, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency
@@ -135,6 +135,24 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             self._store(model)
         return self
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        return self._means(self._linear(X)[:, 0])
+
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        """Return means of the target from values of the linear function."""
+        return scores
+
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
         """Return the data, X in column-major order, or refuse what cannot be fitted."""
         # These checks look at the private data and are not paid for: whether a fit is refused tells
@@ -199,7 +217,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         """Return the fitted attributes, in the user's units."""
         # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
-        slopes, intercepts = in_user_units(path, features, units)
+        slopes, intercepts = features.in_user_units(path, units)
         model = {
             "coef_": plan.averaged(slopes)[output],
             "intercept_": plan.averaged(intercepts)[output],
@@ -240,8 +258,7 @@ class DPCoordinateDescentRegressor(
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
     over columns and target that are standardised and clipped to ±3, by private coordinate descent,
-    or from one private release of second moments. It needs no bounds and no scaling by hand:
-    multiplying or shifting columns does not change it.
+    or from one private release of second moments. It needs no bounds and no scaling by hand.
 
     Parameters
     ----------
@@ -251,15 +268,14 @@ class DPCoordinateDescentRegressor(
     %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram"}, default="auto"
         "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
-        moments of the rows once, and solves the penalised problem exactly from these.
-        "auto" takes "gram" where its noise is small, unless a parameter is set that only
-        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises). It
-        looks at numbers of records and columns, the guarantee, and the released scales.
+        moments of the rows once, and solves the penalised problem exactly from these. "auto" takes
+        "gram" where its noise is small, by released numbers, unless a parameter is set that only
+        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises).
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
-        "gradient", whose few passes and clipped gradients shrink as it is, and for "gram" a ridge
-        of half the noise level, whatever `l1_ratio` is. To "gradient" a number means more than to
-        scikit-learn, since clipped gradients are weaker than whole ones.
+        "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
+        `l1_ratio` is. A number shrinks more with "gradient" than in scikit-learn, since clipped
+        gradients are weaker than whole ones.
     %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
@@ -283,9 +299,9 @@ class DPCoordinateDescentRegressor(
         "gradient" or "gram".
     alpha_ : float
         Strength of the penalty.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth. With "gradient" only.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth. With
+        "gradient" only.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made. With "gradient" only.
@@ -378,20 +394,6 @@ class DPCoordinateDescentRegressor(
     ledger: Ledger | None = None
     random_state: Any = None
     n_jobs: int | None = None
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
-        """
-        return self._linear(X)[:, 0]
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":

@@ -1,13 +1,11 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Shrinkage.* The noise of every coefficient is known. Of the sum of squared slopes so much is
-expected from noise alone, and models are drawn towards the constant one accordingly
-(:func:`~skdpnoise.linear_model._defaults.kept`). This is post-processing.
+Models are drawn towards the constant one by what the known noise explains of their slopes
+(:func:`~skdpnoise.linear_model._defaults.kept`): post-processing.
 
 *Residuals.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±r scales: it moves by at most 2 r if a record is replaced, and by
-r if it is added or removed (:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the
-part of its noisy mean that is expected to be no noise, that of a normal quantity.
+sum of the residuals, clipped to ±r scales (:func:`~skdpnoise.sensitivity.clipped_sum`). The
+intercept moves by the part of its noisy mean that is expected to be no noise.
 
 *Gain.* Noise in the slopes may make a classifier worse than the largest class. How many records
 more than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
@@ -36,16 +34,7 @@ from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
-__all__ = [
-    "GAIN",
-    "RESIDUALS",
-    "DescentPlan",
-    "Draws",
-    "check_descent",
-    "check_sums",
-    "error_weights",
-    "plan_descent",
-]
+__all__ = ["GAIN", "RESIDUALS", "DescentPlan", "check_descent", "check_sums", "plan_descent"]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
@@ -61,6 +50,9 @@ _FEW = 8.0  # standard deviations of a score by which the largest class leads in
 _LEAST = 0.02  # part of the slopes that is kept in doubt, so that scores still put records in order
 # How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
 _OFF, _OFF_CENTER = 0.2, 0.15
+
+
+Released = tuple[float, float, float]  # a mean, the deviation of its noise, and its reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,7 +171,7 @@ class DescentPlan:
         total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
         mean = float(total[0]) * grid_size / self.n_samples
-        return release.finish(path, (mean, noise), self, problem)
+        return release.finish(path, (mean, noise, reach), self, problem)
 
 
 def plan_descent(
@@ -231,7 +223,7 @@ def _planned(
     n_passes = int(_given(settings.n_passes, auto.n_passes))
     clip = settings.spread * float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
-    weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
+    weights = np.tile(_error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
@@ -273,7 +265,7 @@ def check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
     # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
     # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
     # budget of the passes grows.
-    weights = error_weights(settings, n_columns)
+    weights = _error_weights(settings, n_columns)
     growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
     n_passes = rules.MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)
     growing = min(n_passes * math.log(growth), _MOST_GROWTH)
@@ -308,7 +300,7 @@ def _check_growth(settings: Settings) -> None:
         )
 
 
-def error_weights(settings: Settings, n_features: int) -> np.ndarray:
+def _error_weights(settings: Settings, n_features: int) -> np.ndarray:
     """Return the weight of every feature's error, and of the intercept's."""
     weights = settings.error_weights
     if isinstance(weights, str):
@@ -371,11 +363,10 @@ class Residuals:
         return np.asarray((problem.data.y - center) / scale - scores)
 
     def finish(
-        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+        self, path: np.ndarray, released: Released, plan: DescentPlan, problem: Problem
     ) -> np.ndarray:
         """Return the iterates with the mean residual added to the intercept; one output."""
-        assert plan.last is not None
-        (mean, noise), (_, _, reach) = released, plan.last
+        mean, noise, reach = released
         off = _OFF_CENTER if plan.mechanism is None else _OFF
         keep = off**2 / (off**2 + noise**2)
         moved = path.copy()
@@ -405,10 +396,10 @@ class Gain:
         return np.asarray(rightly - (_labels(constant[:, np.newaxis]) == right))
 
     def finish(
-        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+        self, path: np.ndarray, released: Released, plan: DescentPlan, problem: Problem
     ) -> np.ndarray:
         """Return the iterates, drawn in if the model is not better than the largest class."""
-        (mean, noise), constant = released, problem.target.constant
+        (mean, noise, _), constant = released, problem.target.constant
         if mean > _CONFIDENT * noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.

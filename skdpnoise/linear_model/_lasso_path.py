@@ -23,7 +23,7 @@ from skdpnoise.linear_model._coordinate_descent import (
 )
 from skdpnoise.linear_model._defaults import path_alpha
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, PseudoData, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem, Settings, in_user_units
+from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.privacy import Adjacency
 
@@ -165,7 +165,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         given = self._given_alphas()
         alphas = self._grid(pseudo) if given is None else given
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
-        coefs, intercepts = in_user_units(models, features, units)
+        coefs, intercepts = features.in_user_units(models, units)
         return {
             "alphas_": alphas,
             "coefs_": coefs[:-1].T,
@@ -192,9 +192,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         ndarray of shape (n_samples,)
             In the units of the target.
         """
-        if alpha is not None:
-            return self.model(alpha).predict(X)
-        return self._linear(X)[:, 0]
+        return self.model(alpha).predict(X) if alpha is not None else self._linear(X)[:, 0]
 
     def model(
         self, alpha: float | str, l1_ratio: float | None = None
@@ -231,7 +229,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         if alpha == "auto":
             strength, l1_ratio = 0.5 * self._pseudo_data.noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
-        coefs, intercepts = in_user_units(standard, features, (center, scale))
+        coefs, intercepts = features.in_user_units(standard, (center, scale))
         fitted = {
             "coef_": coefs[0],
             "intercept_": intercepts[0],

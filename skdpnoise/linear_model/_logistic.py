@@ -34,7 +34,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     over columns that are standardised and clipped to ±3, by private coordinate descent. Three
     classes or more are fitted one against the rest, all sharing one guarantee. It needs no bounds
-    and no scaling by hand: multiplying or shifting columns does not change it.
+    and no scaling by hand.
 
     Parameters
     ----------
@@ -46,10 +46,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
     classes : array-like of shape (n_classes,) or None, default=None
-        The **public** labels, two or more, each once and all of one kind. None takes the labels
-        that occur in y, which are thereby treated as public: give them where the presence of a
-        label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
-        as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
+        The **public** labels, two or more, each once and all of one kind. None treats those that
+        occur in y as public: give them where the presence of a label says something about a person.
+        A meta-estimator that encodes labels as 0, 1, ..., such as
+        :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
     %(estimators: error_weights)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -61,9 +61,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         Coefficients in the user's units; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.

@@ -63,9 +63,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         Coefficients in the user's units: what a unit adds to the logarithm of the prediction.
     intercept_ : float
         Intercept, a logarithm.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
@@ -82,11 +81,10 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. Location and scale of the target, exactly as in :class:`DPCoordinateDescentRegressor`: the
-       mean m is the location, σ the scale. A target without bounds is searched for from 0 up.
-       Where a search finds that nearly all counts are alike, location and scale are found as those
-       of a feature without bounds (item 3, with "target: " before the labels), from a fifth of what
-       is left. A mean below σ/16 counts as that.
+    2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`: the mean m is
+       the location, σ the scale. Where a search, from 0 up, finds that nearly all counts are alike,
+       they are found as those of a feature without bounds (item 3, with "target: " before the
+       labels), from a fifth of what is left. A mean below σ/16 counts as that.
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass and coordinate the sum over records of
        :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
@@ -94,8 +92,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
        replace-one, once under add/remove), plus exact integer noise.
 
     Composition, and what is not protected, are as there; negative targets raise an error too. A
-    record is clipped whatever it holds: the exponential, whose curvature no number bounds, and the
-    range of y matter to accuracy alone.
+    record is clipped whatever it holds: the curvature of the exponential, which no number bounds,
+    matters to accuracy alone.
 
     References
     ----------
@@ -158,16 +156,5 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean of the target.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive and finite.
-        """
-        return np.asarray(np.exp(np.clip(self._linear(X)[:, 0], -700.0, 700.0)))
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(np.clip(scores, -700.0, 700.0)))

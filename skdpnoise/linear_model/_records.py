@@ -12,16 +12,7 @@ from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 from skdpnoise.solvers import Loss
 
-__all__ = [
-    "LIMIT",
-    "Data",
-    "Problem",
-    "Rate",
-    "Settings",
-    "Standardisation",
-    "Target",
-    "in_user_units",
-]
+__all__ = ["LIMIT", "Data", "Problem", "Rate", "Settings", "Standardisation", "Target"]
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
 # And to this many where public bounds are wider: a value farther off has more leverage on second
@@ -99,6 +90,15 @@ class Standardisation:
         """Return the values in standard units, clipped; columns that are not used become 0."""
         standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
         return np.where(self.used, np.clip(standard, -self.limit, self.limit), 0.0)
+
+    def in_user_units(
+        self, model: np.ndarray, units: tuple[float, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes and intercepts from coefficients in standard units, the intercept last."""
+        center, scale = units  # of the target
+        # A feature that is not used has coefficient 0, whatever its scale.
+        slopes = scale * model[..., :-1] / self.scale
+        return slopes, center + scale * model[..., -1] - slopes @ self.center
 
     @property
     def range(self) -> np.ndarray:
@@ -194,13 +194,3 @@ class Problem:
         """The scaling of the features and, last, of a target of numbers."""
         assert self.target.scaling is not None
         return self.features.beside(self.target.scaling)
-
-
-def in_user_units(
-    model: np.ndarray, features: Standardisation, units: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and intercepts from coefficients in standard units, the intercept last."""
-    center, scale = units
-    # a feature that is not used has coefficient 0, whatever its scale
-    slopes = scale * model[..., :-1] / features.scale
-    return slopes, center + scale * model[..., -1] - slopes @ features.center

@@ -31,6 +31,9 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPMinMaxScaler", "DPRobustScaler", "DPStandardScaler", "PrivateScaler"]
 
 
+_UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
+
+
 @shared_texts
 class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
@@ -42,7 +45,6 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     n_features_in_: int
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
-    _multiplies: ClassVar[bool] = False  # whether transform multiplies by the scale, and then adds
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
@@ -108,9 +110,9 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def _check_own_params(self) -> None:
         """Check what the constraints cannot say."""
 
+    @abstractmethod
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         """Return of which columns something is released."""
-        return np.ones(bounds.shape[1], dtype=bool)
 
     @abstractmethod
     def _statistics(
@@ -131,7 +133,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         ndarray or frame of shape (n_samples, n_features)
             Float32 stays float32.
         """
-        return self._multiply_and_shift(X) if self._multiplies else self._shift_and_divide(X)
+        return self._moved(X, back=False)
 
     def inverse_transform(self, X: Any) -> Any:
         """Undo :meth:`transform`.
@@ -146,34 +148,23 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         ndarray or frame of shape (n_samples, n_features)
             In the user's units.
         """
-        return self._shift_and_divide(X) if self._multiplies else self._multiply_and_shift(X)
+        return self._moved(X, back=True)
 
     @abstractmethod
-    def _steps(self) -> tuple[Any, Any]:
-        """Return the shift and the scale of every column; None leaves out a step."""
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        """Return what transform does to every column, in turn; None leaves out a step."""
 
-    def _shift_and_divide(self, X: Any) -> np.ndarray:
-        X, (shift, scale) = self._checked(X)
-        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
-            if shift is not None:
-                X -= shift
-            if scale is not None:
-                X /= scale
-        return survivable(X)
-
-    def _multiply_and_shift(self, X: Any) -> np.ndarray:
-        X, (shift, scale) = self._checked(X)
-        with np.errstate(all="ignore"):
-            if scale is not None:
-                X *= scale
-            if shift is not None:
-                X += shift
-        return survivable(X)
-
-    def _checked(self, X: Any) -> tuple[np.ndarray, tuple[Any, Any]]:
+    def _moved(self, X: Any, *, back: bool) -> np.ndarray:
         check_is_fitted(self)
         steps = self._steps()
-        return read_table(self, X, reset=False, copy=self.copy, force_writeable=True), steps
+        if back:
+            steps = [(_UNDOES[step], values) for step, values in reversed(steps)]
+        X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            for step, values in steps:
+                if values is not None:
+                    step(X, values, out=X)
+        return survivable(X)
 
     def _warn(self, lost: np.ndarray, what: str) -> None:
         if lost.any():
@@ -198,9 +189,8 @@ class DPStandardScaler(PrivateScaler):
     .. math:: z_j = (x_j - \tilde m_j) / \tilde s_j
 
     The private counterpart of :class:`sklearn.preprocessing.StandardScaler`. Means and mean squares
-    of all columns are one release, whose noise follows the columns' ranges: ``feature_bounds``
-    where they are given, else ranges that are found privately. Values are clipped to the ranges for
-    the statistics, not in :meth:`transform`.
+    of all columns are one release, of values clipped to ``feature_bounds`` where they are given,
+    else to ranges that are found privately; :meth:`transform` does not clip.
 
     Parameters
     ----------
@@ -229,12 +219,11 @@ class DPStandardScaler(PrivateScaler):
     Notes
     -----
     **Privacy.** As :func:`~skdpnoise.queries.private_moments` says, with neighbours as
-    ``adjacency`` says; transforming is post-processing of what was released. (Transforming a record
-    shows that record.)
+    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
 
-    **Columns that do not stand out**: constant, or drowned in noise. Without bounds nothing is
-    known of them; they get mean 0 and scale 1, which leaves them as they are, and a warning. With
-    bounds the mean is known, and the scale is the largest that the noise can hide.
+    **Columns that do not stand out**, constant or drowned in noise, get mean 0 and scale 1 without
+    bounds, and a warning. With bounds the mean is known, and the scale is the largest that the
+    noise can hide.
 
     References
     ----------
@@ -294,8 +283,9 @@ class DPStandardScaler(PrivateScaler):
             "n_samples_seen_": found.n_samples,
         }
 
-    def _steps(self) -> tuple[Any, Any]:
-        return self.mean_ if self.with_mean else None, self.scale_ if self.with_std else None
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        mean = self.mean_ if self.with_mean else None
+        return [(np.subtract, mean), (np.divide, self.scale_ if self.with_std else None)]
 
 
 @shared_texts
@@ -341,14 +331,12 @@ class DPRobustScaler(PrivateScaler):
     Notes
     -----
     **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says; transforming is post-processing of what was released. (Transforming a record
-    shows that record.)
+    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
 
-    **Columns that do not stand out**, without bounds: constant, or drowned in noise. Nothing is
-    known of them; they get centre 0 and scale 1, which leaves them as they are, and a warning. In
-    columns where one value prevails the quantiles may coincide; the scale is then the width of the
-    narrowest bin: 1/256 of the public bounds, or a seventh to a thirteenth of a
-    typical difference of two records.
+    **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
+    and scale 1, and a warning. Where one value prevails the quantiles may coincide; the scale is
+    then the width of the narrowest bin: 1/256 of the public bounds, or a seventh to a thirteenth of
+    a typical difference of two records.
 
     References
     ----------
@@ -422,8 +410,8 @@ class DPRobustScaler(PrivateScaler):
             "n_samples_seen_": found.n_samples,
         }
 
-    def _steps(self) -> tuple[Any, Any]:
-        return self.center_, self.scale_
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        return [(np.subtract, self.center_), (np.divide, self.scale_)]
 
 
 @shared_texts
@@ -467,11 +455,11 @@ class DPMinMaxScaler(PrivateScaler):
     Notes
     -----
     **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says; only columns without public bounds take part, and where there is none
-    nothing is released. Transforming is post-processing. (Transforming a record shows that record.)
+    ``adjacency`` says; only columns without public bounds take part. Transforming is
+    post-processing, but shows the record that is transformed.
 
-    **Columns that do not stand out**, without bounds: constant, or drowned in noise. Nothing is
-    known of them; they count as lying between 0 and 1, and a warning says so.
+    **Columns that do not stand out**, constant or drowned in noise and without bounds, count as
+    lying between 0 and 1, and a warning says so.
 
     Examples
     --------
@@ -515,7 +503,7 @@ class DPMinMaxScaler(PrivateScaler):
                 f"{self.feature_range!r} instead."
             )
 
-    _budget, _multiplies = staticmethod(quantiles_budget), True
+    _budget = staticmethod(quantiles_budget)
 
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
@@ -568,8 +556,8 @@ class DPMinMaxScaler(PrivateScaler):
         X = super().transform(X)
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
-    def _steps(self) -> tuple[Any, Any]:
-        return self.min_, self.scale_
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        return [(np.multiply, self.scale_), (np.add, self.min_)]
 
 
 def _quantile_range(estimator: Any) -> tuple[float, float]:

@@ -1,19 +1,17 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
 A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
-residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the
-column that has just changed and the column that comes next, so each coordinate costs two columns
-and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
-that is read again for every block of rows.
+residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the column
+that has just changed and the one that comes next. The intercept's is one block of ones, which is
+read again for every block of rows.
 
-Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
-only fused multiply-adds are the explicit ones. The number of grid steps of a record is therefore
-the same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
+Everything done to one row is compiled without fast-math flags, and the only fused multiply-adds are
+the explicit ones. The number of grid steps of a record is therefore the same bit for bit in any
+block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
-not depend on the row, so that the compiler makes one loop for each. Losses whose targets are
-numbers have a kernel of their own, since with a third branch there would be one loop for all. That
-choice, and whether columns are standardised, is made when numba specialises a kernel.
+The branch on the code of a loss does not depend on the row, so that the compiler makes one loop for
+each. Losses whose targets are numbers have a kernel of their own, since with a third branch there
+would be one loop for all; numba makes that choice when it specialises a kernel.
 """
 
 from __future__ import annotations

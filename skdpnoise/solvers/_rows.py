@@ -1,10 +1,8 @@
 """Compiled loops over a tile of rows: standardise, clip, round to integers, and multiply.
 
-A tile holds some rows of the data column by column, in double precision, whatever the layout and
-the type of the data are. Loops run over the rows of one column, so the vector lanes are different
-rows: nothing that is done to one row is reassociated, and its integers are the same bit for bit in
-any tile, thread, layout or lane. Sums of products of integers are exact in any order, so these may
-be.
+A tile holds some rows of the data column by column, in double precision. Loops run over the rows of
+one column, so the vector lanes are different rows: nothing that is done to one row is reassociated,
+and its integers are the same bit for bit in any tile, thread, layout or lane.
 
 This file imports numba; ``_plain_rows`` has the same functions in numpy. No function calls another
 one: numba would optimise the inner one once for itself and once more for each that calls it.

@@ -64,11 +64,10 @@ def coordinate_descent(
               \qquad k_i = \operatorname{round}\bigl(\operatorname{clip}(
                     \ell'(x_i^\top\theta, y_i)\, x_{ij} / q_{tj}, \; -c, \; c)\bigr),
 
-    where :math:`c = \operatorname{round}(C_j / q_{tj})` and z is the integer noise. Each
-    :math:`k_i` depends on record i and on earlier iterates only, and is an integer; the sum is
-    exact. So replacing one record moves a sum by at most 2c, whatever the number of threads, the
-    order of the rows and the size of their blocks, and the result is the same bit for bit. A
-    gradient that is not a number counts as -c.
+    where :math:`c = \operatorname{round}(C_j / q_{tj})` and z is the integer noise. Each integer
+    :math:`k_i` depends on record i and on earlier iterates only, and the sum is exact. So replacing
+    one record moves a sum by at most 2c, and the result is the same bit for bit for any threads,
+    order of the rows and blocks. A gradient that is not a number counts as -c.
 
     Parameters
     ----------
@@ -86,11 +85,9 @@ def coordinate_descent(
     l1, l2 : float or array-like of shape (K,), default=0.0
         Penalties a and b.
     clip : float or array-like of shape (K,), default=None
-        Bounds C on one record's gradient. With ``grid_size=None`` too, nothing is clipped or
-        rounded.
+        Bounds C on one record's gradient. Without it and grid_size nothing is clipped or rounded.
     grid_size : float or array-like of shape (K,) or (T, K), default=None
-        Units q of the sums of gradients. Where both clip and grid_size are 0 the gradient counts
-        as 0.
+        Units q of the sums of gradients; where it and clip are 0 the gradient counts as 0.
     noise : ndarray of int64 of shape (T, K), default=None
         Noise z, in grid steps; None for none.
     add : callable, default=operator.add
@@ -110,8 +107,7 @@ def coordinate_descent(
     n_threads : int, default=1
         Threads to use when there are enough rows.
     block_rows : int, default=None
-        Rows taken at a time. It changes the speed only (without clip and grid_size also the last
-        digits).
+        Rows taken at a time: changes the speed only, or without clip also the last digits.
 
     Yields
     ------

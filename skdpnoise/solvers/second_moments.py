@@ -51,10 +51,9 @@ def second_moments(
 
     Row x is read as z = (x - center)/scale, clipped to ±limit and to the box ±c, shrunk by
     :math:`\min(1, R/|z|_2, R_1/|z|_1)`, and k is z/q rounded to nearest integers, or towards zero
-    if these would break a bound. That is a function of the row alone, and the sums are exact: the
-    result is the same bit for bit whatever the blocks, threads, memory layout and order of rows,
-    and replacing one row changes S by :math:`k k^\top - k' k'^\top` with both within the bounds.
-    Whatever a row holds, its integers obey them.
+    if these would break a bound. That is a function of the row alone, within the bounds whatever
+    the row holds, and the sums are exact: the result is the same bit for bit for any blocks,
+    threads, memory layout and order of rows.
 
     Parameters
     ----------
