@@ -40,8 +40,7 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     replaced by their mean.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
-    `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are
-    functions of these data: what they return is not private.
+    `adjacency`. What :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` return is not.
 
     Parameters
     ----------
@@ -117,9 +116,7 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
         self._set_covariance(_positive(moments.covariance, moments.noise))
 
     def score(self, X_test: Any, y: Any = None, **params: Any) -> float:
-        """Return the log-likelihood of rows under a normal law of this mean and covariance.
-
-        The score of private records is a statistic of them without noise, and is not private.
+        """Return the log-likelihood of rows under a normal law: of private rows, not private.
 
         Parameters
         ----------

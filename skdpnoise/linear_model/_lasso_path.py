@@ -39,16 +39,14 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
               \quad\text{for every } \alpha
 
-    Least squares needs the data only through their second moments. These are released once, for
-    columns and target that are standardised, clipped to ±3 and held in a ball; each model is
-    computed from what was released and costs nothing more.
+    The second moments of columns and target, standardised, clipped to ±3 and held in a ball, are
+    released once; each model is computed from what was released and costs nothing more.
 
     Parameters
     ----------
     %(estimators: epsilon, delta)s
     noise : str, default="auto"
-        "iid" or "inid" with "gaussian" or "laplace", as in "inid_gaussian"; or "auto": the one with
-        the smallest expected error.
+        "iid" or "inid" with "gaussian" or "laplace"; "auto" is that of the least expected error.
     %(estimators: adjacency)s
     l1_ratio : float, default=1.0
         Mix of the penalty, 1 for the lasso and 0 for ridge.
@@ -209,9 +207,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares. It costs nothing
-            more. Fitting it, or a clone of it, again is a fit of its own: it spends the path's
-            epsilon once more, and charges the path's ledger.
+            Fitted, with the path's ``privacy_``. Fitting it, or a clone of it, again is a fit of
+            its own: it spends the path's epsilon once more, and charges the path's ledger.
 
         Raises
         ------

@@ -97,9 +97,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
 
     References
     ----------
-    Mangold, Bellet, Salmon and Tommasi, "Differentially private coordinate descent for composite
-    empirical risk minimization", arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani,
-    arXiv:2302.03511, Theorems 4 and 5 and Remark 5 (allocation of the noise).
+    Mangold et al., arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani, arXiv:2302.03511,
+    Theorems 4 and 5 and Remark 5 (allocation of the noise).
 
     Examples
     --------

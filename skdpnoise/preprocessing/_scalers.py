@@ -55,8 +55,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
 
-        Large data are read by as many threads as numba may use (the environment variable
-        ``NUMBA_NUM_THREADS``); no result depends on their number.
+        Large data are read by as many threads as ``NUMBA_NUM_THREADS`` says, to the same result.
 
         Parameters
         ----------
@@ -309,8 +308,8 @@ class DPRobustScaler(PrivateScaler):
     quantile_range : tuple (low, high), default=(25.0, 75.0)
         Percentages, 0 <= low < high <= 100.
     unit_variance : bool, default=False
-        Whether to divide the scale by the range of a standard normal law, so that normal columns
-        get unit variance; the percentages must then lie strictly between 0 and 100.
+        Whether to divide by the range of a standard normal law too, so that normal columns get unit
+        variance; percentages must then lie strictly between 0 and 100.
     %(estimators: noise, adjacency, feature_bounds)s
         None finds ranges privately, with 70 % of the budget.
     %(estimators: copy, rows_per_group, ledger, random_state)s
@@ -433,11 +432,9 @@ class DPMinMaxScaler(PrivateScaler):
         The interval, a < b.
     %(estimators: epsilon, delta)s
     clip : bool, default=False
-        Whether :meth:`transform` clips to the interval. Values beyond the quantiles, some of every
-        column without bounds, otherwise land outside it.
+        Whether :meth:`transform` clips to the interval; values beyond the quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
-        Percentages that take the place of minimum and maximum, 0 <= low < high <= 100. The nearer
-        to the ends, the more noise.
+        Percentages, 0 <= low < high <= 100; the nearer to the ends, the more noise.
     %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
 
     Attributes
