@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,10 +87,9 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EmpiricalCovariance._parameter_constraints,
-        **PrivateMomentsMixin._parameter_constraints,
-    }
+    _parameter_constraints = (
+        EmpiricalCovariance._parameter_constraints | PrivateMomentsMixin._parameter_constraints
+    )
     _keeps_rows = True
 
     epsilon: float = 1.0

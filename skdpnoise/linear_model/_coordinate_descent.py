@@ -32,7 +32,7 @@ from skdpnoise.linear_model._descent import (
     plan_descent,
 )
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem, Settings, Target
+from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency
@@ -203,7 +203,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         settings = replace(settings, spread=problem.target.spread)
         return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
 
-    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:
+    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> Fitted:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         problem = plan.standardised(problem)
         model = partial(self._model, settings, problem, plan)
@@ -211,9 +211,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         passes, data = plan.passes(settings, problem, draws), problem.data
         return model(collect_passes(self, passes, plan.n_passes, model, (data.X, data.y), finish))
 
-    def _model(
-        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
-    ) -> dict[str, Any]:
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         """Return the fitted attributes, in the user's units."""
         # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
@@ -231,7 +229,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             model["n_passes_"] = len(path)
         return model
 
-    def _store(self, model: dict[str, Any]) -> None:
+    def _store(self, model: Fitted) -> None:
         """Set the fitted attributes, all at once."""
         for name, value in model.items():
             setattr(self, name, value)
@@ -418,9 +416,7 @@ class DPCoordinateDescentRegressor(
             for one, other in zip(given, automatic, strict=True)
         )
 
-    def _model(
-        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
-    ) -> dict[str, Any]:
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         chosen = {"solver_": "gradient", "alpha_": settings.strength}
         if isinstance(plan, GramPlan):
             chosen = {"solver_": "gram", "alpha_": plan.penalty(settings)[0]}

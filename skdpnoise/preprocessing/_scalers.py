@@ -31,6 +31,8 @@ from skdpnoise.sampling import random_words
 __all__ = ["DPMinMaxScaler", "DPRobustScaler", "DPStandardScaler", "PrivateScaler"]
 
 
+Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
+
 _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
 
 
@@ -76,18 +78,13 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             rows = self._grouped(groups, len(X))
             bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
             counts = self.adjacency == "add_remove"
-            release: dict[str, Any] = {"adjacency": self.adjacency, "charge": account.charge}
+            release: Facts = {"adjacency": self.adjacency, "charge": account.charge}
             released = self._released(bounds)
             if released.any():
                 searches = not np.isfinite(bounds[:, released]).all()
-                noise, budget = self._budget(
-                    self.noise,
-                    account.guarantee,
-                    int(released.sum()),
-                    self.adjacency,
-                    STEPS if searches else 1,
-                    account.rows_per_group or 1,
-                )
+                n_columns, n_releases = int(released.sum()), STEPS if searches else 1
+                facts = account.guarantee, n_columns, self.adjacency, n_releases
+                noise, budget = self._budget(self.noise, *facts, account.rows_per_group or 1)
                 release |= {"noise": noise, "guarantee": budget}
                 if searches or counts:
                     # Squares add, so that stages would say no more.
@@ -114,9 +111,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return of which columns something is released."""
 
     @abstractmethod
-    def _statistics(
-        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
         """Return the fitted attributes; all but public facts must come from charged releases."""
 
     def transform(self, X: Any) -> Any:
@@ -239,8 +234,7 @@ class DPStandardScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateScaler._parameter_constraints,
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
     }
@@ -263,9 +257,7 @@ class DPStandardScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_mean or self.with_std)
 
-    def _statistics(
-        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_mean or self.with_std):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
@@ -352,8 +344,7 @@ class DPRobustScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateScaler._parameter_constraints,
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
         "with_centering": ["boolean"],
         "with_scaling": ["boolean"],
         "quantile_range": [tuple],
@@ -388,9 +379,7 @@ class DPRobustScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
 
-    def _statistics(
-        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
         if not (self.with_centering or self.with_scaling):
             return {"center_": None, "scale_": None}
         ends = _quantile_range(self)
@@ -469,8 +458,7 @@ class DPMinMaxScaler(PrivateScaler):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateScaler._parameter_constraints,
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
         "feature_range": [tuple],
         "clip": ["boolean"],
         "quantile_range": [tuple],
@@ -505,12 +493,10 @@ class DPMinMaxScaler(PrivateScaler):
     def _released(self, bounds: np.ndarray) -> np.ndarray:
         return np.asarray(~np.isfinite(bounds).all(axis=0))
 
-    def _statistics(
-        self, X: np.ndarray, bounds: np.ndarray, release: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
         low, high = bounds.copy()
         searched = np.flatnonzero(self._released(bounds))
-        fitted: dict[str, Any] = {}
+        fitted: Facts = {}
         if searched.size:
             table = X if searched.size == low.size else X[:, searched]
             found = private_quantiles(table, _quantile_range(self), **release)
