@@ -48,7 +48,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
 from skdpnoise.linear_model._defaults import choose_defaults, choose_row_norm
 from skdpnoise.linear_model._descent import DescentPlan
-from skdpnoise.linear_model._pseudo_data import make_pseudo_data
+from skdpnoise.linear_model._gram import make_pseudo_data
 from skdpnoise.mechanisms import calibrate, calibrate_second_moments
 from skdpnoise.mechanisms.matrices.calibrate import SymmetricMatrixMechanism
 from skdpnoise.sampling import random_words

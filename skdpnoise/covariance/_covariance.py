@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from sklearn.covariance import EmpiricalCovariance, empirical_covariance, log_likelihood
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition.moments import (
-    PARAMETERS,
-    check_rows,
-    denoised,
-    private_moments_of_rows,
-)
-from skdpnoise.estimators.private_fit import PrivateFitMixin, check_unpaid_arguments
+from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
+from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.solvers.second_moments import Floats
 
 __all__ = ["DPCovariance"]
 
@@ -30,20 +27,20 @@ _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix c
 
 @shared_texts
 @register_private
-class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
+@dataclass(eq=False, repr=False)
+class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     r"""Covariance matrix, protecting every record of the training data.
 
     .. math:: \hat C = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
     made positive definite. The release, its privacy and its parameters are those of
-    :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk.
-    From eigenvalues that stand out of the noise its mean effect is subtracted; the others are
-    replaced by their mean. That is post-processing and costs nothing.
+    :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk. By
+    post-processing, eigenvalues that stand out of the noise lose its mean effect; the others are
+    replaced by their mean.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
-    `adjacency`. :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` of private data are
-    functions of these data: what they return is not private.
+    `adjacency`. What :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` return is not.
 
     Parameters
     ----------
@@ -90,71 +87,35 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **EmpiricalCovariance._parameter_constraints,
-        **PARAMETERS,
-    }
+    _parameter_constraints = (
+        EmpiricalCovariance._parameter_constraints | PrivateMomentsMixin._parameter_constraints
+    )
+    _keeps_rows = True
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        store_precision: bool = True,
-        assume_centered: bool = False,
-        row_norm: float | None = None,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(store_precision=store_precision, assume_centered=assume_centered)
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    store_precision: bool = True
+    assume_centered: bool = False
+    row_norm: float | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPCovariance:
-        """Fit the matrix to private data, spending the whole guarantee.
+    @property
+    def _centers(self) -> bool:
+        return not self.assume_centered
 
-        Parameters
-        ----------
-        %(fits: X, y, groups, **params)s
-
-        Returns
-        -------
-        self : DPCovariance
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._private_fit(groups, params) as account:
-            X = check_rows(self, X)
-            rows = self._grouped(groups, len(X))
-            moments = private_moments_of_rows(
-                self, X, rows, account, center=not self.assume_centered, keeps_rows=True
-            )
-            self.location_ = moments.mean
-            self._set_covariance(_positive(moments.covariance, moments.noise))
-            self.n_samples_ = moments.n_samples
-            self.row_norm_ = moments.row_norm
-            self.privacy_ = moments.report
-        return self
+    def _store(self, moments: PrivateMoments) -> None:
+        self.location_ = moments.mean
+        self._set_covariance(_positive(moments.covariance, moments.noise))
 
     def score(self, X_test: Any, y: Any = None, **params: Any) -> float:
-        """Return the log-likelihood of rows under a normal law of this mean and covariance.
-
-        The score of private records is a statistic of them without noise, and is not private.
+        """Return the log-likelihood of rows under a normal law: of private rows, not private.
 
         Parameters
         ----------
@@ -174,7 +135,7 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         moments = empirical_covariance(rows, assume_centered=True)
         return float(log_likelihood(moments, self.get_precision()))
 
-    def mahalanobis(self, X: Any) -> NDArray[np.float64]:
+    def mahalanobis(self, X: Any) -> Floats:
         """Return squared Mahalanobis distances of rows from the mean.
 
         Parameters
@@ -188,11 +149,11 @@ class DPCovariance(PrivateFitMixin, EmpiricalCovariance):
         """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False) - self.location_
-        distances: NDArray[np.float64] = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
+        distances: Floats = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
         return distances
 
 
-def _positive(matrix: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def _positive(matrix: Floats, noise: float) -> Floats:
     """Return a positive definite matrix with the same eigenvectors, freed of noise."""
     size = float(np.abs(matrix).max())
     unit = 2.0 ** np.floor(np.log2(size)) if size > 0.0 else 1.0  # exact, and nothing overflows

@@ -2,9 +2,7 @@ r"""How one guarantee is shared between the steps of a fit, on public facts alon
 
 Everything is a function of n, p, and the budget. A radius that is chosen among many is far off with
 a probability that falls exponentially in n times the root of its share of μ² (its share of ε), so
-that the shares of such choices fall as n μ (n ε) grows, down to a floor. The numbers were fitted by
-hand to grids over six data sets and epsilon from .1 to 5; ``python -m benchmarks pca`` shows what
-they achieve.
+that the shares of such choices fall as n μ (n ε) grows, down to a floor.
 """
 
 from __future__ import annotations
@@ -17,17 +15,6 @@ import numpy as np
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
-
-__all__ = [
-    "COARSE_ROUNDS",
-    "Shares",
-    "choose_budget",
-    "mean_level",
-    "noise_level",
-    "row_level",
-    "rows_needed",
-    "share_out",
-]
 
 COARSE_ROUNDS = 3
 # Shares of coarse means, and of all means, of μ² and of ε.
@@ -83,23 +70,19 @@ def choose_budget(
 def share_out(total: LossBudget, n_rows: float, *, keeps_rows: bool = False) -> Shares:
     """Return the shares for steps that look at so many rows."""
     if isinstance(total, GaussianLoss):
-        strength = max((n_rows * total.mu) ** 2, 1e-300)
-        radius, last = (min(_CEILING, max(_FLOOR, part / strength)) for part in (500.0, 550.0))
-        if keeps_rows:
-            wanted = (_SAFETY / (0.8 * _FEW_SHRUNK)) ** 2 / strength
-            last = max(last, min(wanted, _most_for_rows(radius)))
-        return Shares(radius, last, *_GAUSSIAN_MEANS)
-    strength = max(n_rows * total.pure_epsilon, 1e-300)
-    radius, last = (min(_PURE_CEILING, max(_PURE_FLOOR, part / strength)) for part in (80.0, 90.0))
+        strength, means = (n_rows * total.mu) ** 2, _GAUSSIAN_MEANS
+        least, most, parts = _FLOOR, _CEILING, (500.0, 550.0)
+        wanted = (_SAFETY / (0.8 * _FEW_SHRUNK)) ** 2
+    else:
+        strength, means = n_rows * total.pure_epsilon, _PURE_MEANS
+        least, most, parts = _PURE_FLOOR, _PURE_CEILING, (80.0, 90.0)
+        wanted = _SAFETY / (0.5 * _FEW_SHRUNK)
+    strength = max(strength, 1e-300)
+    radius, last = (min(most, max(least, part / strength)) for part in parts)
     if keeps_rows:
-        wanted = _SAFETY / (0.5 * _FEW_SHRUNK) / strength
-        last = max(last, min(wanted, _most_for_rows(radius)))
-    return Shares(radius, last, *_PURE_MEANS)
-
-
-def _most_for_rows(radius: float) -> float:
-    """Return the most that the last radius may cost, if earlier ones may each cost so much."""
-    return _MOST_FOR_RADII - (COARSE_ROUNDS + 1) * radius
+        # The last radius may cost what is left if each of the earlier ones costs as much as it may.
+        last = max(last, min(wanted / strength, _MOST_FOR_RADII - (COARSE_ROUNDS + 1) * radius))
+    return Shares(radius, last, *means)
 
 
 def rows_needed(total: LossBudget, n_columns: int) -> float:

@@ -1,24 +1,18 @@
 """Where the rows of a table lie, and how far from there: found before second moments are released.
 
 1. A radius r about the origin, or about the middle of public bounds.
-2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about
-   it is much smaller, the data lie far from the centre that was looked from, and this is
-   repeated from the new one, up to three times.
-3. A finer mean, of rows shrunk to that smaller radius.
-4. The radius about it, unless it is public.
+2. The mean of the rows less that centre, shrunk to norm r: a coarse mean. If the radius about it is
+   much smaller, the data lie far from the centre, and this is repeated, up to three times.
+3. A finer mean, of rows shrunk to that smaller radius, and the radius about it, unless public.
 
 **Guarantee.** Each step is charged a fixed share of the budget, and what is spent is bounded
-whatever is released. Radii are those of
-:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`. Rows are shrunk and rounded to
-integers that obey |k q| ≤ r, so that one record moves their sum by at most 2r (replace one) or r
-(add, remove) in the Euclidean norm.
+whatever is released. Rows are rounded to integers that obey |k q| ≤ r, so that one record moves
+their sum by at most 2r (replace one) or r (add, remove) in the Euclidean norm.
 
-*A subset of large data.* Where far fewer records place the mean well enough, a random subset is
-used: each record is taken if its own random byte is below a public threshold. Neighbouring data
-sets can be given the same bytes for all records but one, and for every such draw the subsets are
-neighbours, or equal. Mixtures of outputs that are (ε, δ)-close are (ε, δ)-close, since the
-hockey-stick divergence is jointly convex. That the subset is secret would even amplify privacy,
-which is not used.
+*A subset of large data.* Where far fewer records place the mean well enough, each record is taken
+if its own random byte is below a public threshold. Neighbouring data sets can be given the same
+bytes for all records but one, and then the subsets are neighbours, or equal. Mixtures of outputs
+that are (ε, δ)-close are (ε, δ)-close, since the hockey-stick divergence is jointly convex.
 """
 
 from __future__ import annotations
@@ -29,13 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.decomposition._budget import (
-    COARSE_ROUNDS,
-    mean_level,
-    row_level,
-    rows_needed,
-    share_out,
-)
+from skdpnoise.decomposition import _budget as rules
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, calibrate, k_norm
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyLoss
@@ -43,9 +31,9 @@ from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
-from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms
+from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
 
-__all__ = ["Location", "Locator", "RowSum", "row_sum"]
+__all__ = ["Locator", "RowSum", "row_sum"]
 
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
@@ -55,40 +43,14 @@ _BYTE = 256  # subsets are drawn by one random byte for each record
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Location:
-    """Released facts about the rows."""
-
-    center: NDArray[np.float64]  # shape (n_columns,): a private mean, or zeros
-    radius: float  # A norm that many rows, less the centre, do not exceed; or a public bound on it
-    used: float  # share of the whole budget that was spent
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class RowSum:
-    """Noise on a sum of rows that are held in a ball."""
+    """Noise on a sum of rows that are held in a ball, and the facts that a report names."""
 
     mechanism: AdditiveMechanism | KNormMechanism  # what draws
+    noise: str
+    scale: Floats  # shape (n_columns,)
     sensitivity: SensitivityProfile  # what one record can do to the sum
-
-    @property
-    def noise(self) -> str:
-        """Name of the noise, for reports."""
-        return self.mechanism.noise if isinstance(self.mechanism, AdditiveMechanism) else "k_norm"
-
-    @property
-    def n_releases(self) -> int:
-        """Number of releases that are charged for: 1."""
-        return 1
-
-    @property
-    def scale(self) -> NDArray[np.float64]:
-        """Noise scales, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.scale, self.sensitivity.n_coordinates)
-
-    @property
-    def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step, shape (n_columns,)."""
-        return np.broadcast_to(self.mechanism.grid_size, self.sensitivity.n_coordinates)
+    n_releases: int = 1
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what the release costs."""
@@ -104,37 +66,37 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
+    mechanism: AdditiveMechanism | KNormMechanism
     if isinstance(loss, GaussianLoss):
-        return RowSum(calibrate("iid_gaussian", profile, loss), profile)
-    assert profile.l2 is not None
-    return RowSum(k_norm(2, profile.l2, n_columns, loss), profile)
+        mechanism = calibrate("iid_gaussian", profile, loss)
+    else:
+        assert profile.l2 is not None
+        mechanism = k_norm(2, profile.l2, n_columns, loss)
+    noise = mechanism.noise if isinstance(mechanism, AdditiveMechanism) else "k_norm"
+    return RowSum(mechanism, noise, np.broadcast_to(mechanism.scale, n_columns), profile)
 
 
 class Locator:
     """Finds a centre and a radius of the rows, adaptively, from shares of the budget."""
 
     def __init__(
-        self,
-        X: NDArray[Any],
-        run: PrivateRun[LossBudget],
-        n_threads: int,
-        *,
-        keeps_rows: bool = False,
+        self, X: NDArray[Any], run: PrivateRun[LossBudget], n_threads: int, *, keeps_rows: bool
     ) -> None:
         self._keeps_rows, self._n_threads = keeps_rows, n_threads
         self._run, self._adjacency = run, run.account.guarantee.adjacency
-        needed = rows_needed(run.budget, X.shape[1])
+        needed = rules.rows_needed(run.budget, X.shape[1])
         self._rows, self._n_rows = _subset(X, needed, run.n_samples, self._adjacency, run.rng)
-        self._shares = share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
+        self._shares = rules.share_out(run.budget, self._n_rows, keeps_rows=keeps_rows)
         self._center = np.zeros(X.shape[1])
-        self._low, self._high = np.full((2, X.shape[1]), [[-np.inf], [np.inf]])
-        self._level = mean_level(run.budget, self._shares, self._n_rows)
+        self._level = rules.mean_level(run.budget, self._shares, self._n_rows)
         self._used = 0.0
 
     def find(
-        self, bounds: NDArray[np.float64], row_norm: float | None, noise: float, *, center: bool
-    ) -> Location:
-        """Return the centre and the radius."""
+        self, bounds: Floats, row_norm: float | None, noise: float, *, center: bool
+    ) -> tuple[Floats, float, float]:
+        """Return the centre, the radius, and the share of the whole budget that was spent."""
+        # The centre is a private mean, or zeros; the radius a norm that many rows, less the centre,
+        # do not exceed, or a public bound on it.
         shares = self._shares
         low, high = self._low, self._high = bounds
         closed = np.isfinite(low) & np.isfinite(high)
@@ -152,20 +114,19 @@ class Locator:
             radius = self._radius(self._level, shares.radius, limits)
             if center:
                 radius = self._mean(radius)
-            limits = (radius / _LAST_DOWN, radius * _LAST_UP)
-            if self._keeps_rows:
-                limits = (radius, radius * _TAIL)
+            down, up = (1.0, _TAIL) if self._keeps_rows else (_LAST_DOWN, _LAST_UP)
+            limits = (radius / down, radius * up)
         if row_norm is None:
-            level = row_level(
+            level = rules.row_level(
                 self._run.budget, shares, self._n_rows, noise, keeps_rows=self._keeps_rows
             )
             row_norm = self._radius(level, shares.last, limits)
-        return Location(self._center, row_norm, self._used)
+        return self._center, row_norm, self._used
 
     def _mean(self, radius: float) -> float:
         """Move the centre to the mean, coarse to fine; return the last radius that was found."""
         rest = self._shares.mean
-        for _ in range(COARSE_ROUNDS):
+        for _ in range(rules.COARSE_ROUNDS):
             self._move(self._shares.coarse, radius, "coarse mean")
             rest -= self._shares.coarse
             last, limits = radius, (radius / _DOWN, radius)
@@ -192,15 +153,16 @@ class Locator:
         self._used += share
         release = row_sum(self._center.size, radius, self._run.budget.share(share), self._adjacency)
         self._run.account.charge(label, release)
+        grid_size = release.mechanism.grid_size
         sums = clipped_row_sums(
             self._rows,
             center=self._center,
-            row_grid_size=release.grid_size,
+            row_grid_size=grid_size,
             norm=radius,
             n_threads=self._n_threads,
         )
         noisy = plus_noise(release.mechanism, sums, release.sample(self._run.rng))
-        step = noisy * (release.grid_size / self._n_rows)
+        step = noisy * (grid_size / self._n_rows)
         length = float(np.linalg.norm(step))
         if length > radius:  # no mean of rows in a ball lies outside it
             step *= radius / length

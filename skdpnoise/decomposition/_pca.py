@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,18 +15,12 @@ from sklearn.utils.extmath import svd_flip
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.decomposition.moments import (
-    PARAMETERS,
-    PrivateMoments,
-    check_rows,
-    denoised,
-    private_moments_of_rows,
-)
-from skdpnoise.estimators.private_fit import PrivateFitMixin
+from skdpnoise.decomposition.moments import PrivateMoments, PrivateMomentsMixin, denoised
 from skdpnoise.estimators.tables import read_projections, read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.solvers.second_moments import Floats
 
 __all__ = ["DPPCA"]
 
@@ -34,7 +29,8 @@ _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of
 
 @shared_texts
 @register_private
-class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Principal component analysis, protecting every record of the training data.
 
     Noise is added once, to the second moments of the rows about a private mean,
@@ -42,22 +38,19 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     .. math:: \tilde S = \sum_i z_i z_i^\top + E, \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    and everything else is computed from that matrix. Off its diagonal the noise has half the
-    variance, at the same privacy as equal noise everywhere. Centre c and radius R are found
-    privately too, whatever the units and the offset of the data; public bounds on the features or
-    on the norm of a centred row save most of their budget.
+    and everything else is computed from that matrix. Centre c and radius R are found privately too,
+    whatever the units and the offset of the data; public bounds on the features or on the norm of a
+    centred row save most of their budget.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
     by `adjacency`. The proof is in three parts: how far one record moves the second moments
     (:func:`~skdpnoise.sensitivity.second_moment_change`), how a radius is chosen
     (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`), and how the steps share the
-    budget (``skdpnoise.decomposition``). Rows are rounded to integers within their bounds and
-    summed exactly.
+    budget (``skdpnoise.decomposition``).
 
-    Rows beyond R are shrunk to it, keeping their direction. Where noise matters these are a third
-    to two thirds of the rows, and fewer as n grows. Shrinking lowers the noise more than it blurs
-    the directions, but it also lowers ``explained_variance_``. With a public `row_norm` that all
-    rows obey, nothing is shrunk.
+    Rows beyond R are shrunk to it, keeping their direction: where noise matters a third to two
+    thirds of the rows, and fewer as n grows. That lowers the noise more than it blurs the
+    directions, but it also lowers ``explained_variance_``.
 
     Parameters
     ----------
@@ -66,20 +59,16 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         stand out of the noise, one at least; None for as many as there are features.
     %(estimators: epsilon, delta)s
     noise : str, default="auto"
-        Noise of the second moments, see
-        :func:`~skdpnoise.mechanisms.calibrate_second_moments`; "auto" takes that of the smallest
-        expected error. It decides whether the steps share μ² (normal noise) or ε.
+        See :func:`~skdpnoise.mechanisms.calibrate_second_moments`. It decides whether the steps
+        share μ² (normal noise) or ε.
     %(estimators: adjacency)s
     center : bool, default=True
-        Whether to subtract a private mean. Without it, components are those of the rows about the
-        origin.
+        Whether to subtract a private mean; else components are those of rows about the origin.
     row_norm : float or None, default=None
-        Public bound on the Euclidean norm of a centred row; longer rows are shrunk to it. None
-        finds a quantile of the norms privately.
+        Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
     feature_bounds : tuple (low, high) or None, default=None
         Public bounds on the features, each a number or of shape (n_features,); infinite where
-        nothing is known. They place the first centre, limit the search for the radius, and where
-        they are narrow in some columns, those get less noise.
+        nothing is known. Columns whose bounds are narrow get less noise.
     whiten : bool, default=False
         Whether :meth:`transform` scales the components to unit variance.
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
@@ -87,11 +76,9 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Orthonormal principal axes, by decreasing variance. Signs are scikit-learn's: of each axis
-        the entry of largest magnitude is positive.
+        Orthonormal principal axes, by decreasing variance, with scikit-learn's signs.
     explained_variance_ : ndarray of shape (n_components,)
-        Variance of the shrunk rows along each axis, less what noise adds to it on average; not
-        negative.
+        Variance of the shrunk rows along each axis, less what noise adds on average; at least 0.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         The same over the total variance.
     singular_values_ : ndarray of shape (n_components,)
@@ -114,11 +101,10 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Notes
     -----
-    In pure differential privacy (``delta=0``) the exponential mechanism that draws one eigenvector
-    after another was compared with the noises here: it loses to noise on the matrix, except for a
-    single component where neither is of use (``python -m benchmarks pca``). The mechanism that adds
-    one Wishart matrix (Jiang, Xie and Zhang 2016) is not pure: the set of matrices that can
-    come out moves with the data. ``noise="wishart"`` is the difference of two, which is.
+    For ``delta=0`` the exponential mechanism that draws one eigenvector after another was compared
+    with the noises here: it loses to noise on the matrix, except for a single component where
+    neither is of use (``python -m benchmarks pca``). One Wishart matrix (Jiang, Xie and Zhang 2016)
+    is not pure; ``noise="wishart"`` is the difference of two, which is.
 
     References
     ----------
@@ -140,8 +126,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (20000, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PARAMETERS,
+    _parameter_constraints = PrivateMomentsMixin._parameter_constraints | {
         "n_components": [
             None,
             Interval(Integral, 1, None, closed="left"),
@@ -152,63 +137,22 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "whiten": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int | float | str | None = None,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        center: bool = True,
-        row_norm: float | None = None,
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        whiten: bool = False,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.center = center
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.whiten = whiten
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_components: int | float | str | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    center: bool = True
+    row_norm: float | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    whiten: bool = False
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPCA:
-        """Fit the components to private data, spending the whole guarantee.
-
-        Parameters
-        ----------
-        %(fits: X, y, groups, **params)s
-
-        Returns
-        -------
-        self : DPPCA
-
-        Raises
-        ------
-        %(fits: ValueError, BudgetExceededError, TypeError)s
-        """
-        with self._private_fit(groups, params) as account:
-            X = check_rows(self, X)
-            rows = self._grouped(groups, len(X))
-            self._check_components(X.shape[1])
-            moments = private_moments_of_rows(self, X, rows, account, center=self.center)
-            wanted = self.n_components
-            count = int(wanted) if isinstance(wanted, Integral) else X.shape[1]
-            self._store(moments, *_axes(moments.covariance, count))
-        return self
-
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Floats:
         """Project rows on the components; nothing is clipped.
 
         Parameters
@@ -227,7 +171,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 projected = projected / self._lengths(X.dtype)
         return survivable(projected)
 
-    def inverse_transform(self, X: Any) -> NDArray[np.float64]:
+    def inverse_transform(self, X: Any) -> Floats:
         """Return the rows that have these projections and lie in the span of the components.
 
         Parameters
@@ -256,7 +200,11 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         lengths = np.sqrt(self.explained_variance_)
         return np.where(lengths > 0.0, lengths, 1.0).astype(dtype)
 
-    def _check_components(self, n_features: int) -> None:
+    @property
+    def _centers(self) -> bool:
+        return self.center
+
+    def _check_columns(self, n_features: int) -> None:
         wanted = self.n_components
         if isinstance(wanted, Integral) and int(wanted) > n_features:
             raise ValueError(
@@ -264,10 +212,10 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"of features, {n_features}. Got {wanted} instead."
             )
 
-    def _store(
-        self, moments: PrivateMoments, values: NDArray[np.float64], axes: NDArray[np.float64]
-    ) -> None:
-        """Set the fitted attributes from released numbers."""
+    def _store(self, moments: PrivateMoments) -> None:
+        wanted = self.n_components
+        most = int(wanted) if isinstance(wanted, Integral) else moments.mean.size
+        values, axes = _axes(moments.covariance, most)
         variances = denoised(values, moments.noise)
         count = self._count_components(variances, values, moments.noise)
         kept = variances[:count]
@@ -281,13 +229,8 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rest = moments.mean.size - count
         self.noise_variance_ = (total - float(kept.sum())) / rest if rest else 0.0
         self.n_components_ = count
-        self.n_samples_ = moments.n_samples
-        self.row_norm_ = moments.row_norm
-        self.privacy_ = moments.report
 
-    def _count_components(
-        self, variances: NDArray[np.float64], values: NDArray[np.float64], noise: float
-    ) -> int:
+    def _count_components(self, variances: Floats, values: Floats, noise: float) -> int:
         wanted = self.n_components
         if wanted is None:
             return values.size
@@ -304,9 +247,7 @@ class DPPCA(PrivateFitMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return int(np.argmax(reached)) + 1 if reached.any() else values.size
 
 
-def _axes(
-    matrix: NDArray[np.float64], count: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _axes(matrix: Floats, count: int) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues, decreasing, and their eigenvectors as rows."""
     size = float(np.abs(matrix).max())
     unit = 2.0 ** np.floor(np.log2(size)) if size > 0.0 else 1.0  # exact, and nothing overflows

@@ -6,19 +6,18 @@ r"""A private mean and covariance: what principal components and covariance esti
 with d = 1 for rows that are centred, else 0. With `keeps_rows` d is 0, and few rows are shrunk:
 directions survive shrinking, variances do not.
 
-**Guarantee.** Under "add_remove" the number n of records comes first. Then the centre c and the
-radius R (:class:`~skdpnoise.decomposition._location.Locator`), and then the second moments with all
-that is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public
-facts and released numbers, and sum to at most one; each step depends on the data only through its
-own release and earlier ones. Costs add up, of adaptive steps too, in ε or in μ². With groups, all
-of this is with respect to one of the rows that are kept of them (``skdpnoise.queries.groups``).
+**Guarantee.** Under "add_remove" the number n of records comes first; then the centre c and the
+radius R (:class:`~skdpnoise.decomposition._location.Locator`), and the second moments with all that
+is left (:func:`~skdpnoise.mechanisms.calibrate_second_moments`). The shares depend on public facts
+and released numbers, and sum to at most one. Costs add up, of adaptive steps too, in ε or in μ².
+With groups, all of this is with respect to one of the rows that are kept.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,16 +30,18 @@ from skdpnoise.decomposition._location import Locator
 from skdpnoise.estimators.parameters import check_memory, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bounds, known_records
 from skdpnoise.estimators.tables import read_table
-from skdpnoise.ledger import Account, PrivacyReport
+from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.queries.ranges import stage_losses
 from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
-from skdpnoise.solvers.second_moments import second_moments
+from skdpnoise.solvers.second_moments import Floats, second_moments
 
-__all__ = ["PARAMETERS", "PrivateMoments", "check_rows", "denoised", "private_moments_of_rows"]
+__all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 
 # |x|_1² over p |x|_2²: 2/π for many independent normal entries, below .73 with 99 %.
 _L1_BALL = 0.73
@@ -49,65 +50,109 @@ _SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
 _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
 _MATRICES = 8  # of p by p that are held at once
 
-PARAMETERS: dict[str, list[Any]] = {
-    **PrivateFitMixin._parameter_constraints,
-    "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
-    "row_norm": [None, Interval(Real, 0, None, closed="neither")],
-    "feature_bounds": [None, tuple, list, np.ndarray],
-    "n_jobs": JOBS,
-}
-"""Constraints of the parameters that all estimators on these moments share."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateMoments:
     """What was released, all of it public."""
 
-    mean: NDArray[np.float64]  # shape (n_columns,): the private mean, or zeros
+    mean: Floats  # shape (n_columns,): the private mean, or zeros
     # shape (n_columns, n_columns): second moments of the shrunk rows about that mean, over n − 1
     # (over n without centring); symmetric, unbiased for those rows, perhaps indefinite
-    covariance: NDArray[np.float64]
+    covariance: Floats
     noise: float  # κ, the root mean square singular value of the noise in it
     n_samples: float  # number of records, public or noisy
     row_norm: float  # norm that rows were shrunk to
-    report: PrivacyReport  # what it all cost
+    secure: bool  # whether the noise was
 
 
-def private_moments_of_rows(
-    estimator: Any,
-    X: NDArray[Any],
-    rows: GroupedRows,
-    account: Account,
-    *,
-    center: bool,
-    keeps_rows: bool = False,
+@shared_texts
+class PrivateMomentsMixin(PrivateFitMixin):
+    """The one fit of all estimators on these moments, and the parameters that they share."""
+
+    _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
+        "row_norm": [None, Interval(Real, 0, None, closed="neither")],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "n_jobs": JOBS,
+    }
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Self:
+        """Fit to private data, spending the whole guarantee.
+
+        Parameters
+        ----------
+        %(fits: X, y, groups, **params)s
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        with self._private_fit(groups, params) as account:
+            # This looks at the private data and is not charged: whether a fit is refused tells that
+            # a value is missing or infinite. See "sharp edges" in the documentation.
+            X = read_table(self, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
+            check_size(self, *X.shape)
+            rows = self._grouped(groups, len(X))
+            self._check_columns(X.shape[1])
+            moments = _private_moments(self, X, rows, account)
+            self._store(moments)
+            self.n_samples_ = moments.n_samples
+            self.row_norm_ = moments.row_norm
+            self.privacy_ = account.report(type(self).__name__, secure=moments.secure)
+        return self
+
+    @property
+    def _centers(self) -> bool:
+        """Whether second moments are about a private mean."""
+        raise NotImplementedError
+
+    def _check_columns(self, n_features: int) -> None:
+        """Refuse what so many features do not allow."""
+
+    def _store(self, moments: PrivateMoments) -> None:
+        """Set the fitted attributes from released numbers."""
+        raise NotImplementedError
+
+
+def _private_moments(
+    estimator: Any, X: NDArray[Any], rows: GroupedRows, account: Account
 ) -> PrivateMoments:
-    """Release mean and covariance of the rows of X for an estimator with the usual parameters."""
+    """Release mean and covariance of the rows of X."""
+    center, keeps_rows = estimator._centers, estimator._keeps_rows
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = _check_plans(estimator, n_columns)
     noise, total = choose_budget(
         estimator.noise, n_columns, account.guarantee, account.rows_per_group
     )
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
-    account.spend(_stages(total, adjacency), noise)
+    # How often rows are looked for depends on what was found, and so does what later steps get.
+    pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
+    account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
     rng, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
     (X,) = rows.keep(rng, X)
-    n_samples = known_records(len(X), account, rng, _count_noise(total), total)
-    used = 0.0 if adjacency == "replace_one" else COUNT_SHARE
+    # The noise of the second moments may not fit one number.
+    count_noise = "iid_laplace" if pure else "iid_gaussian"
+    n_samples = known_records(len(X), account, rng, count_noise, total)
     run = PrivateRun(account, rng, n_samples, total)
     locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
     level = noise_level(whole, n_samples)
-    location = locator.find(bounds, estimator.row_norm, level, center=center)
-    used += location.used
-    unit = _unit(location.radius)
-    ball = _row_bounds(bounds, location.center, location.radius, noise, unit)
+    mean, radius, used = locator.find(bounds, estimator.row_norm, level, center=center)
+    used += COUNT_SHARE if private_n else 0.0
+    unit = _unit(radius)
+    ball = _row_bounds(bounds, mean, radius, noise, unit)
     mechanism = calibrate_second_moments(
         noise, ball, total.share(1.0 - used) if used else total, adjacency
     )
     account.charge("second moments", mechanism)
     counts = second_moments(
         X,
-        center=location.center,
+        center=mean,
         scale=unit,
         row_grid_size=mechanism.row_grid_size,
         norm=ball.norm,
@@ -118,16 +163,16 @@ def private_moments_of_rows(
     divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     return PrivateMoments(
-        location.center,
+        mean,
         mechanism.release(counts, rng) / divisor * unit**2,
         deviation / divisor * unit**2,
         n_samples,
-        location.radius,
-        account.report(type(estimator).__name__, secure=rng.secure),
+        radius,
+        rng.secure,
     )
 
 
-def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
+def _check_plans(estimator: Any, n_columns: int) -> Floats:
     """Return the public bounds; refuse parameters and sizes that a later step would not bear."""
     owner = type(estimator).__name__
     check_within(estimator, "row_norm", _SMALLEST, _LARGEST)
@@ -146,34 +191,8 @@ def _check_plans(estimator: Any, n_columns: int) -> NDArray[np.float64]:
     return bounds
 
 
-def check_rows(estimator: Any, X: Any) -> NDArray[Any]:
-    """Return X as a matrix of float32 or float64 in the order in which it came."""
-    # This looks at the private data and is not charged: whether a fit is refused tells that a
-    # value is missing or infinite. See "sharp edges" in the documentation.
-    rows = read_table(estimator, X, ensure_min_samples=2, largest=np.inf, keeps_subnormal=True)
-    check_size(estimator, *rows.shape)
-    return rows
-
-
-def _stages(total: LossBudget, adjacency: str) -> list[LossBudget]:
-    """Return what each stage may cost, fixed before the first one: for a ledger."""
-    # How often rows are looked for depends on what was found, and so does what the later steps get.
-    if adjacency == "replace_one" or not isinstance(total, PureLoss):
-        return [total]
-    return [total.share(COUNT_SHARE), total.share(1.0 - COUNT_SHARE)]
-
-
-def _count_noise(total: LossBudget) -> str:
-    """Return the noise of a count: that of the second moments may not fit one number."""
-    return "iid_laplace" if isinstance(total, PureLoss) else "iid_gaussian"
-
-
 def _row_bounds(
-    bounds: NDArray[np.float64],
-    center: NDArray[np.float64],
-    radius: float,
-    noise: str,
-    unit: float,
+    bounds: Floats, center: Floats, radius: float, noise: str, unit: float
 ) -> RowBounds:
     """Return the ball, in some unit, with the box that public bounds make about the centre."""
     # For structured Laplace noise rows are held in an l1 ball too: of rows spread over many columns
@@ -196,7 +215,7 @@ def _unit(radius: float) -> float:
     return float(np.exp2(exponent)) if abs(exponent) > _MOST_EXPONENT else 1.0
 
 
-def denoised(values: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def denoised(values: Floats, noise: float) -> Floats:
     r"""Return eigenvalues without what noise adds to them on average, none negative.
 
     .. math:: \hat\lambda = \tfrac12 \Bigl(\lambda + \sqrt{\lambda^2 - 4 \kappa^2}\Bigr)

@@ -8,7 +8,7 @@ import numpy as np
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
@@ -36,6 +36,11 @@ class Budget:
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
+
+    @property
+    def order(self) -> float:
+        """1 where the costs of releases add up, as of Laplace noise, 2 where their squares do."""
+        return 1.0 if isinstance(self.total, PureLoss) else 2.0
 
     @property
     def target(self) -> LossBudget:
@@ -94,8 +99,7 @@ class Budget:
             return known.with_search(n_samples)
         if self.first == "classes":
             strength = count_strength(self.noise, self.total, n_samples)
-            order = 1.0 if isinstance(self.total, PureLoss) else 2.0
-            return replace(known, searching=rules.class_share(strength, order))
+            return replace(known, searching=rules.class_share(strength, self.order))
         return known
 
     def with_search(self, n_samples: float) -> Budget:
@@ -146,17 +150,20 @@ def split_budget(
     noise, total = shared_budget(
         settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, most_rows
     )
-    target_need, n_open = 0.0, _count_open(feature_bounds)
+    bounded = np.isfinite(feature_bounds).all(axis=0)
+    n_open_features = n_open = n_features - int(bounded.sum())
+    # A column with public bounds needs a quarter of the scaling of another.
+    needs = float(np.where(bounded, 0.25, 1.0).sum()), 0.0
     first = "classes" if settings.fit_intercept else "nothing"
     if target_bounds is not None:
-        target_need = float(np.sqrt(n_features))
-        first = "search" if _count_open(target_bounds) else "scaling"
-        n_open += _count_open(target_bounds)
+        needs = needs[0], float(np.sqrt(n_features))
+        first = "scaling" if np.isfinite(target_bounds).all() else "search"
+        n_open += first == "search"
     budget = Budget(
         noise,
         total,
         guarantee.adjacency,
-        (_need(feature_bounds), target_need),
+        needs,
         n_open,
         first,
         COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
@@ -164,15 +171,10 @@ def split_budget(
         rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
         rules.second_look(settings.loss),
     )
-    if _needs_rehearsal(noise, total):
-        _rehearse(budget, _count_open(feature_bounds), n_features, n_outputs)
+    # A release may be too small for the noise where the scale does not decide all.
+    if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
+        _rehearse(budget, n_open_features, n_features, n_outputs)
     return budget
-
-
-def _needs_rehearsal(noise: str, total: LossBudget) -> bool:
-    """Whether a release may be too small for the noise: where the scale does not decide all."""
-    name = noise.partition("_")[2]
-    return isinstance(total, PureLoss) or shape_rule(name) is not None
 
 
 def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> None:
@@ -190,12 +192,3 @@ def _rehearse(budget: Budget, n_open: int, n_features: int, n_outputs: int) -> N
         releases.append((n_features, least.features.share(0.5)))
     for n_coordinates, loss in releases:
         calibrate(budget.noise, SensitivityProfile(np.ones(n_coordinates)), loss)
-
-
-def _count_open(bounds: np.ndarray) -> int:
-    return int(np.count_nonzero(~np.isfinite(bounds).all(axis=0)))
-
-
-def _need(bounds: np.ndarray) -> float:
-    """How much scaling the columns need: a column with public bounds a quarter of another."""
-    return float(np.where(np.isfinite(bounds).all(axis=0), 0.25, 1.0).sum())

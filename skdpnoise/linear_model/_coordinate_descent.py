@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
-from skdpnoise.linear_model._checks import as_bounds, check_training_data
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
+from skdpnoise.linear_model._descent import (
+    RESIDUALS,
+    DescentPlan,
+    check_descent,
+    check_sums,
+    plan_descent,
+)
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._records import Data, Problem, in_user_units
-from skdpnoise.linear_model._scaling import Run, Target, standardise, standardise_target
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
+from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -34,6 +41,8 @@ from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
 __all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
+
+_MATRICES = 8  # of p by p that are held at once
 
 
 @shared_texts
@@ -59,7 +68,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "n_passes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
+        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, np.ndarray],
+        "target_bounds": [None, tuple, list, np.ndarray],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
         "n_jobs": JOBS,
     }
@@ -67,6 +78,12 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         shared_texts(cls)
+        # Of what is listed above, a model has the constraints of the parameters that it has.
+        cls._parameter_constraints = {
+            name: allowed
+            for name, allowed in cls._parameter_constraints.items()
+            if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
+        }
 
     @with_callbacks
     def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
@@ -118,12 +135,53 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             self._store(model)
         return self
 
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the target.
+
+        Parameters
+        ----------
+        %(predictions: X)s
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            In the units of the target.
+        """
+        return self._means(self._linear(X)[:, 0])
+
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        """Return means of the target from values of the linear function."""
+        return scores
+
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
-        """Return the checked data."""
-        X, y = check_training_data(self, settings, X, y)
+        """Return the data, X in column-major order, or refuse what cannot be fitted."""
+        # These checks look at the private data and are not paid for: whether a fit is refused tells
+        # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
+        X = read_table(self, X, order="F", ensure_min_samples=2)
+        check_size(self, *X.shape)
+        self._check_ranges(X.shape[1])
+        check_sums(settings, *X.shape)
+        if is_classifier(self):
+            y = read_labels(settings.owner, y, len(X))
+        else:
+            y = read_numbers(self, y, len(X))
         rows = self._grouped(groups, len(y))
         bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
         return Data(X, y, rows, bounds, *self._outputs(y))
+
+    def _check_ranges(self, n_columns: int) -> None:
+        """Refuse parameters and sizes that a later step would not bear."""
+        # Of standardised records: what is beyond these only takes digits from double precision.
+        for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
+            if hasattr(self, name):
+                check_within(self, name, low, 1e100)
+        if getattr(self, "solver", "gram") != "gradient" and hasattr(self, "row_norm"):
+            check_memory(
+                type(self).__name__,
+                8.0 * _MATRICES * (n_columns + 2) ** 2,
+                f"second moments of {n_columns} columns",
+                "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
+            )
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
         """Return the target of every output, its public bounds, and what else is public of it."""
@@ -145,27 +203,19 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         settings = replace(settings, spread=problem.target.spread)
         return plan_descent(settings, used, n_outputs, run.n_samples, run.budget)
 
-    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> dict[str, Any]:
+    def _solve(self, settings: Settings, problem: Problem, plan: Any, draws: Any) -> Fitted:
         """Make the passes, telling callbacks of each; return the fitted attributes."""
         problem = plan.standardised(problem)
-
-        def model(path: np.ndarray) -> dict[str, Any]:
-            return self._model(settings, problem, plan, path)
-
-        def finish(path: np.ndarray) -> np.ndarray:
-            finished: np.ndarray = plan.finish(path, problem, draws)
-            return finished
-
+        model = partial(self._model, settings, problem, plan)
+        finish = partial(plan.finish, problem=problem, draws=draws)
         passes, data = plan.passes(settings, problem, draws), problem.data
         return model(collect_passes(self, passes, plan.n_passes, model, (data.X, data.y), finish))
 
-    def _model(
-        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
-    ) -> dict[str, Any]:
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         """Return the fitted attributes, in the user's units."""
         # `path` has shape (n_passes, n_outputs, n_features + 1), in standard units.
         features, units, output = problem.features, problem.target.units, self._output
-        slopes, intercepts = in_user_units(path, features, units)
+        slopes, intercepts = features.in_user_units(path, units)
         model = {
             "coef_": plan.averaged(slopes)[output],
             "intercept_": plan.averaged(intercepts)[output],
@@ -179,7 +229,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             model["n_passes_"] = len(path)
         return model
 
-    def _store(self, model: dict[str, Any]) -> None:
+    def _store(self, model: Fitted) -> None:
         """Set the fitted attributes, all at once."""
         for name, value in model.items():
             setattr(self, name, value)
@@ -196,6 +246,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPCoordinateDescentRegressor(
     CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
 ):
@@ -205,8 +256,7 @@ class DPCoordinateDescentRegressor(
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
     over columns and target that are standardised and clipped to ±3, by private coordinate descent,
-    or from one private release of second moments. It needs no bounds and no scaling by hand:
-    multiplying or shifting columns does not change it.
+    or from one private release of second moments. It needs no bounds and no scaling by hand.
 
     Parameters
     ----------
@@ -216,15 +266,14 @@ class DPCoordinateDescentRegressor(
     %(estimators: adjacency)s
     solver : {"auto", "gradient", "gram"}, default="auto"
         "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
-        moments of the rows once, and solves the penalised problem exactly from these.
-        "auto" takes "gram" where its noise is small, unless a parameter is set that only
-        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises). It
-        looks at numbers of records and columns, the guarantee, and the released scales.
+        moments of the rows once, and solves the penalised problem exactly from these. "auto" takes
+        "gram" where its noise is small, by released numbers, unless a parameter is set that only
+        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises).
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
-        "gradient", whose few passes and clipped gradients shrink as it is, and for "gram" a ridge
-        of half the noise level, whatever `l1_ratio` is. To "gradient" a number means more than to
-        scikit-learn, since clipped gradients are weaker than whole ones.
+        "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
+        `l1_ratio` is. A number shrinks more with "gradient" than in scikit-learn, since clipped
+        gradients are weaker than whole ones.
     %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
@@ -248,9 +297,9 @@ class DPCoordinateDescentRegressor(
         "gradient" or "gram".
     alpha_ : float
         Strength of the penalty.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth. With "gradient" only.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth. With
+        "gradient" only.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made. With "gradient" only.
@@ -268,18 +317,18 @@ class DPCoordinateDescentRegressor(
 
     1. "number of records", under add/remove only: a record moves it by 1.
     2. Location and scale of the target. Within public bounds, the clipped sums "target: means" and
-       "target: mean absolute deviations"
-       (:func:`~skdpnoise.queries.private_location_scale`: in halves of the interval a record moves
-       them by 2 and 1 under replace-one, by 1 under add/remove). Without bounds, or if these
-       numbers say that the bounds hide the target, a search: "target: median" and "target: spread",
-       counts of records below thresholds or choices of a quantile by counts, which a record moves
-       by 1, and perhaps both once more, closer; then "target: mean square", in [0, 4], and "target:
-       mean", in ±2.5 to 5 scales, clipped sums (:func:`~skdpnoise.sensitivity.clipped_sum`).
+       "target: mean absolute deviations" (:func:`~skdpnoise.queries.private_location_scale`).
+       Without bounds, or if these numbers say that the bounds hide the target, a search: "target:
+       median" and "target: spread", counts of records below thresholds or choices of a quantile by
+       counts, which a record moves by 1, and perhaps both once more, closer; then "target: mean
+       square", in [0, 4], and "target: mean", in ±2.5 to 5 scales, clipped sums
+       (:func:`~skdpnoise.sensitivity.clipped_sum`).
     3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
        those without public bounds the histograms "magnitudes" of pairs of records, "locations,
        coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
        the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
-       the public bounds with "of bounded columns" where only some columns have bounds.
+       the public bounds with "of bounded columns" where only some columns have bounds. In these
+       units a record moves sums by 2 and 1 under replace-one, by 1 under add/remove.
     4. Either "gradients": for each pass and coordinate, the sum over records of the gradient,
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
@@ -290,16 +339,11 @@ class DPCoordinateDescentRegressor(
        the symmetric matrix (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius
        norm it moves by R² under add/remove, by √2 R² under replace-one).
 
-    Each release depends on earlier ones, the choice of
-    the solver included, only through released numbers; costs compose adaptively and exactly, ε
-    adding for pure and μ² for Gaussian noise. Everything else is public (shape, parameters,
-    visiting order) or post-processing: the repair of noisy moments, penalties, their solution.
-    Whether fit raises an error for malformed data is not protected.
-
-    **From noisy moments to a model.** The matrix is projected to the positive semi-definite cone,
-    and eigenvalues ℓ of the predictors' block are raised by h²/ℓ, h half the noise level κ (the
-    root mean square singular value of the noise in that block, over n). Its square root is
-    data of p + 2 rows, on which scikit-learn's solvers run. All of that vanishes with the noise.
+    Each release, the choice of the solver included, depends on earlier ones only through released
+    numbers; costs compose adaptively and exactly, ε adding for pure and μ² for Gaussian noise.
+    Everything else is public (shape, parameters, visiting order) or post-processing: the repair of
+    noisy moments, penalties, their solution. Whether fit raises an error for malformed data is not
+    protected.
 
     References
     ----------
@@ -323,70 +367,31 @@ class DPCoordinateDescentRegressor(
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateLinearModel._parameter_constraints,
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
         "solver": [StrOptions({"auto", "gradient", "gram"})],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "target_bounds": [None, tuple, list, np.ndarray],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        solver: str = "auto",
-        alpha: float | str = "auto",
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        row_norm: float | str = "auto",
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        error_weights: str | ArrayLike = "curvature",
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.solver = solver
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.row_norm = row_norm
-        self.n_passes = n_passes
-        self.clip = clip
-        self.budget_growth = budget_growth
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.error_weights = error_weights
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the target.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            In the units of the target.
-        """
-        return self._linear(X)[:, 0]
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    solver: str = "auto"
+    alpha: float | str = "auto"
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    row_norm: float | str = "auto"
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    target_bounds: tuple[float, float] | None = None
+    error_weights: str | ArrayLike = "curvature"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":
@@ -411,9 +416,7 @@ class DPCoordinateDescentRegressor(
             for one, other in zip(given, automatic, strict=True)
         )
 
-    def _model(
-        self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray
-    ) -> dict[str, Any]:
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         chosen = {"solver_": "gradient", "alpha_": settings.strength}
         if isinstance(plan, GramPlan):
             chosen = {"solver_": "gram", "alpha_": plan.penalty(settings)[0]}

@@ -6,11 +6,8 @@ Every rule is a function of one public number, the *noise level*
 
 with :math:`\sigma_1` the standard deviation of the noise on the sum of one coordinate's gradients
 in a run of one pass with clip 1, q the order in which the family's costs add, and T_0 = 10. A run
-of T passes with clip C then has noise of about :math:`\nu C \sqrt T` on every mean gradient. It
-depends on the number of records and columns, epsilon, delta and the noise alone.
-
-The rules were fitted by hand to grids over passes and clip on several data sets;
-``python -m benchmarks rules`` shows how far from the best of a grid they are.
+of T passes with clip C then has noise of about :math:`\nu C \sqrt T` on every mean gradient.
+``python -m benchmarks rules`` shows how far from the best of a grid the rules are.
 """
 
 from __future__ import annotations
@@ -21,24 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from skdpnoise.solvers import Loss
-
-__all__ = [
-    "LEAST_CLASSES",
-    "LEAST_LAST",
-    "LEAST_SEARCHING",
-    "MOST_PASSES",
-    "MOST_SEARCHING",
-    "Defaults",
-    "choose_defaults",
-    "choose_row_norm",
-    "class_share",
-    "gain_share",
-    "kept",
-    "prefers_gram",
-    "residual_share",
-    "scaling_share",
-    "second_look",
-]
 
 # Of the budget, but for the number of records, for the search for a target without bounds: without
 # it there is no model at all.

@@ -1,26 +1,16 @@
 r"""The private descent of a linear model: planned on public facts, run, and its iterates finished.
 
-*Shrinkage.* The noise of every coefficient is known. Of the sum E of squared slopes, N is expected
-from noise alone, and the model becomes
+Models are drawn towards the constant one by what the known noise explains of their slopes
+(:func:`~skdpnoise.linear_model._defaults.kept`): post-processing.
 
-.. math:: k w + (1 - k) w_0, \qquad k = \max\Bigl(0, 1 - \frac{c N}{E}\Bigr), \qquad
-              c = 1.5 + 2 \sqrt{2/d}
+*Residuals.* Gradients are clipped, so that an intercept tends to a median. One more release is the
+sum of the residuals, clipped to ±r scales (:func:`~skdpnoise.sensitivity.clipped_sum`). The
+intercept moves by the part of its noisy mean that is expected to be no noise.
 
-with w_0 the constant model and d the number of slopes: the positive-part estimator of James and
-Stein, with a larger factor. E varies by :math:`\sqrt{2/d}` of N around N if there is nothing but
-noise, and noise in directions that the features hardly have adds up over passes. This is
-post-processing.
-
-*Centred.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±r scales (r = 3; from 2.5 to 5 where there is no other model): it
-moves by at most 2 r if a record is replaced, and by at most r if it is added or removed
-(:func:`~skdpnoise.sensitivity.clipped_sum`). The intercept moves by the part of its noisy mean that
-is expected to be no noise, that of a normal quantity.
-
-*Doubted.* Noise in the slopes may make a classifier worse than the largest class. How many records
-more than that the model predicts rightly is released: a record adds −1, 0 or 1. If it is not more
-than three quarters of the standard deviation of its noise, the slopes are shrunk until the labels
-of few records can differ from the largest class: where that leads by a wide margin, not at all.
+*Gain.* Noise in the slopes may make a classifier worse than the largest class. How many records
+more than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
+stand out of its noise, the slopes are shrunk until the labels of few records can differ from the
+largest class: where that leads by a wide margin, not at all.
 """
 
 from __future__ import annotations
@@ -36,28 +26,19 @@ from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import Problem
-from skdpnoise.linear_model._scaling import LIMIT, Standardisation
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.privacy import PureLoss
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
-__all__ = [
-    "GAIN",
-    "RESIDUALS",
-    "DescentPlan",
-    "Draws",
-    "check_descent",
-    "error_weights",
-    "plan_descent",
-]
+__all__ = ["GAIN", "RESIDUALS", "DescentPlan", "check_descent", "check_sums", "plan_descent"]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
+_MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
+_SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
@@ -69,6 +50,9 @@ _FEW = 8.0  # standard deviations of a score by which the largest class leads in
 _LEAST = 0.02  # part of the slopes that is kept in doubt, so that scores still put records in order
 # How far from means, in scales, intercepts of clipped gradients are, and centres of the target.
 _OFF, _OFF_CENTER = 0.2, 0.15
+
+
+Released = tuple[float, float, float]  # a mean, the deviation of its noise, and its reach
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,7 +171,7 @@ class DescentPlan:
         total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
         mean = float(total[0]) * grid_size / self.n_samples
-        return release.finish(path, (mean, noise), self, problem)
+        return release.finish(path, (mean, noise, reach), self, problem)
 
 
 def plan_descent(
@@ -203,18 +187,13 @@ def plan_descent(
     if settings.last is None or not settings.fit_intercept:
         return _planned(*facts, (0.0, 1.0))
     strength = count_strength(budget.noise, budget.model, n_samples)
-    common = strength, _order(budget), bool(used.any())
+    common = strength, budget.order, bool(used.any())
     terms = settings.last.terms(*common, False)
     plan = _planned(*facts, terms)
     if plan.slope_noise() > _NOISY * n_outputs:
         noisy = settings.last.terms(*common, True)
         plan = plan if noisy == terms else _planned(*facts, noisy)
     return plan
-
-
-def _order(budget: Budget) -> float:
-    """Return 1 where the costs of passes add up, as of Laplace noise, 2 where their squares do."""
-    return 1.0 if isinstance(budget.model, PureLoss) else 2.0
 
 
 def _planned(
@@ -228,7 +207,7 @@ def _planned(
     """Return the plan if such a part of the model's budget is for a last release of some reach."""
     part, reach = terms
     coordinates = np.flatnonzero(np.append(used, settings.fit_intercept))
-    adjacency, left, order = budget.adjacency, budget.model, _order(budget)
+    adjacency, left, order = budget.adjacency, budget.model, budget.order
     last = None
     if part:
         one_sum = clipped_sum(-reach, reach, adjacency)
@@ -244,7 +223,7 @@ def _planned(
     n_passes = int(_given(settings.n_passes, auto.n_passes))
     clip = settings.spread * float(_given(settings.clip, auto.clip))
     growth = _given(settings.budget_growth, auto.budget_growth)
-    weights = np.tile(error_weights(settings, used.size)[coordinates], n_outputs)
+    weights = np.tile(_error_weights(settings, used.size)[coordinates], n_outputs)
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
@@ -280,6 +259,26 @@ def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: B
     plan_descent(settings, used, n_outputs, _MANY, budget.least)
 
 
+def check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
+    """Refuse noise scales so far apart that sums of integers would leave 64 bits."""
+    # All scales span the same number of grid steps, chosen so that the largest one is no fewer than
+    # 2**24 of what a record can change (`mechanisms.calibrate`); the smallest is then as many more
+    # as it is smaller. Scales fall as the cube root of weights, or more slowly, and at most as the
+    # budget of the passes grows.
+    weights = _error_weights(settings, n_columns)
+    growth = 1.0 if settings.budget_growth == "auto" else float(settings.budget_growth)
+    n_passes = rules.MOST_PASSES if settings.n_passes == "auto" else int(settings.n_passes)
+    growing = min(n_passes * math.log(growth), _MOST_GROWTH)
+    apart = float(np.cbrt(weights.max() / weights.min())) * math.exp(growing)
+    most = _SUM / (n_rows * _QUANTA)
+    if apart > most:
+        raise ValueError(
+            f"The 'error_weights' or the 'budget_growth' parameter of {settings.owner} "
+            f"makes noise scales {apart:.3g} times as large as others, too far apart for {n_rows} "
+            f"rows: sums of their integers would leave 64 bits. Use at most {most:.3g}."
+        )
+
+
 def _check_growth(settings: Settings) -> None:
     """Refuse a growth that is too large for the passes, or for the most that "auto" stands for."""
     # How many "auto" stands for depends on released numbers: a fit that is paid for must bear all.
@@ -301,7 +300,7 @@ def _check_growth(settings: Settings) -> None:
         )
 
 
-def error_weights(settings: Settings, n_features: int) -> np.ndarray:
+def _error_weights(settings: Settings, n_features: int) -> np.ndarray:
     """Return the weight of every feature's error, and of the intercept's."""
     weights = settings.error_weights
     if isinstance(weights, str):
@@ -345,7 +344,7 @@ def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
 
 
 class Residuals:
-    """The residuals of the model, whose mean the intercept moves by: see *centred* above."""
+    """The residuals of the model, whose mean the intercept moves by."""
 
     label = "residuals"
 
@@ -364,11 +363,10 @@ class Residuals:
         return np.asarray((problem.data.y - center) / scale - scores)
 
     def finish(
-        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+        self, path: np.ndarray, released: Released, plan: DescentPlan, problem: Problem
     ) -> np.ndarray:
         """Return the iterates with the mean residual added to the intercept; one output."""
-        assert plan.last is not None
-        (mean, noise), (_, _, reach) = released, plan.last
+        mean, noise, reach = released
         off = _OFF_CENTER if plan.mechanism is None else _OFF
         keep = off**2 / (off**2 + noise**2)
         moved = path.copy()
@@ -398,10 +396,10 @@ class Gain:
         return np.asarray(rightly - (_labels(constant[:, np.newaxis]) == right))
 
     def finish(
-        self, path: np.ndarray, released: tuple[float, float], plan: DescentPlan, problem: Problem
+        self, path: np.ndarray, released: Released, plan: DescentPlan, problem: Problem
     ) -> np.ndarray:
         """Return the iterates, drawn in if the model is not better than the largest class."""
-        (mean, noise), constant = released, problem.target.constant
+        (mean, noise, _), constant = released, problem.target.constant
         if mean > _CONFIDENT * noise:
             return path
         # Scores of standardised features vary by about the norm of the slopes; two of them, more.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,22 +22,16 @@ from skdpnoise.linear_model._coordinate_descent import (
     PrivateLinearModel,
 )
 from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._pseudo_data import PseudoData
-from skdpnoise.linear_model._records import Data, Problem, in_user_units
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, PseudoData, check_gram, plan_gram
+from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
-from skdpnoise.linear_model._settings import Settings
 from skdpnoise.privacy import Adjacency
 
 __all__ = ["DPLassoPath"]
 
-_SHARED = (
-    *("epsilon", "delta", "adjacency", "l1_ratio", "fit_intercept", "feature_bounds"),
-    *("rows_per_group", "ledger", "random_state", "n_jobs"),
-)
-
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""The whole path of lasso or elastic-net penalties, for the price of one release.
 
@@ -44,16 +39,14 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
               \quad\text{for every } \alpha
 
-    Least squares needs the data only through their second moments. These are released once, for
-    columns and target that are standardised, clipped to ±3 and held in a ball; each model is
-    computed from what was released and costs nothing more.
+    The second moments of columns and target, standardised, clipped to ±3 and held in a ball, are
+    released once; each model is computed from what was released and costs nothing more.
 
     Parameters
     ----------
     %(estimators: epsilon, delta)s
     noise : str, default="auto"
-        "iid" or "inid" with "gaussian" or "laplace", as in "inid_gaussian"; or "auto": the one with
-        the smallest expected error.
+        "iid" or "inid" with "gaussian" or "laplace"; "auto" is that of the least expected error.
     %(estimators: adjacency)s
     l1_ratio : float, default=1.0
         Mix of the penalty, 1 for the lasso and 0 for ridge.
@@ -91,14 +84,12 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
 
     Notes
     -----
-    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``: it says what a
-    record does to each release. In this order: the "number of records" (add/remove only); of the
-    target, within public bounds, "target: means" and "target: mean absolute deviations", and
-    without, or if the bounds hide it, "target: median", "target: spread", "target: mean square" and
-    "target: mean"; of the features "magnitudes", "locations, coarse", "locations, digits", "means"
-    and "mean absolute deviations", those "of bounded columns" by themselves where only some columns
-    have bounds; and one noisy matrix of "second moments".
-    The path, ``model`` and ``predict`` are functions of these and of public parameters alone.
+    **Privacy.** As for :class:`DPCoordinateDescentRegressor` with ``solver="gram"``, where it says
+    what a record does to each release: the "number of records"; "target: means" and "target: mean
+    absolute deviations", or "target: median", "target: spread", "target: mean square" and "target:
+    mean"; "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
+    deviations", those "of bounded columns" by themselves; and noisy "second moments". The path,
+    ``model`` and ``predict`` are functions of these and of public parameters alone.
 
     References
     ----------
@@ -119,49 +110,29 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     [0, 2]
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: PrivateLinearModel._parameter_constraints[name] for name in _SHARED},
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "noise": [StrOptions(set(GRAM_NOISES))],
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
         "eps": [Interval(Real, 0, 1, closed="neither")],
-        "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "target_bounds": [None, tuple, list, np.ndarray],
     }
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        l1_ratio: float = 1.0,
-        alphas: Any = 100,
-        eps: float = 1e-3,
-        fit_intercept: bool = True,
-        row_norm: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.l1_ratio = l1_ratio
-        self.alphas = alphas
-        self.eps = eps
-        self.fit_intercept = fit_intercept
-        self.row_norm = row_norm
-        self.feature_bounds = feature_bounds
-        self.target_bounds = target_bounds
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    l1_ratio: float = 1.0
+    alphas: Any = 100
+    eps: float = 1e-3
+    fit_intercept: bool = True
+    row_norm: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    target_bounds: tuple[float, float] | None = None
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
+    _pseudo_data: PseudoData = field(init=False)
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
         check_within(self, "eps", 1e-100, 1.0)
@@ -192,7 +163,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         given = self._given_alphas()
         alphas = self._grid(pseudo) if given is None else given
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
-        coefs, intercepts = in_user_units(models, features, units)
+        coefs, intercepts = features.in_user_units(models, units)
         return {
             "alphas_": alphas,
             "coefs_": coefs[:-1].T,
@@ -203,7 +174,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             "clip_range_": features.range,
             "_standardised": (features, models[-1:], *units),
             "_pseudo_data": pseudo,
-            "_noise_level": plan.noise_level,
         }
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
@@ -220,9 +190,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         ndarray of shape (n_samples,)
             In the units of the target.
         """
-        if alpha is not None:
-            return self.model(alpha).predict(X)
-        return self._linear(X)[:, 0]
+        return self.model(alpha).predict(X) if alpha is not None else self._linear(X)[:, 0]
 
     def model(
         self, alpha: float | str, l1_ratio: float | None = None
@@ -239,9 +207,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted; its ``privacy_`` is that of the path, whose release it shares. It costs nothing
-            more. Fitting it, or a clone of it, again is a fit of its own: it spends the path's
-            epsilon once more, and charges the path's ledger.
+            Fitted, with the path's ``privacy_``. Fitting it, or a clone of it, again is a fit of
+            its own: it spends the path's epsilon once more, and charges the path's ledger.
 
         Raises
         ------
@@ -250,17 +217,16 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         """
         check_is_fitted(self)
         l1_ratio = self.l1_ratio if l1_ratio is None else l1_ratio
-        names = (*_SHARED, "noise", "row_norm", "target_bounds")
-        settings = {name: getattr(self, name) for name in names}
-        settings |= {"solver": "gram", "alpha": alpha, "l1_ratio": l1_ratio}
-        regressor = DPCoordinateDescentRegressor(**settings)
+        settings = self.get_params(deep=False) | {"alpha": alpha, "l1_ratio": l1_ratio}
+        del settings["alphas"], settings["eps"]
+        regressor = DPCoordinateDescentRegressor(solver="gram", **settings)
         regressor._validate_params()
         features, _, center, scale = self._standardised
         strength = alpha
         if alpha == "auto":
-            strength, l1_ratio = 0.5 * self._noise_level, 0.0
+            strength, l1_ratio = 0.5 * self._pseudo_data.noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
-        coefs, intercepts = in_user_units(standard, features, (center, scale))
+        coefs, intercepts = features.in_user_units(standard, (center, scale))
         fitted = {
             "coef_": coefs[0],
             "intercept_": intercepts[0],
@@ -271,9 +237,6 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
         regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
         return regressor
-
-    _pseudo_data: PseudoData
-    _noise_level: float
 
     def _given_alphas(self) -> np.ndarray | None:
         if isinstance(self.alphas, Integral):

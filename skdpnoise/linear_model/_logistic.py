@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +16,8 @@ from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._records import Data
-from skdpnoise.linear_model._scaling import Run, Target, release_log_odds
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Settings, Target
+from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
@@ -25,6 +25,7 @@ __all__ = ["DPLogisticCD"]
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
@@ -33,7 +34,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     over columns that are standardised and clipped to ±3, by private coordinate descent. Three
     classes or more are fitted one against the rest, all sharing one guarantee. It needs no bounds
-    and no scaling by hand: multiplying or shifting columns does not change it.
+    and no scaling by hand.
 
     Parameters
     ----------
@@ -45,10 +46,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
     classes : array-like of shape (n_classes,) or None, default=None
-        The **public** labels, two or more, each once and all of one kind. None takes the labels
-        that occur in y, which are thereby treated as public: give them where the presence of a
-        label says something about a person. A meta-estimator that encodes labels as 0, 1, ..., such
-        as :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
+        The **public** labels, two or more, each once and all of one kind. None treats those that
+        occur in y as public: give them where the presence of a label says something about a person.
+        A meta-estimator that encodes labels as 0, 1, ..., such as
+        :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
     %(estimators: error_weights)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -60,9 +61,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         Coefficients in the user's units; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
@@ -81,29 +81,20 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     2. "class shares", with an intercept only: the number of records of each class
        (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
        under add/remove). The model that knows nothing of the features has these log-odds.
-    3. Locations and scales of the features (:func:`~skdpnoise.queries.private_location_scale`): of
-       those without public bounds the histograms "magnitudes" of pairs of records, "locations,
-       coarse" and "locations, digits", of which a record moves two counts by 1; and for all of them
-       the clipped sums "means" and "mean absolute deviations", in ±8 magnitudes, or in halves of
-       the public bounds with "of bounded columns" where only some columns have bounds.
-    4. "gradients": for each pass and coordinate the sum over records of the gradient, clipped to
-       [−C, C] and rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`:
-       2C under replace-one, C under add/remove), plus exact integer noise.
+    3. Locations and scales of the features, as in :class:`DPCoordinateDescentRegressor`:
+       "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
+       deviations", those "of bounded columns" by themselves where only some columns have bounds.
+    4. "gradients", as there. With K > 2 classes a pass releases the sums of all K models together.
     5. "gain over the largest class", with an intercept and where noise may have made the model
        worse than that class: how many more records the model predicts rightly. A record adds −1, 0
        or 1: 2 under replace-one, 1 under add/remove.
 
-    Each release depends on earlier ones only through
-    released numbers; costs compose adaptively and exactly, ε adding for Laplace and μ² for Gaussian
-    noise. Everything else is public (shape, parameters, visiting order) or post-processing. Whether
-    fit raises an error for malformed data is not protected.
-    With K > 2 classes a pass releases the sums of all K models together.
+    How these compose, and what is not protected, is said there too.
 
     References
     ----------
-    Mangold, Bellet, Salmon and Tommasi, "Differentially private coordinate descent for composite
-    empirical risk minimization", arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani,
-    arXiv:2302.03511, Theorems 4 and 5 and Remark 5 (allocation of the noise).
+    Mangold et al., arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani, arXiv:2302.03511,
+    Theorems 4 and 5 and Remark 5 (allocation of the noise).
 
     Examples
     --------
@@ -119,50 +110,29 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     ((3,), (3, 2))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateLinearModel._parameter_constraints,
-        "classes": [None, "array-like"],
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+        "classes": [None, "array-like"]
     }
     _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[ArrayLike, ArrayLike] | None = None,
-        classes: ArrayLike | None = None,
-        error_weights: str | ArrayLike = "curvature",
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.adjacency = adjacency
-        self.alpha = alpha
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.n_passes = n_passes
-        self.clip = clip
-        self.budget_growth = budget_growth
-        self.feature_bounds = feature_bounds
-        self.classes = classes
-        self.error_weights = error_weights
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    alpha: float = 0.0
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    classes: ArrayLike | None = None
+    error_weights: str | ArrayLike = "curvature"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
         classes, outputs = one_against_rest(self, y)

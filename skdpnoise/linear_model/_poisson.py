@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -10,13 +11,13 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_tweedie_score
 
 from skdpnoise.compose import register_private
+from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
+from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._checks import check_counts
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
-from skdpnoise.linear_model._records import Data
-from skdpnoise.linear_model._scaling import Rate, Run, release_rate
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Data, Rate, Settings
+from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import POISSON
 
@@ -24,6 +25,7 @@ __all__ = ["DPPoissonRegressor"]
 
 
 @register_private
+@dataclass(eq=False, repr=False)
 class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
@@ -61,9 +63,8 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         Coefficients in the user's units: what a unit adds to the logarithm of the prediction.
     intercept_ : float
         Intercept, a logarithm.
-    coef_path_, intercept_path_ : ndarray
-        Coefficients after every pass, along a first axis of length ``n_passes_``; free, since all
-        of it is charged for. ``coef_`` is the mean of the last fifth.
+    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
@@ -80,28 +81,24 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. Location and scale of the target, exactly as in :class:`DPCoordinateDescentRegressor`: the
-       mean m is the location, σ the scale. A target without bounds is searched for from 0 up.
-       Where a search finds that nearly all counts are alike, location and scale are found as those
-       of a feature without bounds (item 3, with "target: " before the labels), from a fifth of what
-       is left. A mean below σ/16 counts as that.
+    2. Location and scale of the target, as in :class:`DPCoordinateDescentRegressor`: the mean m is
+       the location, σ the scale. Where a search, from 0 up, finds that nearly all counts are alike,
+       they are found as those of a feature without bounds (item 3, with "target: " before the
+       labels), from a fifth of what is left. A mean below σ/16 counts as that.
     3. Locations and scales of the features, as in the same class.
     4. "gradients": for each pass and coordinate the sum over records of
        :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
        integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
        replace-one, once under add/remove), plus exact integer noise.
 
-    Each release depends on earlier ones only through released numbers; costs compose adaptively and
-    exactly, ε adding for pure and μ² for Gaussian noise. A record is clipped whatever it holds: the
-    exponential, whose curvature no number bounds, and the range of y matter to accuracy alone.
-    Everything else is public (shape, parameters, visiting order) or post-processing. Whether fit
-    raises an error for malformed data, negative targets among them, is not protected.
+    Composition, and what is not protected, are as there; negative targets raise an error too. A
+    record is clipped whatever it holds: the curvature of the exponential, which no number bounds,
+    matters to accuracy alone.
 
     References
     ----------
-    Mangold, Bellet, Salmon and Tommasi, "Differentially private coordinate descent for composite
-    empirical risk minimization", arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani,
-    arXiv:2302.03511, Theorems 4 and 5 and Remark 5 (allocation of the noise).
+    Mangold et al., arXiv:2110.11688, Algorithm 1. Muthukrishnan and Kalyani, arXiv:2302.03511,
+    Theorems 4 and 5 and Remark 5 (allocation of the noise).
 
     Examples
     --------
@@ -117,38 +114,26 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     True
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "target_bounds": [None, tuple, list, np.ndarray]
-    }
     _loss, _last, _metric = POISSON, None, staticmethod(partial(d2_tweedie_score, power=1))
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        noise: str = "auto",
-        adjacency: Adjacency = "replace_one",
-        alpha: float = 0.0,
-        l1_ratio: float = 0.5,
-        fit_intercept: bool = True,
-        n_passes: int | str = "auto",
-        clip: float | str = "auto",
-        budget_growth: float | str = "auto",
-        feature_bounds: tuple[Any, Any] | None = None,
-        target_bounds: tuple[float, float] | None = None,
-        error_weights: Any = "curvature",
-        rows_per_group: int = 1,
-        ledger: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon, self.delta, self.noise, self.adjacency = epsilon, delta, noise, adjacency
-        self.alpha, self.l1_ratio, self.fit_intercept = alpha, l1_ratio, fit_intercept
-        self.n_passes, self.clip, self.budget_growth = n_passes, clip, budget_growth
-        self.feature_bounds, self.target_bounds = feature_bounds, target_bounds
-        self.error_weights, self.rows_per_group = error_weights, rows_per_group
-        self.ledger, self.random_state, self.n_jobs = ledger, random_state, n_jobs
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    alpha: float = 0.0
+    l1_ratio: float = 0.5
+    fit_intercept: bool = True
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    feature_bounds: tuple[Any, Any] | None = None
+    target_bounds: tuple[float, float] | None = None
+    error_weights: Any = "curvature"
+    rows_per_group: int = 1
+    ledger: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -156,21 +141,19 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         return tags
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray, dict[str, Any]]:
-        return check_counts(self, y)
+        name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
+        if not bounds[1, 0] > 0.0:
+            raise ValueError(
+                f"The 'target_bounds' parameter of {name} must end above 0, since the target is "
+                f"never negative. Got high={bounds[1, 0]:g} instead."
+            )
+        if (y < 0.0).any() and not is_computed("y", self):
+            raise ValueError(f"{name} needs counts or rates, and y has negative values.")
+        bounds = np.maximum(bounds, 0.0)
+        return [np.clip(y, *bounds)], bounds, {}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the mean of the target.
-
-        Parameters
-        ----------
-        %(predictions: X)s
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Positive and finite.
-        """
-        return np.asarray(np.exp(np.clip(self._linear(X)[:, 0], -700.0, 700.0)))
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(np.clip(scores, -700.0, 700.0)))

@@ -1,17 +1,168 @@
-"""What the stages of a fit hand to each other, beside what they release."""
+"""What the stages of a fit hand to each other: parameters, data, and what was released of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
-from skdpnoise.linear_model._scaling import Standardisation, Target
 from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
+from skdpnoise.solvers import Loss
 
-__all__ = ["Data", "Problem", "in_user_units"]
+__all__ = ["LIMIT", "Data", "Fitted", "Problem", "Rate", "Settings", "Standardisation", "Target"]
+
+Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
+
+LIMIT = 3.0  # standardised values are clipped to this many scales
+# And to this many where public bounds are wider: a value farther off has more leverage on second
+# moments than it deserves. Binary columns are never clipped.
+FARTHEST = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the stages know of the estimator."""
+
+    owner: str  # name of the class, for messages
+    loss: Loss
+    last: Any  # what is released after a descent: Residuals, Gain or None
+    noise: str = "auto"
+    fit_intercept: bool = True
+    alpha: float | str = "auto"
+    l1_ratio: float = 0.5
+    n_passes: int | str = "auto"
+    clip: float | str = "auto"
+    budget_growth: float | str = "auto"
+    error_weights: Any = "curvature"
+    row_norm: float | str = "auto"
+    n_jobs: int | None = None
+    spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
+
+    @classmethod
+    def of(cls, estimator: Any) -> Settings:
+        """Return the settings of an estimator."""
+        names = {field.name for field in fields(cls)}
+        given = estimator.get_params(deep=False)
+        chosen = {name: value for name, value in given.items() if name in names}
+        return cls(type(estimator).__name__, estimator._loss, estimator._last, **chosen)
+
+    @property
+    def strength(self) -> float:
+        """Strength of the penalty of a descent, whose few passes shrink as it is."""
+        return 0.0 if isinstance(self.alpha, str) else self.alpha
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standardisation:
+    """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
+
+    center: np.ndarray  # in the units of the columns, as the scale
+    scale: np.ndarray
+    used: np.ndarray  # False for columns that are constant or drowned in noise
+    limit: np.ndarray  # standardised values are clipped to ± this
+
+    @property
+    def reach(self) -> np.ndarray:
+        """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
+        return self.limit / LIMIT
+
+    def widened(self) -> Standardisation:
+        """Return a standardisation with scales so large that the limit is ±3 everywhere."""
+        return replace(self, scale=self.scale * self.reach, limit=np.full_like(self.limit, LIMIT))
+
+    def capped(self) -> Standardisation:
+        """Return a standardisation that clips what is far from all the rest of its column."""
+        return replace(self, limit=np.minimum(self.limit, FARTHEST))
+
+    def through_origin(self) -> Standardisation:
+        """Return a standardisation that leaves 0 where it is, for models without an intercept."""
+        scale = np.hypot(self.center, self.scale)
+        widest = np.hypot(self.center, self.scale * self.reach)
+        return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
+
+    def beside(self, other: Standardisation) -> Standardisation:
+        """Return the standardisation of these columns followed by those of another."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return Standardisation(*map(np.concatenate, pairs))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return the values in standard units, clipped; columns that are not used become 0."""
+        standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
+        return np.where(self.used, np.clip(standard, -self.limit, self.limit), 0.0)
+
+    def in_user_units(
+        self, model: np.ndarray, units: tuple[float, float]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return slopes and intercepts from coefficients in standard units, the intercept last."""
+        center, scale = units  # of the target
+        # A feature that is not used has coefficient 0, whatever its scale.
+        slopes = scale * model[..., :-1] / self.scale
+        return slopes, center + scale * model[..., -1] - slopes @ self.center
+
+    @property
+    def range(self) -> np.ndarray:
+        """The interval that is not clipped, of shape (2, n_columns)."""
+        reach = np.where(self.used, self.limit * self.scale, np.inf)
+        return np.stack([self.center - reach, self.center + reach])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What was released of the target before the model."""
+
+    constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
+    scaling: Standardisation | None = None  # None for labels
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Centre and scale of the predictions; a target of unknown scale is a constant."""
+        if self.scaling is None:
+            return 0.0, 1.0
+        scaling = self.scaling
+        return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
+
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope."""
+        return 1.0
+
+    def widened(self) -> Target:
+        """Return the target with its scaling widened."""
+        return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return numbers in standard units, clipped, and labels as they are."""
+        if self.scaling is None:
+            return outputs
+        return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
+
+
+class Rate(Target):
+    """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
+
+    __slots__ = ()
+    scaling: Standardisation
+
+    @property
+    def units(self) -> tuple[float, float]:
+        """Logarithm of the centre, and 1; 0 where the target is a constant."""
+        return float(np.log(self.scaling.center[0])), float(self.scaling.used[0])
+
+    @property
+    def spread(self) -> float:
+        """The size of a typical slope: the scale of the counts, in these units."""
+        return float(self.scaling.scale[0] / self.scaling.center[0])
+
+    def widened(self) -> Target:
+        """Return the target as it is: only the features limit its linear functions."""
+        return self
+
+    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Return the counts in these units."""
+        return [values / self.scaling.center for values in outputs]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,13 +196,3 @@ class Problem:
         """The scaling of the features and, last, of a target of numbers."""
         assert self.target.scaling is not None
         return self.features.beside(self.target.scaling)
-
-
-def in_user_units(
-    model: np.ndarray, features: Standardisation, units: tuple[float, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return slopes and intercepts from coefficients in standard units, the intercept last."""
-    center, scale = units
-    # a feature that is not used has coefficient 0, whatever its scale
-    slopes = scale * model[..., :-1] / features.scale
-    return slopes, center + scale * model[..., -1] - slopes @ features.center

@@ -3,38 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from skdpnoise.estimators.private_fit import PrivateRun, warn_last
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
 
-__all__ = [
-    "LIMIT",
-    "Rate",
-    "Run",
-    "Standardisation",
-    "Target",
-    "release_log_odds",
-    "release_rate",
-    "standardise",
-    "standardise_target",
-]
+__all__ = ["Run", "release_log_odds", "release_rate", "standardise", "standardise_target"]
 
 Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""
 
-LIMIT = 3.0  # standardised values are clipped to this many scales
-# And to this many where public bounds are wider: a value farther off has more leverage on second
-# moments than it deserves. Binary columns are never clipped.
-FARTHEST = 20.0
 # A target within bounds is hidden if the noise of its mean is more than this part of its scale;
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
@@ -42,109 +28,6 @@ _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all co
 # Of counts, in scales. By Markov's inequality a mean is at least 1/14 of the quantile of 13/14.
 _LEAST_MEAN = 1.0 / 16.0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Standardisation:
-    """Centres, scales and which columns are used; all arrays have shape (n_columns,)."""
-
-    center: np.ndarray  # in the units of the columns, as the scale
-    scale: np.ndarray
-    used: np.ndarray  # False for columns that are constant or drowned in noise
-    limit: np.ndarray  # standardised values are clipped to ± this
-
-    @property
-    def reach(self) -> np.ndarray:
-        """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
-        return self.limit / LIMIT
-
-    def widened(self) -> Standardisation:
-        """Return a standardisation with scales so large that the limit is ±3 everywhere."""
-        return replace(self, scale=self.scale * self.reach, limit=np.full_like(self.limit, LIMIT))
-
-    def capped(self) -> Standardisation:
-        """Return a standardisation that clips what is far from all the rest of its column."""
-        return replace(self, limit=np.minimum(self.limit, FARTHEST))
-
-    def through_origin(self) -> Standardisation:
-        """Return a standardisation that leaves 0 where it is, for models without an intercept."""
-        scale = np.hypot(self.center, self.scale)
-        widest = np.hypot(self.center, self.scale * self.reach)
-        return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
-
-    def beside(self, other: Standardisation) -> Standardisation:
-        """Return the standardisation of these columns followed by those of another."""
-        fields = ("center", "scale", "used", "limit")
-        return Standardisation(
-            *(np.concatenate([getattr(self, f), getattr(other, f)]) for f in fields)
-        )
-
-    def __call__(self, values: np.ndarray) -> np.ndarray:
-        """Return the values in standard units, clipped; columns that are not used become 0."""
-        standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
-        return np.where(self.used, np.clip(standard, -self.limit, self.limit), 0.0)
-
-    @property
-    def range(self) -> np.ndarray:
-        """The interval that is not clipped, of shape (2, n_columns)."""
-        reach = np.where(self.used, self.limit * self.scale, np.inf)
-        return np.stack([self.center - reach, self.center + reach])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Target:
-    """What was released of the target before the model."""
-
-    constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
-    scaling: Standardisation | None = None  # None for labels
-
-    @property
-    def units(self) -> tuple[float, float]:
-        """Centre and scale of the predictions; a target of unknown scale is a constant."""
-        if self.scaling is None:
-            return 0.0, 1.0
-        scaling = self.scaling
-        return float(scaling.center[0]), float(scaling.used[0] * scaling.scale[0])
-
-    @property
-    def spread(self) -> float:
-        """The size of a typical slope."""
-        return 1.0
-
-    def widened(self) -> Target:
-        """Return the target with its scaling widened."""
-        return self if self.scaling is None else replace(self, scaling=self.scaling.widened())
-
-    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return numbers in standard units, clipped, and labels as they are."""
-        if self.scaling is None:
-            return outputs
-        return [self.scaling(values[:, np.newaxis])[:, 0] for values in outputs]
-
-
-class Rate(Target):
-    """Counts in units of their centre, a mean rate; linear functions are of logarithms."""
-
-    __slots__ = ()
-    scaling: Standardisation
-
-    @property
-    def units(self) -> tuple[float, float]:
-        """Logarithm of the centre, and 1; 0 where the target is a constant."""
-        return float(np.log(self.scaling.center[0])), float(self.scaling.used[0])
-
-    @property
-    def spread(self) -> float:
-        """The size of a typical slope: the scale of the counts, in these units."""
-        return float(self.scaling.scale[0] / self.scaling.center[0])
-
-    def widened(self) -> Target:
-        """Return the target as it is: only the features limit its linear functions."""
-        return self
-
-    def __call__(self, outputs: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """Return the counts in these units."""
-        return [values / self.scaling.center for values in outputs]
 
 
 def standardise(
@@ -186,8 +69,7 @@ def standardise_target(
     # its spread, from what was meant for features and model: whether that is so is decided by
     # released numbers.
     standard, run, found = _located(settings, run, y, bounds)
-    if found is not None:
-        _warn_of_constant(settings, run, found)
+    _warn_of_constant(settings, run, found)
     return standard, run
 
 
@@ -257,8 +139,8 @@ def release_rate(
     another = None if seen else run.budget.with_another_look()
     if another is not None:
         part, budget = another
-        everywhere = {"bounds": (0.0, np.inf), **_terms(run, "target: ")}
-        rare = private_location_scale(y[:, np.newaxis], part, **everywhere)
+        terms = _terms(run, "target: ")
+        rare = private_location_scale(y[:, np.newaxis], part, bounds=(0.0, np.inf), **terms)
         run, seen = replace(run, budget=budget), bool(rare.found[0])
         if seen:
             facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
@@ -267,16 +149,15 @@ def release_rate(
         error = found.scale[0] if search is None else search.error
         search = SearchedLocation(0.0, float(error), 1.0, found=False)
         found = replace(found, scale=np.ones(1), used=np.zeros(1, dtype=bool))
-    if search is not None:
-        _warn_of_constant(settings, run, search)
+    _warn_of_constant(settings, run, search)
     least = found.scale * np.where(found.used, _LEAST_MEAN, 0.5 / run.n_samples)
     center = np.maximum(found.center, least) if settings.fit_intercept else np.ones(1)
     return Rate(np.zeros(1), replace(found, center=center)), run
 
 
-def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> None:
-    """Say how noisy the location of the target is, by released numbers and public ones."""
-    if found.found and found.error <= _NOISY * found.scale:
+def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation | None) -> None:
+    """Say how noisy the location that a search found is, by released numbers and public ones."""
+    if found is None or (found.found and found.error <= _NOISY * found.scale):
         return
     name = settings.owner
     about = (
@@ -285,20 +166,17 @@ def _warn_of_constant(settings: Settings, run: Run, found: SearchedLocation) -> 
     )
     if found.found:
         about += f", of a scale of {found.scale:.2g}"
-    elif settings.fit_intercept:
-        name += " predicts one constant: the target is constant, or its scale is hidden;"
     else:
-        name += " predicts 0 everywhere: the target is constant, or its scale is hidden;"
+        only = "one constant" if settings.fit_intercept else "0 everywhere"
+        name += f" predicts {only}: the target is constant, or its scale is hidden;"
     remedy = "More records, a larger epsilon or public bounds (target_bounds) would help."
     warn_last(f"{name} {about}. {remedy}")
 
 
 def _warn(settings: Settings, run: Run, found: np.ndarray) -> None:
     """Say how many columns are left out."""
-    n_lost = np.count_nonzero(~found)
-    text = (
-        f"{settings.owner} leaves out {n_lost} of {found.size} columns: each is constant, or the "
-        f"noise at epsilon={run.account.guarantee.epsilon:g} hides the scale. More records, a "
-        "larger epsilon or public bounds (feature_bounds) would help."
+    warn_last(
+        f"{settings.owner} leaves out {np.count_nonzero(~found)} of {found.size} columns: each is "
+        f"constant, or the noise at epsilon={run.account.guarantee.epsilon:g} hides the scale. "
+        "More records, a larger epsilon or public bounds (feature_bounds) would help."
     )
-    warn_last(text)

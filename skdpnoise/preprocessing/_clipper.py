@@ -23,8 +23,8 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)
 
-    It changes one record at a time and learns nothing but the names of the columns, so the step
-    after it is as private as without it, and may use the same bounds.
+    It learns nothing but the names of the columns, so the step after it is as private as without
+    it, and may use the same bounds.
 
     Parameters
     ----------
@@ -66,10 +66,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
             Finite.
-        y : None
-            Ignored.
-        **params : dict
-            Refused, as by the private estimators, but for ``sample_weight=None``.
+        %(fits: y, **params)s
 
         Returns
         -------

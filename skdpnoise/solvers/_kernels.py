@@ -1,20 +1,17 @@
 """Compiled sweeps over the rows: move the scores, then sum the next coordinate's gradient.
 
 A loss is known by its integer code; its scores are what its ``start`` makes of the target: the
-residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the
-column that has just changed and the column that comes next, so each coordinate costs two columns
-and the score vector. A column is an array of all rows, or, for the intercept, one block of ones
-that is read again for every block of rows.
+residual ``x.w - y`` for the squared loss and ``x.w`` for the others. One sweep reads the column
+that has just changed and the one that comes next. The intercept's is one block of ones, which is
+read again for every block of rows.
 
-Everything done to one row is compiled without fast-math flags: nothing is reassociated, and the
-only fused multiply-adds are the explicit ones. The number of grid steps of a record is therefore
-the same bit for bit in any block, thread or vector lane, and the integers are summed exactly.
+Everything done to one row is compiled without fast-math flags, and the only fused multiply-adds are
+the explicit ones. The number of grid steps of a record is therefore the same bit for bit in any
+block, thread or vector lane, and the integers are summed exactly.
 
-One compiled kernel serves the losses whose targets are labels or none: the branch on the code does
-not depend on the row, so that the compiler makes one loop for each loss. Losses whose targets are
-numbers have a kernel of their own, since with a third branch there would be one loop for all. That
-choice, and whether columns are standardised (``scaling`` may be ``None``), is made when numba
-specialises a kernel.
+The branch on the code of a loss does not depend on the row, so that the compiler makes one loop for
+each. Losses whose targets are numbers have a kernel of their own, since with a third branch there
+would be one loop for all; numba makes that choice when it specialises a kernel.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from numba import njit, types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from skdpnoise.solvers.losses import LOGISTIC, POISSON
+from skdpnoise.solvers.losses import LOGISTIC
 
 __all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
 
@@ -39,7 +36,7 @@ _ROUNDING = 1.5 * 2.0**52
 _ROUNDING_BITS = int(np.float64(_ROUNDING).view(np.int64))
 QUANTA_LIMIT = 2**50
 
-_LOGISTIC, _POISSON = LOGISTIC.code, POISSON.code
+_LOGISTIC = LOGISTIC.code
 _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
@@ -87,17 +84,7 @@ def decay(t: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sigmoid(t: float) -> float:
-    r"""Logistic function, within 1e-12 of the exact one: see :func:`decay`.
-
-    .. math:: \sigma(t) = \frac{1}{1 + e^{-t}}
-
-    Examples
-    --------
-    >>> sigmoid(0.0)
-    0.5
-    >>> round(sigmoid(2.0), 9)
-    0.880797078
-    """
+    """Logistic function, within 1e-12 of the exact one."""
     return 1.0 / (1.0 + decay(t))
 
 
@@ -107,17 +94,6 @@ def _standardised(x: float, center: float, inverse_scale: float, limit: float) -
     z = (x - center) * inverse_scale
     z = z if z > -limit else -limit
     return z if z < limit else limit
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _columns(old: float, new: float, scaling: Scaling) -> tuple[float, float]:
-    """The two entries of one row as float64, standardised when a scaling is given."""
-    if scaling is None:
-        return np.float64(old), np.float64(new)
-    return (
-        _standardised(np.float64(old), scaling[0], scaling[1], scaling[2]),
-        _standardised(np.float64(new), scaling[3], scaling[4], scaling[5]),
-    )
 
 
 # numba compares the annotations of these functions: they must be the same.
@@ -167,7 +143,11 @@ def _moved(
     i: int, previous: Vector, following: Vector, score: Vector, change: float, scaling: Scaling
 ) -> tuple[float, float]:
     """Move the score of row i; return it and the entry of the next column."""
-    old, new = _columns(previous[i], following[i], scaling)
+    old: float = np.float64(previous[i])
+    new: float = np.float64(following[i])
+    if scaling is not None:
+        old = _standardised(old, scaling[0], scaling[1], scaling[2])
+        new = _standardised(new, scaling[3], scaling[4], scaling[5])
     score[i] = _fused_multiply_add(change, old, score[i])
     return score[i], new
 

@@ -1,8 +1,7 @@
 """The functions of ``_rows`` in numpy, for data that are done sooner than numba compiles a loop.
 
-They write the same numbers bit for bit: an entry meets the same operations in the same order, and
-`_down` adds the columns of a row one after the other. Products are of integers whose sums are below
-2**53, and so exact in any order.
+They write the same numbers bit for bit: an entry meets the same operations in the same order.
+Products are of integers whose sums are below 2**53, and so exact in any order.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """Compiled loops over a tile of rows: standardise, clip, round to integers, and multiply.
 
-A tile holds some rows of the data column by column, in double precision, whatever the layout and
-the type of the data are. Loops run over the rows of one column, so the vector lanes are different
-rows: nothing that is done to one row is reassociated, and its integers are the same bit for bit in
-any tile, thread, layout or lane. Sums of products of integers are exact in any order, so these may
-be.
+A tile holds some rows of the data column by column, in double precision. Loops run over the rows of
+one column, so the vector lanes are different rows: nothing that is done to one row is reassociated,
+and its integers are the same bit for bit in any tile, thread, layout or lane.
 
 This file imports numba; ``_plain_rows`` has the same functions in numpy. No function calls another
 one: numba would optimise the inner one once for itself and once more for each that calls it.
@@ -73,13 +71,8 @@ def quantise(
         squares[i] = 0.0
     magnitudes[:n] = 0.0
     for j in range(grid_size.shape[0]):
-        column, whole, unit, inverse, bound = (
-            tile[j],
-            out[j],
-            grid_size[j],
-            1.0 / grid_size[j],
-            most[j],
-        )
+        column, whole, unit, bound = tile[j], out[j], grid_size[j], most[j]
+        inverse = 1.0 / unit
         for i in range(n):
             k = np.rint(column[i] * factors[i] * inverse)
             k = k if k > -bound else -bound
@@ -108,16 +101,7 @@ def quantise(
 # Integers, so the flags change nothing but the speed: no sum is ever rounded.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def add_products(tile: Floats, n: int, total: Floats) -> None:
-    """Add the products of all pairs of columns to the upper triangle, four by four.
-
-    Examples
-    --------
-    >>> total = np.zeros((4, 4))
-    >>> add_products(np.array([[2.0], [3.0], [0.0], [0.0]]), 1, total)
-    >>> total[:2, :2]
-    array([[4., 6.],
-           [6., 9.]])
-    """
+    """Add the products of all pairs of columns to the upper triangle, four by four."""
     p = tile.shape[0]
     for j in range(0, p, 4):
         a0, a1, a2, a3 = tile[j], tile[j + 1], tile[j + 2], tile[j + 3]
@@ -144,20 +128,12 @@ def add_products(tile: Floats, n: int, total: Floats) -> None:
                 s31 += x3 * y1
                 s32 += x3 * y2
                 s33 += x3 * y3
-            block = total[j : j + 4, k : k + 4]
-            block[0, 0] += s00
-            block[0, 1] += s01
-            block[0, 2] += s02
-            block[0, 3] += s03
-            block[1, 0] += s10
-            block[1, 1] += s11
-            block[1, 2] += s12
-            block[1, 3] += s13
-            block[2, 0] += s20
-            block[2, 1] += s21
-            block[2, 2] += s22
-            block[2, 3] += s23
-            block[3, 0] += s30
-            block[3, 1] += s31
-            block[3, 2] += s32
-            block[3, 3] += s33
+            sums = (
+                (s00, s01, s02, s03),
+                (s10, s11, s12, s13),
+                (s20, s21, s22, s23),
+                (s30, s31, s32, s33),
+            )
+            for a in range(4):
+                for b in range(4):
+                    total[j + a, k + b] += sums[a][b]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers.losses import Loss
 
-__all__ = ["coordinate_descent"]
+__all__ = ["Threads", "coordinate_descent"]
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
@@ -64,11 +64,10 @@ def coordinate_descent(
               \qquad k_i = \operatorname{round}\bigl(\operatorname{clip}(
                     \ell'(x_i^\top\theta, y_i)\, x_{ij} / q_{tj}, \; -c, \; c)\bigr),
 
-    where :math:`c = \operatorname{round}(C_j / q_{tj})` and z is the integer noise. Each
-    :math:`k_i` depends on record i and on earlier iterates only, and is an integer; the sum is
-    exact. So replacing one record moves a sum by at most 2c, whatever the number of threads, the
-    order of the rows and the size of their blocks, and the result is the same bit for bit. A
-    gradient that is not a number counts as -c.
+    where :math:`c = \operatorname{round}(C_j / q_{tj})` and z is the integer noise. Each integer
+    :math:`k_i` depends on record i and on earlier iterates only, and the sum is exact. So replacing
+    one record moves a sum by at most 2c, and the result is the same bit for bit for any threads,
+    order of the rows and blocks. A gradient that is not a number counts as -c.
 
     Parameters
     ----------
@@ -86,11 +85,9 @@ def coordinate_descent(
     l1, l2 : float or array-like of shape (K,), default=0.0
         Penalties a and b.
     clip : float or array-like of shape (K,), default=None
-        Bounds C on one record's gradient. With ``grid_size=None`` too, nothing is clipped or
-        rounded.
+        Bounds C on one record's gradient. Without it and grid_size nothing is clipped or rounded.
     grid_size : float or array-like of shape (K,) or (T, K), default=None
-        Units q of the sums of gradients. Where both clip and grid_size are 0 the gradient counts
-        as 0.
+        Units q of the sums of gradients; where it and clip are 0 the gradient counts as 0.
     noise : ndarray of int64 of shape (T, K), default=None
         Noise z, in grid steps; None for none.
     add : callable, default=operator.add
@@ -110,8 +107,7 @@ def coordinate_descent(
     n_threads : int, default=1
         Threads to use when there are enough rows.
     block_rows : int, default=None
-        Rows taken at a time. It changes the speed only (without clip and grid_size also the last
-        digits).
+        Rows taken at a time: changes the speed only, or without clip also the last digits.
 
     Yields
     ------
@@ -161,7 +157,9 @@ def coordinate_descent(
     divisor = float(n if n_samples is None else n_samples)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
 
-    columns = _columns(X, np.ones(block, dtype=X.dtype))
+    columns = [*X.T, np.ones(block, dtype=X.dtype)]
+    for column in columns:
+        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and grid_size is not None:
@@ -173,7 +171,8 @@ def coordinate_descent(
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
-    with _Threads(_row_ranges(n, block, n_threads)) as run:
+    n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
+    with Threads(n, n_ranges, block) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the next sum of gradients."""
@@ -204,14 +203,6 @@ def coordinate_descent(
                 updated = soft / (1.0 + steps[k] * l2s[k])
                 previous, change, theta[k] = k, updated - theta[k], updated
             yield np.array(theta)
-
-
-def _columns(X: NDArray[Any], ones: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return the columns of X and, last, a block of ones."""
-    columns = [*X.T, ones]
-    for column in columns:
-        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
-    return columns
 
 
 def _per_coordinate(value: ArrayLike, n_coordinates: int) -> list[float]:
@@ -261,23 +252,17 @@ def _quanta_and_bounds(
     return quanta, bounds
 
 
-def _row_ranges(n: int, block: int, n_threads: int) -> list[tuple[int, int]]:
-    """Contiguous ranges of whole blocks, one for each thread worth starting."""
-    n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
-    n_blocks = -(-n // block)
-    edges = [min(n, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
-    return list(pairwise(edges))
-
-
-class _Threads:
-    """A context that gives a function: it runs a kernel on every range of rows."""
+class Threads:
+    """A context that gives a function, which runs a kernel on every range of blocks of rows."""
 
     # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
     # that a pool of futures takes, which counts when a sweep lasts a millisecond.
 
-    def __init__(self, ranges: list[tuple[int, int]]) -> None:
-        self.first, *self.others = ranges
+    def __init__(self, n_rows: int, n_ranges: int, block: int = 1) -> None:
+        n_blocks = -(-n_rows // block)
+        edges = [min(n_rows, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
+        self.first, *self.others = pairwise(edges)
         self.tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in self.others]
         self.results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
         numbers = range(len(self.others))

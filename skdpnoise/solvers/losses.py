@@ -33,19 +33,16 @@ class Loss:
     code : int
         By which the kernels know it.
     curvature : float
-        An upper bound on the derivative of μ. Steps are one over it: with a bound that is too small
-        the descent may diverge, which does not touch privacy.
+        An upper bound on the derivative of μ, over which steps are one.
     mean : callable
         μ, from an array of linear functions to the means of the target.
     start : callable
         From y to what the kernels need: the score of each record where the linear function is 0,
-        and the targets. Targets that a score holds already are an empty array.
+        and the targets, or an empty array where a score holds them already.
     looseness : float, default=1.0
-        How many times longer than one over the curvature a step may be where there is little noise:
-        more than 1 where the bound is loose for typical records.
+        How much longer a step may be where there is little noise, and the curvature a loose bound.
     tail : float, default=1.0
-        How many times longer than those of least squares the tails of slopes are: "auto" clips at
-        so much more where there is little noise.
+        How many times longer than those of least squares the tails of slopes are, for "auto" clips.
 
     Examples
     --------

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers import _plain_rows
+from skdpnoise.solvers.coordinate_descent import Threads
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
@@ -52,10 +51,9 @@ def second_moments(
 
     Row x is read as z = (x - center)/scale, clipped to ±limit and to the box ±c, shrunk by
     :math:`\min(1, R/|z|_2, R_1/|z|_1)`, and k is z/q rounded to nearest integers, or towards zero
-    if these would break a bound. That is a function of the row alone, and the sums are exact: the
-    result is the same bit for bit whatever the blocks, threads, memory layout and order of rows,
-    and replacing one row changes S by :math:`k k^\top - k' k'^\top` with both within the bounds.
-    Whatever a row holds, its integers obey them.
+    if these would break a bound. That is a function of the row alone, within the bounds whatever
+    the row holds, and the sums are exact: the result is the same bit for bit for any blocks,
+    threads, memory layout and order of rows.
 
     Parameters
     ----------
@@ -99,20 +97,8 @@ def second_moments(
     array([[0.6095314 , 0.60457039],
            [0.60457039, 0.70218754]])
     """
-    rows = _Rows(
-        X,
-        targets,
-        row_grid_size,
-        norm,
-        center,
-        scale,
-        limit,
-        columns,
-        l1_norm,
-        block_rows,
-        n_threads,
-    )
-    total = rows.products()
+    standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
+    total = _Rows(X, targets, standard, bounds, block_rows, n_threads).products()
     return total + np.triu(total, 1).T
 
 
@@ -158,20 +144,8 @@ def clipped_row_sums(
     >>> (clipped_row_sums(X, row_grid_size=2.0**-20, norm=1.0) / 2.0**20).round(5)
     array([1.1 , 1.05])
     """
-    rows = _Rows(
-        X,
-        targets,
-        row_grid_size,
-        norm,
-        center,
-        scale,
-        limit,
-        columns,
-        l1_norm,
-        block_rows,
-        n_threads,
-    )
-    return rows.totals()
+    standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
+    return _Rows(X, targets, standard, bounds, block_rows, n_threads).totals()
 
 
 def row_norms(
@@ -203,8 +177,8 @@ def row_norms(
     >>> row_norms(np.array([[3.0, 4.0], [0.0, 0.0]]), center=[0.0, 0.0])
     array([5., 0.])
     """
-    rows = _Rows(X, targets, 1.0, 1.0, center, scale, limit, None, None, block_rows, n_threads)
-    return rows.norms_of_rows()
+    standard, bounds = (center, scale, limit), (1.0, 1.0, None, None)
+    return _Rows(X, targets, standard, bounds, block_rows, n_threads).norms_of_rows()
 
 
 class _Rows:
@@ -214,16 +188,12 @@ class _Rows:
         self,
         X: NDArray[Any],
         targets: NDArray[Any] | None,
-        row_grid_size: ArrayLike,
-        norm: float,
-        center: ArrayLike | None,
-        scale: ArrayLike | None,
-        limit: ArrayLike | None,
-        columns: ArrayLike | None,
-        l1_norm: float | None,
+        standard: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
+        bounds: tuple[ArrayLike, float, ArrayLike | None, float | None],
         block_rows: int | None,
         n_threads: int,
     ) -> None:
+        (center, scale, limit), (row_grid_size, norm, columns, l1_norm) = standard, bounds
         data = np.asarray(X)
         extra = np.empty((len(data), 0)) if targets is None else np.asarray(targets)
         self.parts = data, extra[:, None] if extra.ndim == 1 else extra
@@ -248,7 +218,11 @@ class _Rows:
         wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
         self.block_rows = max(1, min(wished, self.n_rows))
         self.n_threads = n_threads
-        self.kernels = _kernels(self.n_rows * p)
+        self.kernels: Any = _plain_rows
+        if self.n_rows * p > _PLAIN_ENTRIES:
+            from skdpnoise.solvers import _rows
+
+            self.kernels = _rows
 
     def products(self) -> NDArray[np.int64]:
         """Return the sums of products of all pairs of columns on and above the diagonal."""
@@ -325,23 +299,8 @@ class _Rows:
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return what a function returns for every range of rows, one range for each thread."""
         most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
-        n_ranges = max(1, min(self.n_threads, most))
-        edges = [self.n_rows * i // n_ranges for i in range(n_ranges + 1)]
-        first, *others = pairwise(edges)
-        if not others:
-            return [task(first)]
-        with ThreadPoolExecutor(len(others)) as pool:
-            waiting = [pool.submit(task, rows) for rows in others]
-            return [task(first), *(future.result() for future in waiting)]
-
-
-def _kernels(n_entries: int) -> Any:
-    """Return the loops that are done first with so many entries."""
-    if n_entries <= _PLAIN_ENTRIES:
-        return _plain_rows
-    from skdpnoise.solvers import _rows
-
-    return _rows
+        with Threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
+            return run(task)
 
 
 def _vector(value: ArrayLike | None, default: float, size: int) -> NDArray[np.float64]:

@@ -115,7 +115,7 @@ def test_replays_catch_a_record_that_moves_more_than_is_declared(monkeypatch):
 
     kernel = moments.second_moments
     monkeypatch.setattr(moments, "second_moments", lambda X, **settings: 2 * kernel(X, **settings))
-    assert _covariance.private_moments_of_rows is moments.private_moments_of_rows
+    assert _covariance.PrivateMomentsMixin is moments.PrivateMomentsMixin
     model = DPCovariance(assume_centered=True, row_norm=1.0)
     report = audit(model, np.hstack([X, -X]), method="replay")
     assert "'second moments': one record moves it by 2 times what is declared" in str(report)

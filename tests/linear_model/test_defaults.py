@@ -13,7 +13,7 @@ from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.solvers import LOSSES
 

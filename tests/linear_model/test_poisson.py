@@ -27,7 +27,7 @@ from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.solvers import POISSON
 from tests._replay import two_runs

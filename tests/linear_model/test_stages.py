@@ -15,7 +15,7 @@ from skdpnoise import (
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._descent import GAIN, RESIDUALS, plan_descent
-from skdpnoise.linear_model._settings import Settings
+from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from skdpnoise.solvers import LOGISTIC, SQUARED

@@ -307,7 +307,7 @@ def test_a_bin_too_narrow_for_its_digits_still_makes_a_positive_scale(monkeypatc
     def found_by_noise(values, probabilities, **settings):
         return Quantiles(np.full((3, 1), -7.0), np.zeros(1), np.ones(1, dtype=bool), 500.0)
 
-    monkeypatch.setattr("skdpnoise.preprocessing._robust.private_quantiles", found_by_noise)
+    monkeypatch.setattr("skdpnoise.preprocessing._scalers.private_quantiles", found_by_noise)
     X = table(500)[:, :1]
     monkeypatch.setattr("skdpnoise.ledger.Account.report", lambda *args, **kwargs: None)
     scaler = DPRobustScaler().fit(X)

@@ -1,0 +1,555 @@
+"""Scaling by privately released statistics: one fit, and what each scaler releases."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.parameters import check_size, number_pair
+from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds, warn_last
+from skdpnoise.estimators.tables import read_table, survivable
+from skdpnoise.ledger import Ledger
+from skdpnoise.mechanisms import noise_options
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries import private_moments, private_quantiles
+from skdpnoise.queries.moments import moments_budget
+from skdpnoise.queries.quantiles import quantiles_budget
+from skdpnoise.queries.ranges import STEPS, stage_losses
+from skdpnoise.sampling import random_words
+
+__all__ = ["DPMinMaxScaler", "DPRobustScaler", "DPStandardScaler", "PrivateScaler"]
+
+
+Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
+
+_UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.divide: np.multiply}
+
+
+@shared_texts
+class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
+    """A transformer of single columns whose statistics are released privately."""
+
+    noise: str
+    feature_bounds: Any
+    copy: bool
+    random_state: Any
+    n_features_in_: int
+    # Returns the noise and the loss that the mechanism of the statistics shares out.
+    _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "copy": ["boolean"],
+    }
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Release the statistics of private data, spending the guarantee.
+
+        Large data are read by as many threads as ``NUMBA_NUM_THREADS`` says, to the same result.
+
+        Parameters
+        ----------
+        %(fits: X, y, groups, **params)s
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        with self._private_fit(groups, params) as account:
+            self._check_own_params()
+            X = read_table(self, X, ensure_min_samples=2)
+            check_size(self, *X.shape)
+            rows = self._grouped(groups, len(X))
+            bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
+            counts = self.adjacency == "add_remove"
+            release: Facts = {"adjacency": self.adjacency, "charge": account.charge}
+            released = self._released(bounds)
+            if released.any():
+                searches = not np.isfinite(bounds[:, released]).all()
+                n_columns, n_releases = int(released.sum()), STEPS if searches else 1
+                facts = account.guarantee, n_columns, self.adjacency, n_releases
+                noise, budget = self._budget(self.noise, *facts, account.rows_per_group or 1)
+                release |= {"noise": noise, "guarantee": budget}
+                if searches or counts:
+                    # Squares add, so that stages would say no more.
+                    stages = [budget]
+                    if isinstance(budget, PureLoss):
+                        stages = stage_losses(budget, counts=counts, searches=searches)
+                    account.spend(stages, noise)
+                # else there is one mechanism, which says best what it costs
+            rng = release["random_state"] = random_words(self.random_state)
+            (X,) = rows.keep(rng, X)
+            fitted = self._statistics(X, bounds, release)
+            if counts:
+                account.n_records = fitted.get("n_samples_seen_")
+            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
+            for name, value in {**fitted, "privacy_": report}.items():
+                setattr(self, name, value)
+        return self
+
+    def _check_own_params(self) -> None:
+        """Check what the constraints cannot say."""
+
+    @abstractmethod
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        """Return of which columns something is released."""
+
+    @abstractmethod
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+        """Return the fitted attributes; all but public facts must come from charged releases."""
+
+    def transform(self, X: Any) -> Any:
+        """Shift and scale every column; nothing is clipped.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            Float32 stays float32.
+        """
+        return self._moved(X, back=False)
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Undo :meth:`transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In the user's units.
+        """
+        return self._moved(X, back=True)
+
+    @abstractmethod
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        """Return what transform does to every column, in turn; None leaves out a step."""
+
+    def _moved(self, X: Any, *, back: bool) -> np.ndarray:
+        check_is_fitted(self)
+        steps = self._steps()
+        if back:
+            steps = [(_UNDOES[step], values) for step, values in reversed(steps)]
+        X = read_table(self, X, reset=False, copy=self.copy, force_writeable=True)
+        with np.errstate(all="ignore"):  # the rows may be those of a fit, in a pipeline
+            for step, values in steps:
+                if values is not None:
+                    step(X, values, out=X)
+        return survivable(X)
+
+    def _warn(self, lost: np.ndarray, what: str) -> None:
+        if lost.any():
+            warn_last(
+                f"{type(self).__name__} {what} {np.count_nonzero(lost)} of {lost.size} columns: "
+                f"each is constant, or the noise at epsilon={self.epsilon:g} hides its scale. More "
+                "records, a larger epsilon or closer public bounds (feature_bounds) would help."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPStandardScaler(PrivateScaler):
+    r"""Subtract private means and divide by private standard deviations.
+
+    .. math:: z_j = (x_j - \tilde m_j) / \tilde s_j
+
+    The private counterpart of :class:`sklearn.preprocessing.StandardScaler`. Means and mean squares
+    of all columns are one release, of values clipped to ``feature_bounds`` where they are given,
+    else to ranges that are found privately; :meth:`transform` does not clip.
+
+    Parameters
+    ----------
+    %(estimators: epsilon, delta)s
+    with_mean : bool, default=True
+        Whether to subtract the mean.
+    with_std : bool, default=True
+        Whether to divide by the standard deviation. Without it, means are better.
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,) or None
+        Private means; None if neither parameter asks for statistics.
+    var_, scale_ : ndarray of shape (n_features,) or None
+        Private variances, and their roots; None without ``with_std``. Not below what the noise can
+        hide, so that no column is blown up.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPRobustScaler : By median and interquartile range: for columns with outliers.
+
+    Notes
+    -----
+    **Privacy.** As :func:`~skdpnoise.queries.private_moments` says, with neighbours as
+    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+
+    **Columns that do not stand out**, constant or drowned in noise, get mean 0 and scale 1 without
+    bounds, and a warning. With bounds the mean is known, and the scale is the largest that the
+    noise can hide.
+
+    References
+    ----------
+    Karwa and Vadhan, ITCS 2018; Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
+    >>> scaler = DPStandardScaler(epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(scaler.mean_ - [100.0, -3.0]) < [0.5, 0.01]))
+    True
+    >>> bool(np.all(np.abs(scaler.transform(X).std(axis=0) - 1.0) < 0.1))
+    True
+    """
+
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+    }
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    with_mean: bool = True
+    with_std: bool = True
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+
+    _budget = staticmethod(moments_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.full(bounds.shape[1], self.with_mean or self.with_std)
+
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+        if not (self.with_mean or self.with_std):
+            return {"mean_": None, "var_": None, "scale_": None}
+        found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
+        self._warn(~found.found, "leaves as they are")
+        variance = scale = None
+        if self.with_std:
+            unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
+            self._warn(unclear, "knows only an upper limit of the scale of")
+            variance, scale = found.variance, found.deviation
+        return {
+            "mean_": found.mean,
+            "var_": variance,
+            "scale_": scale,
+            "n_samples_seen_": found.n_samples,
+        }
+
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        mean = self.mean_ if self.with_mean else None
+        return [(np.subtract, mean), (np.divide, self.scale_ if self.with_std else None)]
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPRobustScaler(PrivateScaler):
+    r"""Subtract private medians and divide by private interquartile ranges.
+
+    .. math:: z_j = (x_j - \tilde q_{1/2}) / (\tilde q_{3/4} - \tilde q_{1/4})
+
+    The private counterpart of :class:`sklearn.preprocessing.RobustScaler`. All quantiles of all
+    columns come from one release of cumulative counts over public or privately found ranges.
+
+    Parameters
+    ----------
+    %(estimators: epsilon, delta)s
+    with_centering : bool, default=True
+        Whether to subtract the median.
+    with_scaling : bool, default=True
+        Whether to divide by the range between quantiles.
+    quantile_range : tuple (low, high), default=(25.0, 75.0)
+        Percentages, 0 <= low < high <= 100.
+    unit_variance : bool, default=False
+        Whether to divide by the range of a standard normal law too, so that normal columns get unit
+        variance; percentages must then lie strictly between 0 and 100.
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,) or None
+        Private medians; None without ``with_centering``.
+    scale_ : ndarray of shape (n_features,) or None
+        Private ranges between quantiles, at least the width of a bin; None without
+        ``with_scaling``.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPStandardScaler : By mean and standard deviation.
+
+    Notes
+    -----
+    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
+    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+
+    **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
+    and scale 1, and a warning. Where one value prevails the quantiles may coincide; the scale is
+    then the width of the narrowest bin: 1/256 of the public bounds, or a seventh to a thirteenth of
+    a typical difference of two records.
+
+    References
+    ----------
+    Henzinger, Upadhyay and Upadhyay, SODA 2023, Theorem 2; Hay et al., VLDB 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal([100.0, -3.0], [5.0, 0.1], size=(20_000, 2))
+    >>> scaler = DPRobustScaler(epsilon=1.0).fit(X)
+    >>> bool(np.all(np.abs(scaler.center_ - [100.0, -3.0]) < [0.5, 0.01]))
+    True
+    >>> bool(np.all(np.abs(scaler.scale_ / [6.74, 0.135] - 1.0) < 0.1))
+    True
+    """
+
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
+        "with_centering": ["boolean"],
+        "with_scaling": ["boolean"],
+        "quantile_range": [tuple],
+        "unit_variance": ["boolean"],
+    }
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    with_centering: bool = True
+    with_scaling: bool = True
+    quantile_range: tuple[float, float] = (25.0, 75.0)
+    unit_variance: bool = False
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+
+    def _check_own_params(self) -> None:
+        low, high = _quantile_range(self)
+        if self.unit_variance and not 0.0 < low < high < 1.0:
+            raise ValueError(
+                "The 'quantile_range' parameter of DPRobustScaler must lie strictly between 0 and "
+                f"100 with unit_variance=True. Got {self.quantile_range!r} instead."
+            )
+
+    _budget = staticmethod(quantiles_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.full(bounds.shape[1], self.with_centering or self.with_scaling)
+
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+        if not (self.with_centering or self.with_scaling):
+            return {"center_": None, "scale_": None}
+        ends = _quantile_range(self)
+        wanted = [ends[0], 0.5, ends[1]]
+        found = private_quantiles(X, wanted, bounds=(bounds[0], bounds[1]), **release)
+        self._warn(~found.found, "leaves as they are")
+        low, middle, high = found.values
+        # A bin of a column far from zero may be too narrow for its digits.
+        least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
+        scale = np.where(found.found, np.maximum(high - low, least), 1.0)
+        if self.unit_variance:
+            scale = np.where(found.found, scale / (ndtri(ends[1]) - ndtri(ends[0])), 1.0)
+        return {
+            "center_": middle if self.with_centering else None,
+            "scale_": scale if self.with_scaling else None,
+            "n_samples_seen_": found.n_samples,
+        }
+
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        return [(np.subtract, self.center_), (np.divide, self.scale_)]
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPMinMaxScaler(PrivateScaler):
+    r"""Map public bounds, or a private low and high quantile, to an interval.
+
+    .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
+
+    The private counterpart of :class:`sklearn.preprocessing.MinMaxScaler`. Columns with public
+    ``feature_bounds`` are scaled by them, which costs nothing. The smallest and the largest value
+    of a column are single records and cannot be released; for columns without bounds private
+    quantiles take their place, all from one release.
+
+    Parameters
+    ----------
+    feature_range : tuple (a, b), default=(0, 1)
+        The interval, a < b.
+    %(estimators: epsilon, delta)s
+    clip : bool, default=False
+        Whether :meth:`transform` clips to the interval; values beyond the quantiles lie outside.
+    quantile_range : tuple (low, high), default=(1.0, 99.0)
+        Percentages, 0 <= low < high <= 100; the nearer to the ends, the more noise.
+    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    data_min_, data_max_, data_range_ : ndarray of shape (n_features,)
+        Public bounds or private quantiles, and their distance.
+    scale_, min_ : ndarray of shape (n_features,)
+        ``X * scale_ + min_`` is what :meth:`transform` returns.
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    BoundsClipper : Clip to public bounds.
+
+    Notes
+    -----
+    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
+    ``adjacency`` says; only columns without public bounds take part. Transforming is
+    post-processing, but shows the record that is transformed.
+
+    **Columns that do not stand out**, constant or drowned in noise and without bounds, count as
+    lying between 0 and 1, and a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform([0.0, -10.0], [100.0, 10.0], size=(20_000, 2))
+    >>> scaler = DPMinMaxScaler(feature_bounds=([0.0, -np.inf], [100.0, np.inf]))
+    >>> scaler.fit(X).data_min_[0], scaler.data_max_[0]
+    (np.float64(0.0), np.float64(100.0))
+    >>> bool(abs(scaler.data_max_[1] - 10.0) < 1.0)
+    True
+    """
+
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
+        "feature_range": [tuple],
+        "clip": ["boolean"],
+        "quantile_range": [tuple],
+    }
+
+    feature_range: tuple[float, float] = (0, 1)
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    clip: bool = False
+    quantile_range: tuple[float, float] = (1.0, 99.0)
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+
+    def _check_own_params(self) -> None:
+        _quantile_range(self)
+        expected = "a pair of finite numbers (low, high) with low < high, within ±1e+100"
+        low, high = number_pair(self, "feature_range", expected)
+        if not low < high:
+            raise ValueError(
+                f"The 'feature_range' parameter of DPMinMaxScaler must be {expected}. Got "
+                f"{self.feature_range!r} instead."
+            )
+
+    _budget = staticmethod(quantiles_budget)
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.asarray(~np.isfinite(bounds).all(axis=0))
+
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+        low, high = bounds.copy()
+        searched = np.flatnonzero(self._released(bounds))
+        fitted: Facts = {}
+        if searched.size:
+            table = X if searched.size == low.size else X[:, searched]
+            found = private_quantiles(table, _quantile_range(self), **release)
+            lost = np.zeros(low.size, dtype=bool)
+            lost[searched] = ~found.found
+            self._warn(lost, "takes the range from 0 to 1 for")
+            ends = np.where(found.found, found.values, [[0.0], [1.0]])
+            # A public bound on one side only still holds.
+            low[searched], high[searched] = np.clip(ends, low[searched], high[searched])
+            narrow = np.maximum(found.resolution, 1e-12 * np.abs(ends).max(axis=0))
+            high[searched] = np.maximum(high[searched], low[searched] + narrow)
+            fitted["n_samples_seen_"] = found.n_samples
+        elif self.adjacency == "replace_one":
+            fitted["n_samples_seen_"] = len(X)
+        first, last = self.feature_range
+        scale = (last - first) / (high - low)
+        return {
+            **fitted,
+            "data_min_": low,
+            "data_max_": high,
+            "data_range_": high - low,
+            "scale_": scale,
+            "min_": first - low * scale,
+        }
+
+    def transform(self, X: Any) -> Any:
+        """Map to the interval.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Finite.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            In ``feature_range`` where X is within ``data_min_`` and ``data_max_``, and everywhere
+            with ``clip=True``; float32 stays float32.
+        """
+        X = super().transform(X)
+        return np.clip(X, *self.feature_range, out=X) if self.clip else X
+
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        return [(np.multiply, self.scale_), (np.add, self.min_)]
+
+
+def _quantile_range(estimator: Any) -> tuple[float, float]:
+    """Return the parameter as two probabilities, or say what is wrong with it."""
+    expected = "a pair of percentages with 0 <= low < high <= 100"
+    low, high = number_pair(estimator, "quantile_range", expected)
+    if not 0.0 <= low < high <= 100.0:
+        raise ValueError(
+            f"The 'quantile_range' parameter of {type(estimator).__name__} must be {expected}. Got "
+            f"{estimator.quantile_range!r} instead."
+        )
+    return low / 100.0, high / 100.0
