@@ -153,35 +153,27 @@ class TotalReport:
         return f"{_pair(self.epsilon, self.delta)}-differential privacy"
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [
-            (
-                name,
-                report.estimator,
-                _pair(report.guarantee.epsilon, report.guarantee.delta),
-                str(allowed_loss(report)),
-            )
-            for name, report in self.steps
-        ]
+        rows = []
+        for name, report in self.steps:
+            stated = _pair(report.guarantee.epsilon, report.guarantee.delta)
+            rows.append((name, report.estimator, stated, str(allowed_loss(report))))
+        return rows
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = []
         if self.basic is not None:
-            tight = self.loss.epsilon(self.delta)
-            facts = [
-                ("basic composition", _pair(self.basic.epsilon, self.basic.delta)),
-                ("tight composition", f"{_pair(tight, self.delta)}, {self.loss}"),
-            ]
+            tight = _pair(self.loss.epsilon(self.delta), self.delta)
+            facts.append(("basic composition", _pair(self.basic.epsilon, self.basic.delta)))
+            facts.append(("tight composition", f"{tight}, {self.loss}"))
         if self.free:
             facts.append(("learn nothing from the data", ", ".join(self.free)))
         if self.declared:
             facts.append((DECLARED, ", ".join(self.declared)))
         adjacency = self.steps[0][1].guarantee.adjacency
-        return [
-            *facts,
-            ("adjacency", neighbours(adjacency, self.unit)),
-            ("unit", self._unit_in_words()),
-            ("randomness", SOURCE[self.secure]),
-        ]
+        facts.append(("adjacency", neighbours(adjacency, self.unit)))
+        facts.append(("unit", self._unit_in_words()))
+        facts.append(("randomness", SOURCE[self.secure]))
+        return facts
 
     def _unit_in_words(self) -> str:
         if self.unit == "group":

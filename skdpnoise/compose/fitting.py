@@ -84,7 +84,7 @@ def rehearse(
     _have_copies_made(pipeline)
     if any(not _is_known(part.estimator) for part in parts):
         X = deepcopy(X)
-    ours = all_ours(part.estimator for part in private_parts(pipeline))
+    ours = all_ours(pipeline)
     found = open_widths(pipeline)
     # Whatever a step finds out, what comes after it must take the columns that are then there.
     models = [(clone(pipeline), True)] if found else []

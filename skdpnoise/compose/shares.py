@@ -13,10 +13,17 @@ from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
-from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    gdp_epsilon,
+    gdp_mu,
+)
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["check_shareable", "pure_noise", "with_budget"]
+__all__ = ["check_shareable", "pure_noise", "whole_budget", "with_budget"]
 
 _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
@@ -70,6 +77,13 @@ def pure_noise(estimator: Any) -> bool:
         if family in noise_names(pure=True) or any(map(pure_noise, inner)):
             return True
     return False
+
+
+def whole_budget(guarantee: PrivacyGuarantee, *, pure: bool) -> LossBudget:
+    """Return what the guarantee of a composition allows, in ε or in μ."""
+    if pure or guarantee.delta == 0.0:
+        return PureLoss(guarantee.epsilon)
+    return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
 
 
 def with_budget(

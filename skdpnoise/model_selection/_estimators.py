@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -12,9 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
 from skdpnoise.compose.compositions import register_inner
-from skdpnoise.ledger import Ledger
 from skdpnoise.model_selection._search import PrivateSearchCV
-from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 
@@ -23,6 +22,7 @@ __all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
@@ -73,49 +73,15 @@ class DPGridSearchCV(PrivateSearchCV):
         "param_grid": [dict, list],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        scoring: str | None = None,
-        strategy: str = "auto",
-        repetitions: Any = "auto",
-        refit: bool = False,
-        validation_fraction: float | str = "auto",
-        target_bounds: tuple[float, float] | None = None,
-        adjacency: Adjacency = "replace_one",
-        public: Collection[str] = (),
-        ledger: Ledger | None = None,
-        rows_per_group: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.scoring = scoring
-        self.strategy = strategy
-        self.repetitions = repetitions
-        self.refit = refit
-        self.validation_fraction = validation_fraction
-        self.target_bounds = target_bounds
-        self.adjacency = adjacency
-        self.public = public
-        self.ledger = ledger
-        self.rows_per_group = rows_per_group
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         return list(ParameterGrid(self.param_grid))
 
 
-@register_private
 @shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
 class DPRandomizedSearchCV(PrivateSearchCV):
     """Search over candidates sampled from distributions, under one guarantee.
 
@@ -160,44 +126,8 @@ class DPRandomizedSearchCV(PrivateSearchCV):
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        n_iter: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        scoring: str | None = None,
-        strategy: str = "auto",
-        repetitions: Any = "auto",
-        refit: bool = False,
-        validation_fraction: float | str = "auto",
-        target_bounds: tuple[float, float] | None = None,
-        adjacency: Adjacency = "replace_one",
-        public: Collection[str] = (),
-        ledger: Ledger | None = None,
-        rows_per_group: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.scoring = scoring
-        self.strategy = strategy
-        self.repetitions = repetitions
-        self.refit = refit
-        self.validation_fraction = validation_fraction
-        self.target_bounds = target_bounds
-        self.adjacency = adjacency
-        self.public = public
-        self.ledger = ledger
-        self.rows_per_group = rows_per_group
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    n_iter: int = field(default=10, kw_only=True)
 
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         # Seeds of candidates are public: they are not those of the noise.

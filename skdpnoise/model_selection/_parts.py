@@ -12,7 +12,7 @@ from skdpnoise.queries import private_location_scale
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
 
-__all__ = ["HIDDEN", "REFERENCE", "divide", "public_units", "release_units"]
+__all__ = ["HIDDEN", "REFERENCE", "divide", "release_units"]
 
 REFERENCE = 0.1  # of the records, where the units of a target must be bought
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
@@ -48,14 +48,6 @@ def divide(
         place = 1 + np.searchsorted(np.cumsum([validation, reference]), coins, side="right")
         place[place == 3] = 0
     return Parts(*(np.flatnonzero(place == k) for k in range(3)))
-
-
-def public_units(bounds: NDArray[np.float64]) -> Target | None:
-    """Return the units of a target whose public bounds are finite: half of them is two scales."""
-    low, high = bounds[:, 0]
-    if not np.isfinite(bounds).all():
-        return None
-    return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 
 
 def release_units(

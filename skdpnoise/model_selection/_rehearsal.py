@@ -40,7 +40,7 @@ def rehearse(
     problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
-        candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
+        candidates = [replace(candidates[0], estimator=strategy.estimator)]
     with silence():
         _try_choice(problem, strategy, known)
         priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
@@ -56,7 +56,7 @@ def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> N
     """Buy the units of a made-up target, and choose by made-up losses."""
     if problem.buys:
         made_up = np.linspace(-1.0, 1.0, problem.parts.reference.size)
-        release_units(problem, made_up, known, strategy.part_budget)
+        release_units(problem, made_up, known, strategy.total)
     shape = (len(problem.candidates), problem.parts.validation.size)
     strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
 

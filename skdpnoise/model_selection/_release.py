@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import clone
@@ -12,29 +11,13 @@ from sklearn.pipeline import Pipeline
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.model_selection._candidates import Candidate
 
-__all__ = ["SharedRelease", "find_release"]
+__all__ = ["find_release", "model_of"]
 
 _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedRelease:
-    """An estimator whose one fit makes all candidates."""
-
-    estimator: Any
-
-    def model(self, fitted: Any, candidate: Any) -> Any:
-        """Return the fitted estimator of a candidate, as the unfitted one says; costs nothing."""
-        final = _final(candidate)
-        settings = {name: getattr(final, name) for name in _FREE}
-        if type(fitted) is not Pipeline:
-            return fitted.model(**settings)
-        name, path = fitted.steps[-1]
-        return Pipeline([*fitted.steps[:-1], (name, path.model(**settings))])
-
-
-def find_release(candidates: Sequence[Candidate]) -> SharedRelease | None:
-    """Return the shared release of all candidates, or None if they need fits of their own."""
+def find_release(candidates: Sequence[Candidate]) -> Any:
+    """Return an estimator whose one fit makes all candidates; None if they need their own."""
     first = candidates[0].estimator
     final = _final(first)
     if type(final) is not DPCoordinateDescentRegressor:
@@ -48,9 +31,17 @@ def find_release(candidates: Sequence[Candidate]) -> SharedRelease | None:
     names = set(DPLassoPath().get_params()) & set(final.get_params())
     settings = {name: clone(getattr(final, name), safe=False) for name in names}
     path: Any = DPLassoPath(**settings, alphas=1)
-    if prefix:
-        path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-    return SharedRelease(path)
+    return Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)]) if prefix else path
+
+
+def model_of(fitted: Any, candidate: Any) -> Any:
+    """Return the fitted estimator of a candidate, as the unfitted one says; costs nothing."""
+    final = _final(candidate)
+    settings = {name: getattr(final, name) for name in _FREE}
+    if type(fitted) is not Pipeline:
+        return fitted.model(**settings)
+    name, path = fitted.steps[-1]
+    return Pipeline([*fitted.steps[:-1], (name, path.model(**settings))])
 
 
 def _final(estimator: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -38,9 +38,6 @@ __all__ = [
     "Problem",
     "SearchStopped",
     "Target",
-    "give_ledger",
-    "in_this_thread",
-    "no_ledger",
     "noisy_count",
     "noisy_mean",
     "score_noise",
@@ -86,11 +83,6 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
-
-    @property
-    def units(self) -> tuple[float, float]:
-        """Location and scale."""
-        return self.location, self.scale
 
 
 class Outcome(NamedTuple):
@@ -138,6 +130,8 @@ class Problem:
 
     def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given."""
+        # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
+        # another thread nobody would know that the search is charged, and nothing would be silent.
         # Its cap is made here, in the process that fits, and taken off again: it spends the budget
         # once, and the model that is returned has charged what it reports.
         rows = self.parts.train if rows is None else rows
@@ -145,13 +139,13 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         try:
-            with silence(), in_this_thread(), charged(model):
+            with silence(), parallel_config("sequential"), after_charge(model):
                 model.fit(_taken(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
                 raise
         settle(cap, model)
-        give_ledger(model, no_ledger)
+        give_ledger(model, partial(_same, None))
         return model
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
@@ -159,7 +153,7 @@ class Problem:
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        with silence(), in_this_thread(), suppress(Rehearsed):
+        with silence(), parallel_config("sequential"), suppress(Rehearsed):
             X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
             if is_private(model):
                 model.fit(X, y)
@@ -171,32 +165,19 @@ class Problem:
         """Return the losses of the records of the validation part, private integers."""
         rows = self.parts.validation
         X = _taken(self.X, rows)
-        with silence(), in_this_thread(), charged(model):
-            return self.scoring.losses(model, X, self.y[rows], target.units)
+        with silence(), parallel_config("sequential"), after_charge(model):
+            return self.scoring.losses(model, X, self.y[rows], target.scale)
 
     def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
         mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
-        return self.scoring.score(mean, target.units, target.variance)
+        return self.scoring.score(mean, target.scale, target.variance)
 
 
 def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
     """Return rows of a table in memory of their own: a step may write into what it is given."""
     found = _safe_indexing(X, rows)
     return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
-
-
-@contextmanager
-def in_this_thread() -> Iterator[None]:
-    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told."""
-    # In another thread nobody would know that the search is charged, and nothing would be silent.
-    with parallel_config(backend="sequential"):
-        yield
-
-
-def charged(model: Any) -> AbstractContextManager[None]:
-    """Let no step of a model that is paid for fail for a value."""
-    return after_charge(part.estimator for part in private_parts(model))
 
 
 def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
@@ -221,10 +202,6 @@ def check_all_pay(model: Any, labels: tuple[str, ...]) -> None:
 
 def _same(ledger: Any, label: str) -> Any:
     return ledger
-
-
-def no_ledger(label: str) -> None:
-    """Return no ledger, whatever the part."""
 
 
 def settle(cap: Cap, model: Any) -> None:

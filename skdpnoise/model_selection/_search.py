@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -25,17 +26,19 @@ from skdpnoise.compose.advice import (
 )
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
-from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.compose.shares import whole_budget
+from skdpnoise.compose.statement import charge_whole
+from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
 from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, public_units, release_units
+from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, release_units
 from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._release import find_release
@@ -47,7 +50,6 @@ from skdpnoise.model_selection._runs import (
     SearchStopped,
     Target,
 )
-from skdpnoise.model_selection._statement import charge, state
 from skdpnoise.model_selection._strategies import (
     NoisyMax,
     OneRelease,
@@ -55,17 +57,16 @@ from skdpnoise.model_selection._strategies import (
     Strategy,
 )
 from skdpnoise.privacy import (
-    GaussianLoss,
+    Adjacency,
     LossBudget,
     PoissonRepetitions,
     PrivacyGuarantee,
     PureLoss,
     TruncatedNegativeBinomial,
-    gdp_mu,
 )
 from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import unobserved
+from skdpnoise.sampling.observer import note_charge, unobserved
 
 __all__ = ["PrivateSearchCV"]
 
@@ -76,6 +77,7 @@ _VALIDATION = 0.1  # of the records
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
@@ -91,6 +93,23 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         "public": [tuple, list, set, frozenset],
         "n_jobs": JOBS,
     }
+
+    estimator: Any
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    scoring: str | None = None
+    strategy: str = "auto"
+    repetitions: Any = "auto"
+    refit: bool = False
+    validation_fraction: float | str = "auto"
+    target_bounds: tuple[float, float] | None = None
+    adjacency: Adjacency = "replace_one"
+    public: Collection[str] = ()
+    ledger: Ledger | None = None
+    rows_per_group: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
 
     @abstractmethod
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
@@ -153,8 +172,9 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         self._rehearse(problem, strategy, known)
         # charge
         most = None if codes is None else self._most
-        report = state(self, guarantee, strategy, candidates, rng.secure, most)
-        ledger = charge(self, report)
+        report = strategy.report(owner, guarantee, problem, most)
+        note_charge("choice and scores", report)
+        ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
         # draw, choose, store
         outcome = self._chosen(problem, strategy, known, report)
         bought = bought_number(outcome.model)
@@ -194,7 +214,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             target, hidden = Target() if known is None else known, False
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
-                y, budget = problem.y[problem.parts.reference], strategy.part_budget
+                y, budget = problem.y[problem.parts.reference], strategy.total
                 target, hidden = release_units(problem, y, known, budget)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             return outcome._replace(hidden=hidden)
@@ -207,12 +227,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     def _most(self) -> int:
         return int(self.rows_per_group)
 
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy with the same ledger, not with a copy of it."""
-        warn_if_cloned_to_be_scored(self)
-        copy = BaseEstimator.__sklearn_clone__(self)
-        copy.ledger = self.ledger
-        return copy
+    __sklearn_clone__ = clone_with_ledger
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -236,20 +251,12 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         with silence():
             return group_codes(f"{type(self).__name__}.fit", groups, n_rows)
 
-    def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
-        """Return the whole budget, with respect to one row."""
-        budget: LossBudget
-        if pure or guarantee.delta == 0.0:
-            budget = PureLoss(guarantee.epsilon)
-        else:
-            budget = GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
-        return budget.per_row(self._most) if grouped else budget
-
     def _strategy(
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], *, grouped: bool
     ) -> Strategy:
         """Return the strategy, "auto" being the one that leaves most to each fit."""
-        total = self._row_budget(guarantee, pure=candidates[0].pure, grouped=grouped)
+        total = whole_budget(guarantee, pure=candidates[0].pure)
+        total = total.per_row(self._most) if grouped else total
         release = find_release(candidates)
         name, count, law = self.strategy, len(candidates), self.repetitions
         if type(law) not in (str, TruncatedNegativeBinomial, PoissonRepetitions):
@@ -289,7 +296,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         """Return the parts of the rows that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:
             return Parts(rows, rows, rows[:0])
-        fraction = _VALIDATION if self.validation_fraction == "auto" else self.validation_fraction
+        given = self.validation_fraction
+        fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
         parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
@@ -301,9 +309,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         return parts.of(rows)
 
     def _public_units(self, scoring: Scoring) -> Target | None:
+        """Return the units of a target with finite public bounds: half of them is two scales."""
         if not scoring.needs_target or self.target_bounds is None:
             return None
-        return public_units(as_bounds(self.target_bounds, 1, "target_bounds", self))
+        low, high = as_bounds(self.target_bounds, 1, "target_bounds", self)[:, 0]
+        if not np.isfinite([low, high]).all():
+            return None
+        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 
     def _rehearse(self, problem: Problem, strategy: Strategy, known: Target | None) -> None:
         """Let everything fail that can, before anything is charged."""
