@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
 
-__all__ = ["FittedSteps", "offers"]
-
 
 def offers(name: str) -> Callable[[Any], bool]:
     """Return whether scikit-learn's pipeline of the same steps would have a method."""

@@ -35,8 +35,6 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
 
-__all__ = ["DPPipeline"]
-
 
 @shared_texts
 @register_private

@@ -6,8 +6,6 @@ from typing import Any
 
 from skdpnoise.compose.register import related
 
-__all__ = ["remedy_for"]
-
 _COUNTERPARTS = {
     "DPStandardScaler": ["StandardScaler"],
     "DPMinMaxScaler": ["MinMaxScaler", "MaxAbsScaler"],

@@ -29,7 +29,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.sampling.words import with_caveat
 
-__all__ = ["TotalReport", "total_guarantee"]
+_MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,21 +249,20 @@ def total_guarantee(
             unfitted.append(f"{label} ({type(part.estimator).__name__})")
     if unfitted:
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold fitted estimators. Got "
-            f"{', '.join(unfitted)} without a privacy report: fit first."
+            f"{_MUST_HOLD} fitted estimators. Got {', '.join(unfitted)} without a privacy report: "
+            "fit first."
         )
     if not found:
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold a fitted private estimator, "
-            "one with a privacy report. Got none."
+            f"{_MUST_HOLD} a fitted private estimator, one with a privacy report. Got none."
         )
     relations = {report.guarantee.adjacency for _, report in found}
     if len(relations) > 1:
         listed = ", ".join(f"{name}: {report.guarantee.adjacency!r}" for name, report in found)
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold estimators with one "
-            f"adjacency, since guarantees for different neighbours do not add. Got {listed}. Set "
-            "the same adjacency= everywhere and fit again."
+            f"{_MUST_HOLD} estimators with one adjacency, since guarantees for different "
+            f"neighbours do not add. Got {listed}. Set the same adjacency= everywhere and fit "
+            "again."
         )
     units = {report.unit for _, report in found if report.releases}
     if len(units) > 1 and "add_remove" in relations:
@@ -271,9 +270,9 @@ def total_guarantee(
         # not one step of this relation.
         listed = ", ".join(f"{name}: a {report.unit}" for name, report in found)
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold estimators with one unit "
-            "under adjacency='add_remove', since a guarantee for groups that come and go as a "
-            f"whole says less about one record. Got {listed}. Pass the same groups= to every fit."
+            f"{_MUST_HOLD} estimators with one unit under adjacency='add_remove', since a "
+            "guarantee for groups that come and go as a whole says less about one record. Got "
+            f"{listed}. Pass the same groups= to every fit."
         )
     if delta is None:
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)

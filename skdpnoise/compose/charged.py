@@ -19,17 +19,6 @@ from sklearn import config_context
 
 from skdpnoise.compose.parts import private_parts
 
-__all__ = [
-    "DATA",
-    "Allowance",
-    "after_charge",
-    "all_ours",
-    "is_charged",
-    "is_computed",
-    "passed",
-    "reading",
-]
-
 DATA = frozenset({"X", "y"})
 # Which of X and y were computed by a step, so that no value of them is refused, and whether what
 # runs was charged. Each thread has its own.

@@ -24,8 +24,6 @@ from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.sampling.observer import unobserved
 
-__all__ = ["fit_steps", "rehearse", "settled"]
-
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 
 

@@ -23,8 +23,6 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["check_shareable", "pure_noise", "whole_budget", "with_budget"]
-
 _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
 _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")

@@ -16,8 +16,6 @@ from skdpnoise.ledger import PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
-__all__ = ["charge_whole", "noises_of", "shares_by_name", "whole_report"]
-
 
 def charge_whole(
     composition: Any, guarantee: PrivacyGuarantee, cost: PrivacyLoss, unit: str, noise: str

@@ -27,8 +27,6 @@ from skdpnoise.compose.compositions import holds_private
 from skdpnoise.compose.parts import UnpaidStepError, taken_apart
 from skdpnoise.compose.register import is_private
 
-__all__ = ["PrivacyWarning", "clone_with_ledger", "warn_of_company"]
-
 
 class PrivacyWarning(UserWarning):
     """Warns that the noise hides what the model would need, or that something is not private.

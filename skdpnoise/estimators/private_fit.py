@@ -108,13 +108,10 @@ class PrivateFitMixin:
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
-        if groups is None:
-            advise_on_public_number(self, n_rows)
-            return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
-        codes = group_codes(f"{name}.fit", groups, n_rows)
+        codes = None if groups is None else group_codes(f"{name}.fit", groups, n_rows)
         rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
-        if rows.n_kept < 2:
+        if codes is not None and rows.n_kept < 2:
             raise ValueError(
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."

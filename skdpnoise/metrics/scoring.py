@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 
-__all__ = ["BITS", "SCORINGS", "Scoring", "choose_scoring"]
-
 BITS = 24  # a loss of c is 2**BITS units
 _BLOCK = 4096
 
@@ -61,6 +59,10 @@ class Scoring:
         for start in range(0, len(y), _BLOCK):
             rows = np.arange(start, min(start + _BLOCK, len(y)))
             losses[rows] = self._of_block(model, X, y, rows, scale)
+        return self.rounded(losses)
+
+    def rounded(self, losses: Vector) -> NDArray[np.int64]:
+        """Return losses in units of c/2^24, clipped and rounded down."""
         share = np.clip(np.nan_to_num(losses / self.limit, nan=1.0, posinf=1.0), 0.0, 1.0)
         return np.floor(np.ldexp(share, BITS)).astype(np.int64)
 

@@ -17,8 +17,6 @@ from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 
-__all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
-
 
 @shared_texts
 @register_private
@@ -93,12 +91,12 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     %(searches: estimator)s
     param_distributions : dict or list of dict
         Values of parameters, or distributions with a method ``rvs``.
-    n_iter : int, default=10
-        Number of candidates.
     %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
     %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
     %(estimators: random_state)s
     %(searches: n_jobs)s
+    n_iter : int, default=10
+        Number of candidates.
 
     Attributes
     ----------

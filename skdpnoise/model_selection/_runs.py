@@ -24,25 +24,11 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import BITS, Scoring
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile
-
-__all__ = [
-    "FAILED",
-    "Outcome",
-    "Parts",
-    "Priced",
-    "Problem",
-    "SearchStopped",
-    "Target",
-    "noisy_count",
-    "noisy_mean",
-    "score_noise",
-]
-
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -114,7 +100,8 @@ class Problem:
     y: NDArray[Any]
     parts: Parts  # how they are divided
     buys: bool  # whether the units of the target are estimated from the reference part; public
-    adjacency: str
+    known: Target | None  # units that are public
+    adjacency: Adjacency
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     classes: NDArray[Any] | None  # public labels
     rng: RandomWords
@@ -162,8 +149,10 @@ class Problem:
         return cap.asked
 
     def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
-        """Return the losses of the records of the validation part, private integers."""
+        """Return the losses of the validation part, private integers; the largest if no model."""
         rows = self.parts.validation
+        if model is None:
+            return np.full(rows.size, 1 << BITS, dtype=np.int64)
         X = _taken(self.X, rows)
         with silence(), parallel_config("sequential"), after_charge(model):
             return self.scoring.losses(model, X, self.y[rows], target.scale)
@@ -240,10 +229,10 @@ def noisy_mean(
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
-def noisy_count(n: int, budget: LossBudget, adjacency: str, rng: RandomWords) -> float:
+def noisy_count(n: int, budget: LossBudget, adjacency: Adjacency, rng: RandomWords) -> float:
     """Return a number of records, at least 2: public under replace-one, else released."""
     if adjacency == "replace_one":
         return float(max(n, 2))
-    found = private_count(n, budget, adjacency="add_remove", random_state=rng)
+    found = private_count(n, budget, adjacency=adjacency, random_state=rng)
     note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

@@ -38,11 +38,14 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
 from skdpnoise.metrics.scoring import BITS
-from skdpnoise.model_selection._release import model_of
+from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import (
     FAILED,
     Outcome,
@@ -58,11 +61,10 @@ from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
 
-__all__ = ["NoisyMax", "OneRelease", "RepeatedRuns", "Strategy"]
-
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
 _REFIT = 0.5  # of the whole budget, for fitting the winner again
+_FREE = ("alpha", "l1_ratio")  # functions of released second moments
 _NARROW = BITS - 4  # differences between candidates are held within ±2**_NARROW
 
 Tell = Callable[[str], None]
@@ -93,7 +95,18 @@ class Strategy(ABC):
 
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Return the best of rows of losses, one for each fitted model, and its noisy score."""
-        return _best(problem, losses, self.choice_budget, target)
+        utilities, sensitivity, monotonic = _utilities(losses, problem)
+        best, mechanism = private_argmax(
+            utilities,
+            self.choice_budget.share(_CHOICE),
+            sensitivity=sensitivity,
+            monotonic=monotonic,
+            random_state=problem.rng,
+        )
+        by_range = isinstance(mechanism, ExponentialMechanism)
+        note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
+        rest = self.choice_budget.share(1.0 - _CHOICE)
+        return best, problem.noisy_score(losses[best], rest, target)
 
     def report(
         self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
@@ -127,27 +140,46 @@ class Strategy(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OneRelease(Strategy):
-    """Candidates that are post-processing of one release."""
+    """Candidates that are post-processing of one release: every penalty from one noisy matrix."""
 
     name = "release"
     released = "one release, the choice among its candidates, the score"
     estimator: Any  # its one fit makes all candidates
     apart: bool  # whether a validation part is set aside
 
+    @classmethod
+    def within(
+        cls, total: LossBudget, candidates: Sequence[Candidate], *, apart: bool
+    ) -> OneRelease | None:
+        """Return the release that makes all candidates; None if they need fits of their own."""
+        first = candidates[0].estimator
+        final = _final(first)
+        if type(final) is not DPCoordinateDescentRegressor:
+            return None
+        if final.solver == "gradient" or final._asks_for_descent():
+            return None
+        prefix = "" if final is first else f"{first.steps[-1][0]}__"
+        free = {prefix + name for name in _FREE}
+        if not all(set(candidate.parameters) <= free for candidate in candidates):
+            return None
+        names = set(DPLassoPath().get_params()) & set(final.get_params())
+        settings = {name: clone(getattr(final, name), safe=False) for name in names}
+        path: Any = DPLassoPath(**settings, alphas=1)
+        if prefix:
+            path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
+        return cls(total, path, apart)
+
     @property
     def fit_budget(self) -> LossBudget:
-        """The whole budget, or all but what judging the same records costs."""
         return self.total if self.apart else self.total.share(1.0 - _ASKING)
 
     @property
     def choice_budget(self) -> LossBudget:
-        """The whole budget of a part that is set aside."""
         return self.total if self.apart else self.total.share(_ASKING)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
-        """Release, make all candidates, choose."""
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
-        models = [model_of(path, candidate.estimator) for candidate in problem.candidates]
+        models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
         target = _units(path, target)
         best, score = self.choose(problem, _all_losses(problem, models, target), target)
         for k in range(len(models)):
@@ -166,16 +198,13 @@ class NoisyMax(Strategy):
 
     @property
     def fit_budget(self) -> LossBudget:
-        """An equal share, of half of the budget with `refit`."""
         return self.choice_budget.share(1.0 / self.n_candidates)
 
     @property
     def choice_budget(self) -> LossBudget:
-        """The whole budget, or half of it with `refit`."""
         return self.total.share(1.0 - _REFIT) if self.refit else self.total
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
-        """Fit all, choose, perhaps fit again."""
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         # A generator of tasks, in order: progress is told as fits end.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator", verbose=0)
@@ -253,6 +282,21 @@ class RepeatedRuns(Strategy):
         return best, score
 
 
+def _model_of(fitted: Any, candidate: Any) -> Any:
+    """Return the fitted estimator of a candidate, as the unfitted one says; costs nothing."""
+    final = _final(candidate)
+    settings = {name: getattr(final, name) for name in _FREE}
+    if type(fitted) is not Pipeline:
+        return fitted.model(**settings)
+    name, path = fitted.steps[-1]
+    return Pipeline([*fitted.steps[:-1], (name, path.model(**settings))])
+
+
+def _final(estimator: Any) -> Any:
+    """Return the last step of a pipeline; of anything else, itself."""
+    return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
+
+
 def _fitted(problem: Problem, priced: Priced) -> Any:
     """Return a fitted model; None if the fit failed, which is an outcome like another."""
     try:
@@ -263,40 +307,15 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
         return None
 
 
-def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, NDArray[np.int64]]:
+def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
     """Return a fitted model and its losses."""
     model = _fitted(problem, priced)
-    return model, _losses(problem, model, target)
-
-
-def _losses(problem: Problem, model: Any, target: Target) -> NDArray[np.int64]:
-    """Return the losses of a model; the largest ones if there is none."""
-    if model is None:
-        return np.full(problem.parts.validation.size, 1 << BITS, dtype=np.int64)
-    return problem.losses(model, target)
+    return model, problem.losses(model, target)
 
 
 def _all_losses(problem: Problem, models: list[Any], target: Target) -> Losses:
     """Return the losses of all models, a row for each."""
-    return np.stack([_losses(problem, model, target) for model in models])
-
-
-def _best(
-    problem: Problem, losses: Losses, budget: LossBudget, target: Target
-) -> tuple[int, float]:
-    """Return the best of public models by the validation part, and its noisy score."""
-    utilities, sensitivity, monotonic = _utilities(losses, problem)
-    best, mechanism = private_argmax(
-        utilities,
-        budget.share(_CHOICE),
-        sensitivity=sensitivity,
-        monotonic=monotonic,
-        random_state=problem.rng,
-    )
-    by_range = isinstance(mechanism, ExponentialMechanism)
-    note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
-    score = problem.noisy_score(losses[best], budget.share(1.0 - _CHOICE), target)
-    return best, score
+    return np.stack([problem.losses(model, target) for model in models])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -311,9 +330,7 @@ class _Ranged:
         return loss
 
 
-def _utilities(
-    losses: NDArray[np.int64], problem: Problem
-) -> tuple[NDArray[np.float64], float, bool]:
+def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], float, bool]:
     """Return the utilities of candidates, how far one record moves each, and whether all alike."""
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by
