@@ -20,7 +20,7 @@ from skdpnoise.compose.advice import (
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.compositions import register_inner, watched
+from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
@@ -342,9 +342,7 @@ class DPPipeline(FittedSteps):
         return model
 
 
-def _inside(
-    pipeline: DPPipeline, fitted: bool
-) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[str]]:
     """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
         return tuple(pipeline.steps_), pipeline.privacy_.declared

@@ -113,7 +113,7 @@ def with_budget(
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
-        new["random_state"] = None if rng.secure else _seed(rng)
+        new["random_state"] = seed_from(rng)
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 
@@ -137,5 +137,6 @@ def _weight(estimator: Any, *, pure: bool) -> float:
     return epsilon if pure or delta == 0.0 else gdp_mu(epsilon, delta) ** 2
 
 
-def _seed(rng: RandomWords) -> int:
-    return int(rng.take(1)[0] >> np.uint64(32))
+def seed_from(rng: RandomWords) -> int | None:
+    """Return a seed that a generator gives; None from the operating system's."""
+    return None if rng.secure else int(rng.take(1)[0] >> np.uint64(32))

@@ -64,17 +64,12 @@ def whole_report(
     total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
     if not isinstance(total, PureLoss | GaussianLoss):
         total = budget  # what was allowed is known in advance, and is more
+    guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
+    secure = all(report.secure for _, report in reports)
+    declared = tuple(part.label for part in parts if part.kind == "declared")
     bought = [report.n_records for _, report in reports if report.n_records is not None]
-    return PrivacyReport(
-        name,
-        PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency),
-        releases,
-        total,
-        all(report.secure for _, report in reports),
-        rows_per_group,
-        tuple(part.label for part in parts if part.kind == "declared"),
-        max(bought, default=None),
-    )
+    shown = (secure, rows_per_group, declared, max(bought, default=None))
+    return PrivacyReport(name, guarantee, releases, total, *shown)
 
 
 def _public_parameters(estimator: Any) -> dict[str, Any]:

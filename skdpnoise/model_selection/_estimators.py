@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose.compositions import register_inner
+from skdpnoise.compose.compositions import Children, register_inner
+from skdpnoise.compose.shares import seed_from
 from skdpnoise.model_selection._search import PrivateSearchCV
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
@@ -129,13 +129,11 @@ class DPRandomizedSearchCV(PrivateSearchCV):
 
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         # Seeds of candidates are public: they are not those of the noise.
-        seed = None if rng.secure else int(rng.take(1)[0] >> np.uint64(32))
+        seed = seed_from(rng)
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _winner(
-    search: PrivateSearchCV, fitted: bool
-) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection[str]]:
     """Return the winner, once there is one, and the names of its steps that are vouched for."""
     if not fitted or not hasattr(search, "best_estimator_"):
         return (), ()

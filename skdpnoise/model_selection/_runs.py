@@ -43,6 +43,10 @@ UNSETTLED = (
 )
 
 
+Rows = NDArray[np.intp]
+Losses = NDArray[np.int64]  # integers, in units of c/2^24
+
+
 class SearchStopped(RuntimeError):
     """Raised where a search ends without a result after it was charged; tells no value."""
 
@@ -52,11 +56,11 @@ class Parts:
     """Which records are fitted to, which are scored, and which tell the units of the target."""
 
     # train, validation, reference: disjoint rows; the last may be empty
-    train: NDArray[np.intp]
-    validation: NDArray[np.intp]
-    reference: NDArray[np.intp]
+    train: Rows
+    validation: Rows
+    reference: Rows
 
-    def of(self, rows: NDArray[np.intp]) -> Parts:
+    def of(self, rows: Rows) -> Parts:
         """Return the parts as rows of the table from which these rows were taken."""
         return Parts(rows[self.train], rows[self.validation], rows[self.reference])
 
@@ -115,7 +119,7 @@ class Problem:
                 one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
-    def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
+    def fitted(self, priced: Priced, rows: Rows | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given."""
         # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
         # another thread nobody would know that the search is charged, and nothing would be silent.
@@ -148,7 +152,7 @@ class Problem:
                 rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked
 
-    def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
+    def losses(self, model: Any, target: Target) -> Losses:
         """Return the losses of the validation part, private integers; the largest if no model."""
         rows = self.parts.validation
         if model is None:
@@ -157,13 +161,13 @@ class Problem:
         with silence(), parallel_config("sequential"), after_charge(model):
             return self.scoring.losses(model, X, self.y[rows], target.scale)
 
-    def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
+    def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
         mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
         return self.scoring.score(mean, target.scale, target.variance)
 
 
-def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
+def _taken(X: Any, rows: Rows) -> Any:
     """Return rows of a table in memory of their own: a step may write into what it is given."""
     found = _safe_indexing(X, rows)
     return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
@@ -202,6 +206,20 @@ def settle(cap: Cap, model: Any) -> None:
         raise SearchStopped(UNSETTLED) from None
 
 
+def without_traces(search: Callable[[], Outcome]) -> Outcome:
+    """Run a search; whatever fails, the error is made anew and tells nothing of a run."""
+    stopped: Exception
+    try:
+        return search()
+    except SearchStopped as error:
+        stopped = SearchStopped(str(error))
+    except MemoryError:
+        stopped = MemoryError("A run of the search needs more memory than there is.")
+    except Exception:
+        stopped = SearchStopped(FAILED)
+    raise stopped  # outside the handler, so that what failed is not attached to it
+
+
 def score_noise(budget: LossBudget, adjacency: str) -> Any:
     """Return the mechanism of one sum of losses, in units of c/2^24; with the count, if private."""
     one = float(1 << BITS)
@@ -211,11 +229,7 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
 
 
 def noisy_mean(
-    losses: NDArray[np.int64],
-    budget: LossBudget,
-    adjacency: str,
-    rng: RandomWords,
-    label: str = "score",
+    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is

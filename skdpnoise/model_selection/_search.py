@@ -11,7 +11,6 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -42,7 +41,7 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, release_units
 from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._runs import FAILED, Outcome, Parts, Problem, SearchStopped, Target
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target, without_traces
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.privacy import (
     Adjacency,
@@ -162,7 +161,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
         # draw, choose, store
         with self._noted(report):
-            outcome = self._chosen(problem, strategy)
+            outcome = without_traces(lambda: self._run(problem, strategy))
             bought = bought_number(outcome.model)
             settled(outcome.model, report, ledger)
             for name, value in self._fitted(outcome, problem, strategy, report).items():
@@ -171,19 +170,6 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 warn_once(HIDDEN)
             advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
-
-    def _chosen(self, problem: Problem, strategy: Strategy) -> Outcome:
-        """Run the search; whatever fails, the error is made anew and tells nothing of a run."""
-        stopped: Exception
-        try:
-            return self._run(problem, strategy)
-        except SearchStopped as error:
-            stopped = SearchStopped(str(error))
-        except MemoryError:
-            stopped = MemoryError("A run of the search needs more memory than there is.")
-        except Exception:
-            stopped = SearchStopped(FAILED)
-        raise stopped  # outside the handler, so that what failed is not attached to it
 
     def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
@@ -258,12 +244,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         return runs
 
     def _divided(
-        self,
-        rows: NDArray[np.intp],
-        codes: NDArray[np.intp] | None,
-        strategy: Strategy,
-        reference: float,
-        rng: RandomWords,
+        self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
         """Return the parts of the rows that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:

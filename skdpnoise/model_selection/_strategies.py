@@ -48,6 +48,7 @@ from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import (
     FAILED,
+    Losses,
     Outcome,
     Priced,
     Problem,
@@ -68,7 +69,6 @@ _FREE = ("alpha", "l1_ratio")  # functions of released second moments
 _NARROW = BITS - 4  # differences between candidates are held within ±2**_NARROW
 
 Tell = Callable[[str], None]
-Losses = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,23 +115,12 @@ class Strategy(ABC):
         loss = self.loss(rows_per_group or 1)
         noise = score_noise(self.fit_budget, problem.adjacency)
         scale = noise.scale / float(1 << BITS)
-        line = Release(
-            self.released.format(budget=self.fit_budget),
-            noise.noise,
-            1,
-            len(problem.candidates),
-            (float(scale.min()), float(scale.max())),
-            loss,
-        )
-        return PrivacyReport(
-            owner,
-            guarantee,
-            (line,),
-            loss,
-            problem.rng.secure,
-            rows_per_group,
-            tuple(sorted({label for one in problem.candidates for label in one.declared})),
-        )
+        span = (float(scale.min()), float(scale.max()))
+        released = self.released.format(budget=self.fit_budget)
+        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss)
+        declared = sorted({label for one in problem.candidates for label in one.declared})
+        secure, rows = problem.rng.secure, rows_per_group
+        return PrivacyReport(owner, guarantee, (line,), loss, secure, rows, tuple(declared))
 
     @abstractmethod
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
