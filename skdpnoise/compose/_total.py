@@ -38,15 +38,12 @@ class TotalReport:
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
     the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
-    its whole budget, also where it left some of it unspent after looking at what it released: what
-    is spent may then depend on the data, and only the budget is known in advance. A fit that
+    its whole budget, known in advance: what it left unspent may depend on the data. A fit that
     released nothing costs nothing. A later fit may use what earlier ones released.
 
-    **Unit.** If all fits protect groups of rows, so does the total, provided that they were given
-    the same groups. A fit that protects the rows of a group, whatever their values, protects each
-    record too: together with fits that protect records the total is stated for a record.
-
-    Prints as text, and as a table in notebooks.
+    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total.
+    A fit that protects a group protects each record of it: together with fits that protect records
+    the total is stated for a record. Prints as text, and as a table in notebooks.
 
     Parameters
     ----------
@@ -190,11 +187,8 @@ def total_guarantee(
 
     All must have been fitted to the same records. A step that was replaced after the fit cannot be
     detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
-    see the same records too, also where they see different columns.
-
-    A step that may have learnt from the data without privacy is an error, since no total would then
-    be true. The error names every such step and what to do. If you know that a step learns nothing
-    private, list it in `public`; the report then says so.
+    see the same records too, also where they see different columns. A step that may have learnt
+    from the data without privacy is an error, since no total would then be true.
 
     Parameters
     ----------
@@ -204,7 +198,7 @@ def total_guarantee(
         δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
     public : collection of str, default=()
         Names of steps of which you know that they learn nothing private: as in the report, or
-        the last part of it.
+        the last part of it. The report then says so.
 
     Returns
     -------
@@ -213,7 +207,7 @@ def total_guarantee(
     Raises
     ------
     UnpaidStepError
-        If a step may learn from the data without privacy.
+        If a step may learn from the data without privacy: names every such step and what to do.
     ValueError
         If there is no private step, one is not fitted, or steps have different neighbouring
         relations: different adjacencies, or under "add_remove" different units.

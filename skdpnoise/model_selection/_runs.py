@@ -60,10 +60,6 @@ class Parts:
     validation: Rows
     reference: Rows
 
-    def of(self, rows: Rows) -> Parts:
-        """Return the parts as rows of the table from which these rows were taken."""
-        return Parts(rows[self.train], rows[self.validation], rows[self.reference])
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -259,7 +259,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 f"to fit and 1 to score at least. Got {self.validation_fraction!r}, and too few "
                 "rows, or groups, for it."
             )
-        return parts.of(rows)
+        return Parts(rows[parts.train], rows[parts.validation], rows[parts.reference])
 
     def _public_units(self, scoring: Scoring) -> Target | None:
         """Return the units of a target with finite public bounds: half of them is two scales."""
