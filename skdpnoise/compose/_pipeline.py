@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from sklearn.base import clone
@@ -29,7 +30,7 @@ from skdpnoise.compose.shares import check_shareable, pure_noise, whole_budget, 
 from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import charge_whole, noises_of, shares_by_name, whole_report
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
-from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
+from skdpnoise.ledger import Ledger, LedgerWarning
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
@@ -38,6 +39,7 @@ from skdpnoise.sampling import random_words
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
@@ -146,32 +148,18 @@ class DPPipeline(FittedSteps):
         "public": [tuple, list, set, frozenset],
         "verbose": ["boolean"],
     }
-    privacy_: PrivacyReport
 
-    def __init__(
-        self,
-        steps: list[tuple[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency = "replace_one",
-        weights: Mapping[str, float] | None = None,
-        public: Collection[str] = (),
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.weights = weights
-        self.public = public
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    steps: list[tuple[str, Any]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    adjacency: Adjacency = "replace_one"
+    weights: Mapping[str, float] | None = None
+    public: Collection[str] = ()
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPipeline:
         """Fit copies of all steps to private data, spending the guarantee.
