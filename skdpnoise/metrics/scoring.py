@@ -93,13 +93,15 @@ class Scoring:
         return np.concatenate(alone)
 
 
-_ALL = (
-    Scoring("accuracy", _wrong, 1.0),
-    Scoring("neg_log_loss", _surprise, 4.0),
-    Scoring("r2", _squares, 4.0, needs_target=True),
-    Scoring("neg_mean_squared_error", _squares, 4.0, needs_target=True),
-)
-SCORINGS = {scoring.name: scoring for scoring in _ALL}
+SCORINGS = {
+    scoring.name: scoring
+    for scoring in (
+        Scoring("accuracy", _wrong, 1.0),
+        Scoring("neg_log_loss", _surprise, 4.0),
+        Scoring("r2", _squares, 4.0, needs_target=True),
+        Scoring("neg_mean_squared_error", _squares, 4.0, needs_target=True),
+    )
+}
 
 
 def choose_scoring(owner: str, scoring: str | None, estimators: Sequence[Any]) -> Scoring:
