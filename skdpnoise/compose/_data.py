@@ -10,8 +10,6 @@ from sklearn.utils.validation import _num_samples
 
 from skdpnoise.compose.silence import silence
 
-__all__ = ["check_data", "read_once"]
-
 
 def read_once(data: Any) -> Any:
     """Return data that are read on demand as an array: what is rehearsed is what is fitted."""

@@ -13,8 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
-
-__all__ = ["FittedSteps", "offers"]
+from skdpnoise.ledger import PrivacyReport
 
 
 def offers(name: str) -> Callable[[Any], bool]:
@@ -44,6 +43,7 @@ class FittedSteps(Pipeline):
     memory = None  # what Pipeline's own code looks for
     transform_input = None
     steps_: list[tuple[str, Any]]
+    privacy_: PrivacyReport
 
     predict = _handed_on("predict")
     predict_proba = _handed_on("predict_proba")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
@@ -21,30 +21,25 @@ from skdpnoise.compose.advice import (
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
-from skdpnoise.compose.compositions import register_inner, watched
+from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
-from skdpnoise.compose.shares import check_shareable, pure_noise, with_budget
+from skdpnoise.compose.shares import check_shareable, pure_noise, whole_budget, with_budget
 from skdpnoise.compose.silence import silence
-from skdpnoise.compose.statement import charge_whole, shares_by_name, whole_report
-from skdpnoise.compose.surroundings import (
-    PrivacyWarning,
-    warn_if_cloned_to_be_scored,
-    warn_of_company,
-)
-from skdpnoise.ledger import Ledger, LedgerWarning, PrivacyReport
-from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss, gdp_mu
+from skdpnoise.compose.statement import charge_whole, noises_of, shares_by_name, whole_report
+from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
+from skdpnoise.ledger import Ledger, LedgerWarning
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes
 from skdpnoise.sampling import random_words
 
-__all__ = ["DPPipeline"]
-
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPPipeline(FittedSteps):
     r"""Steps that are fitted one after the other, under one guarantee.
 
@@ -153,32 +148,18 @@ class DPPipeline(FittedSteps):
         "public": [tuple, list, set, frozenset],
         "verbose": ["boolean"],
     }
-    privacy_: PrivacyReport
 
-    def __init__(
-        self,
-        steps: list[tuple[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency = "replace_one",
-        weights: Mapping[str, float] | None = None,
-        public: Collection[str] = (),
-        rows_per_group: int = 1,
-        ledger: Ledger | None = None,
-        random_state: Any = None,
-        verbose: bool = False,
-    ) -> None:
-        self.steps = steps
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.weights = weights
-        self.public = public
-        self.rows_per_group = rows_per_group
-        self.ledger = ledger
-        self.random_state = random_state
-        self.verbose = verbose
+    steps: list[tuple[str, Any]]
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    adjacency: Adjacency = "replace_one"
+    weights: Mapping[str, float] | None = None
+    public: Collection[str] = ()
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPipeline:
         """Fit copies of all steps to private data, spending the guarantee.
@@ -225,7 +206,8 @@ class DPPipeline(FittedSteps):
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         advise(self)
         advise_on_public_number(self, n_rows, codes)
-        budget = self._budget(pure=pure_noise(copy))
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+        budget = whole_budget(guarantee, pure=pure_noise(copy))
         rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
@@ -239,13 +221,13 @@ class DPPipeline(FittedSteps):
             releases = closed.asked
         # charge
         if releases:
-            charge_whole(self, budget, parts, rows)
+            unit = "record" if rows is None else "group"
+            charge_whole(self, guarantee, budget, unit, noises_of(parts))
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():
             try:
-                private = [part.estimator for part in parts if part.kind == "private"]
-                with after_charge(private), silence(PrivacyWarning, LedgerWarning):
+                with after_charge(copy), silence(PrivacyWarning, LedgerWarning):
                     model = fit_steps(self._shown(priced(cap)), X, y, codes, parts)
                 fitted = private_parts(model, fitted=True)
                 cap.settle((part.label, part.estimator.privacy_) for part in fitted)
@@ -278,7 +260,7 @@ class DPPipeline(FittedSteps):
             Of private records: not private by itself.
         """
         model = self.fit(X, y, groups, **params)
-        with model._for_the_same_data():
+        with after_charge(model._ordinary()):  # no step refuses a value of what was fitted to
             return model.transform(X)
 
     @available_if(offers("fit_predict"))
@@ -294,7 +276,7 @@ class DPPipeline(FittedSteps):
         ndarray of shape (n_samples,)
         """
         model = self.fit(X, y, groups, **params)
-        with model._for_the_same_data():
+        with after_charge(model._ordinary()):  # no step refuses a value of what was fitted to
             return model.predict(X)
 
     def __getitem__(self, ind: Any) -> Any:
@@ -313,12 +295,7 @@ class DPPipeline(FittedSteps):
             part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
         return part
 
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy with the same ledger, not with a copy of it."""
-        warn_if_cloned_to_be_scored(self)
-        copy = BaseEstimator.__sklearn_clone__(self)
-        copy.ledger = self.ledger
-        return copy
+    __sklearn_clone__ = clone_with_ledger
 
     def _refuse(self, params: Mapping[str, Any], groups: Any) -> None:
         given = [n for n, value in params.items() if n != "sample_weight" or value is not None]
@@ -339,10 +316,6 @@ class DPPipeline(FittedSteps):
             model.set_callbacks(*self._skl_callbacks)
         return model
 
-    def _for_the_same_data(self) -> AbstractContextManager[None]:
-        """Let no step refuse a value of what was fitted to."""
-        return after_charge(part.estimator for part in private_parts(self._ordinary()))
-
     def _for_groups(self, model: Any, rows_per_group: int | None) -> Any:
         """Hand the number of rows to the private steps, unless they ask for another."""
         for part in private_parts(model):
@@ -356,15 +329,8 @@ class DPPipeline(FittedSteps):
                 part.estimator.set_params(rows_per_group=rows_per_group)
         return model
 
-    def _budget(self, *, pure: bool) -> LossBudget:
-        if pure or self.delta == 0.0:
-            return PureLoss(self.epsilon)
-        return GaussianLoss(gdp_mu(self.epsilon, self.delta))
 
-
-def _inside(
-    pipeline: DPPipeline, fitted: bool
-) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[str]]:
     """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
         return tuple(pipeline.steps_), pipeline.privacy_.declared

@@ -28,8 +28,6 @@ from sklearn.random_projection import GaussianRandomProjection, SparseRandomProj
 
 from skdpnoise.compose.register import Reads, register_public
 
-__all__ = ["function_remedy"]
-
 # numpy's own functions of one array, by identity: ``np.frompyfunc`` makes a ufunc of anything.
 _ELEMENTWISE = frozenset(
     function

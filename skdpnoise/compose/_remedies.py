@@ -6,40 +6,28 @@ from typing import Any
 
 from skdpnoise.compose.register import related
 
-__all__ = ["remedy_for"]
-
-_COUNTERPART = {
-    "StandardScaler": "DPStandardScaler",
-    "MinMaxScaler": "DPMinMaxScaler",
-    "MaxAbsScaler": "DPMinMaxScaler",
-    "RobustScaler": "DPRobustScaler",
-    "QuantileTransformer": "DPRobustScaler",
-    "PowerTransformer": "DPRobustScaler",
-    "PCA": "DPPCA",
-    "IncrementalPCA": "DPPCA",
-    "TruncatedSVD": "DPPCA",
-    "EmpiricalCovariance": "DPCovariance",
-    "LogisticRegression": "DPLogisticCD",
-    "LogisticRegressionCV": "DPGridSearchCV around DPLogisticCD",
-    "SGDClassifier": "DPLogisticCD",
-    "PoissonRegressor": "DPPoissonRegressor",
-    "LinearRegression": "DPCoordinateDescentRegressor",
-    "Ridge": "DPCoordinateDescentRegressor",
-    "Lasso": "DPCoordinateDescentRegressor",
-    "ElasticNet": "DPCoordinateDescentRegressor",
-    "SGDRegressor": "DPCoordinateDescentRegressor",
-    "HuberRegressor": "DPCoordinateDescentRegressor",
-    "SVR": "DPCoordinateDescentRegressor",
-    "LinearSVR": "DPCoordinateDescentRegressor",
-    "GridSearchCV": "DPGridSearchCV",
-    "RandomizedSearchCV": "DPRandomizedSearchCV",
-    "TargetEncoder": "OneHotEncoder with categories= and handle_unknown='ignore'",
-    "KBinsDiscretizer": "SplineTransformer with knots=",
-    "SimpleImputer": "SimpleImputer(strategy='constant', keep_empty_features=True)",
-    "CountVectorizer": "HashingVectorizer(decode_error='replace')",
-    "TfidfVectorizer": "HashingVectorizer(decode_error='replace')",
-    "DictVectorizer": "FeatureHasher",
+_COUNTERPARTS = {
+    "DPStandardScaler": ["StandardScaler"],
+    "DPMinMaxScaler": ["MinMaxScaler", "MaxAbsScaler"],
+    "DPRobustScaler": ["RobustScaler", "QuantileTransformer", "PowerTransformer"],
+    "DPPCA": ["PCA", "IncrementalPCA", "TruncatedSVD"],
+    "DPCovariance": ["EmpiricalCovariance"],
+    "DPLogisticCD": ["LogisticRegression", "SGDClassifier"],
+    "DPGridSearchCV around DPLogisticCD": ["LogisticRegressionCV"],
+    "DPPoissonRegressor": ["PoissonRegressor"],
+    "DPCoordinateDescentRegressor": [
+        *("LinearRegression", "Ridge", "Lasso", "ElasticNet"),
+        *("SGDRegressor", "HuberRegressor", "SVR", "LinearSVR"),
+    ],
+    "DPGridSearchCV": ["GridSearchCV"],
+    "DPRandomizedSearchCV": ["RandomizedSearchCV"],
+    "OneHotEncoder with categories= and handle_unknown='ignore'": ["TargetEncoder"],
+    "SplineTransformer with knots=": ["KBinsDiscretizer"],
+    "SimpleImputer(strategy='constant', keep_empty_features=True)": ["SimpleImputer"],
+    "HashingVectorizer(decode_error='replace')": ["CountVectorizer", "TfidfVectorizer"],
+    "FeatureHasher": ["DictVectorizer"],
 }
+_COUNTERPART = {name: ours for ours, names in _COUNTERPARTS.items() for name in names}
 _HOLDS = ("estimator", "estimators", "base_estimator", "regressor", "classifier", "transformers")
 
 

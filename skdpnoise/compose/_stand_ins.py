@@ -26,8 +26,6 @@ from skdpnoise.compose.columns import is_numeric, is_polars
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.register import is_private, rule_of
 
-__all__ = ["NoFurther", "StandIn", "is_stand_in", "open_widths", "readers", "stand_ins"]
-
 _ENOUGH = 1000  # rows of a table that stands for the data
 _NOTHING: frozenset[str] = frozenset()
 

@@ -16,8 +16,6 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-__all__ = ["CHANGED", "changed_since_fit"]
-
 CHANGED = "its parameters are not those of its fit: fit it again, or leave them as they were"
 
 

@@ -29,7 +29,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.sampling.words import with_caveat
 
-__all__ = ["TotalReport", "total_guarantee"]
+_MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,12 @@ class TotalReport:
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
     the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
-    its whole budget, also where it left some of it unspent after looking at what it released: what
-    is spent may then depend on the data, and only the budget is known in advance. A fit that
+    its whole budget, known in advance: what it left unspent may depend on the data. A fit that
     released nothing costs nothing. A later fit may use what earlier ones released.
 
-    **Unit.** If all fits protect groups of rows, so does the total, provided that they were given
-    the same groups. A fit that protects the rows of a group, whatever their values, protects each
-    record too: together with fits that protect records the total is stated for a record.
-
-    Prints as text, and as a table in notebooks.
+    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total.
+    A fit that protects a group protects each record of it: together with fits that protect records
+    the total is stated for a record. Prints as text, and as a table in notebooks.
 
     Parameters
     ----------
@@ -153,35 +150,27 @@ class TotalReport:
         return f"{_pair(self.epsilon, self.delta)}-differential privacy"
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [
-            (
-                name,
-                report.estimator,
-                _pair(report.guarantee.epsilon, report.guarantee.delta),
-                str(allowed_loss(report)),
-            )
-            for name, report in self.steps
-        ]
+        rows = []
+        for name, report in self.steps:
+            stated = _pair(report.guarantee.epsilon, report.guarantee.delta)
+            rows.append((name, report.estimator, stated, str(allowed_loss(report))))
+        return rows
 
     def _facts(self) -> list[tuple[str, str]]:
         facts = []
         if self.basic is not None:
-            tight = self.loss.epsilon(self.delta)
-            facts = [
-                ("basic composition", _pair(self.basic.epsilon, self.basic.delta)),
-                ("tight composition", f"{_pair(tight, self.delta)}, {self.loss}"),
-            ]
+            tight = _pair(self.loss.epsilon(self.delta), self.delta)
+            facts.append(("basic composition", _pair(self.basic.epsilon, self.basic.delta)))
+            facts.append(("tight composition", f"{tight}, {self.loss}"))
         if self.free:
             facts.append(("learn nothing from the data", ", ".join(self.free)))
         if self.declared:
             facts.append((DECLARED, ", ".join(self.declared)))
         adjacency = self.steps[0][1].guarantee.adjacency
-        return [
-            *facts,
-            ("adjacency", neighbours(adjacency, self.unit)),
-            ("unit", self._unit_in_words()),
-            ("randomness", SOURCE[self.secure]),
-        ]
+        facts.append(("adjacency", neighbours(adjacency, self.unit)))
+        facts.append(("unit", self._unit_in_words()))
+        facts.append(("randomness", SOURCE[self.secure]))
+        return facts
 
     def _unit_in_words(self) -> str:
         if self.unit == "group":
@@ -198,11 +187,8 @@ def total_guarantee(
 
     All must have been fitted to the same records. A step that was replaced after the fit cannot be
     detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
-    see the same records too, also where they see different columns.
-
-    A step that may have learnt from the data without privacy is an error, since no total would then
-    be true. The error names every such step and what to do. If you know that a step learns nothing
-    private, list it in `public`; the report then says so.
+    see the same records too, also where they see different columns. A step that may have learnt
+    from the data without privacy is an error, since no total would then be true.
 
     Parameters
     ----------
@@ -212,7 +198,7 @@ def total_guarantee(
         δ in [0, 1) at which tight composition is stated; None is the sum of those of the steps.
     public : collection of str, default=()
         Names of steps of which you know that they learn nothing private: as in the report, or
-        the last part of it.
+        the last part of it. The report then says so.
 
     Returns
     -------
@@ -221,7 +207,7 @@ def total_guarantee(
     Raises
     ------
     UnpaidStepError
-        If a step may learn from the data without privacy.
+        If a step may learn from the data without privacy: names every such step and what to do.
     ValueError
         If there is no private step, one is not fitted, or steps have different neighbouring
         relations: different adjacencies, or under "add_remove" different units.
@@ -257,21 +243,20 @@ def total_guarantee(
             unfitted.append(f"{label} ({type(part.estimator).__name__})")
     if unfitted:
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold fitted estimators. Got "
-            f"{', '.join(unfitted)} without a privacy report: fit first."
+            f"{_MUST_HOLD} fitted estimators. Got {', '.join(unfitted)} without a privacy report: "
+            "fit first."
         )
     if not found:
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold a fitted private estimator, "
-            "one with a privacy report. Got none."
+            f"{_MUST_HOLD} a fitted private estimator, one with a privacy report. Got none."
         )
     relations = {report.guarantee.adjacency for _, report in found}
     if len(relations) > 1:
         listed = ", ".join(f"{name}: {report.guarantee.adjacency!r}" for name, report in found)
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold estimators with one "
-            f"adjacency, since guarantees for different neighbours do not add. Got {listed}. Set "
-            "the same adjacency= everywhere and fit again."
+            f"{_MUST_HOLD} estimators with one adjacency, since guarantees for different "
+            f"neighbours do not add. Got {listed}. Set the same adjacency= everywhere and fit "
+            "again."
         )
     units = {report.unit for _, report in found if report.releases}
     if len(units) > 1 and "add_remove" in relations:
@@ -279,9 +264,9 @@ def total_guarantee(
         # not one step of this relation.
         listed = ", ".join(f"{name}: a {report.unit}" for name, report in found)
         raise ValueError(
-            "The 'estimators' parameter of total_guarantee must hold estimators with one unit "
-            "under adjacency='add_remove', since a guarantee for groups that come and go as a "
-            f"whole says less about one record. Got {listed}. Pass the same groups= to every fit."
+            f"{_MUST_HOLD} estimators with one unit under adjacency='add_remove', since a "
+            "guarantee for groups that come and go as a whole says less about one record. Got "
+            f"{listed}. Pass the same groups= to every fit."
         )
     if delta is None:
         delta = min(sum(r.guarantee.delta for _, r in found if r.releases), 1.0 - 1e-9)

@@ -22,16 +22,6 @@ from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.sampling.words import SEEDED, is_seeded
 
-__all__ = [
-    "advise",
-    "advise_on_bought_number",
-    "advise_on_public_number",
-    "bought_number",
-    "held_back",
-    "warn_last",
-    "warn_once",
-]
-
 _WEAK_EPSILON = 10.0
 _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 # Python forgets what it has shown whenever any warning filter changes, which scikit-learn does in

@@ -18,8 +18,6 @@ from skdpnoise.compose.charged import Allowance
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss, gdp_mu
 
-__all__ = ["Cap", "PartCap", "Rehearsed", "UnsettledError"]
-
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
 
 

@@ -10,23 +10,14 @@ scikit-learn's do not look. The same holds in the rehearsal and after the charge
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 from sklearn import config_context
 
-__all__ = [
-    "DATA",
-    "Allowance",
-    "after_charge",
-    "all_ours",
-    "is_charged",
-    "is_computed",
-    "passed",
-    "reading",
-]
+from skdpnoise.compose.parts import private_parts
 
 DATA = frozenset({"X", "y"})
 # Which of X and y were computed by a step, so that no value of them is refused, and whether what
@@ -45,11 +36,11 @@ class Allowance(ABC):
 
 
 @contextmanager
-def after_charge(private: Iterable[Any]) -> Iterator[None]:
+def after_charge(model: Any) -> Iterator[None]:
     """Let no step of a composition that was charged refuse a value."""
     token = _charged.set(True)
     try:
-        with reading(DATA), config_context(assume_finite=all_ours(private)):
+        with reading(DATA), config_context(assume_finite=all_ours(model)):
             yield
     finally:
         _charged.reset(token)
@@ -65,9 +56,10 @@ def reading(computed: Collection[str]) -> Iterator[None]:
         _computed.reset(token)
 
 
-def all_ours(private: Iterable[Any]) -> bool:
-    """Return whether all private steps are estimators of this package."""
-    return all(type(step).__module__.startswith("skdpnoise.") for step in private)
+def all_ours(model: Any) -> bool:
+    """Return whether all private steps of a composition are estimators of this package."""
+    private = (type(part.estimator) for part in private_parts(model))
+    return all(step.__module__.startswith("skdpnoise.") for step in private)
 
 
 def is_charged(estimator: Any = None) -> bool:

@@ -16,8 +16,6 @@ import numpy as np
 from skdpnoise.compose.lists import without_lists
 from skdpnoise.compose.silence import silence
 
-__all__ = ["by_declared_type", "is_numeric", "is_polars", "read_features"]
-
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
 
 

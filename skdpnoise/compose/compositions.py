@@ -16,19 +16,6 @@ from skdpnoise.compose._public import function_remedy
 from skdpnoise.compose._states import CHANGED
 from skdpnoise.compose.register import is_private, rule_of
 
-__all__ = [
-    "INSIDE",
-    "SPARSE",
-    "Children",
-    "Inside",
-    "below",
-    "holds_private",
-    "inner_of",
-    "register_inner",
-    "tampered",
-    "watched",
-]
-
 try:
     from sklearn.callback import ProgressBar
 

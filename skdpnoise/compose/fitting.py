@@ -24,8 +24,6 @@ from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.ledger import LedgerWarning, PrivacyReport
 from skdpnoise.sampling.observer import unobserved
 
-__all__ = ["fit_steps", "rehearse", "settled"]
-
 _SHOWN = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last tells of a shape
 
 
@@ -84,7 +82,7 @@ def rehearse(
     _have_copies_made(pipeline)
     if any(not _is_known(part.estimator) for part in parts):
         X = deepcopy(X)
-    ours = all_ours(part.estimator for part in private_parts(pipeline))
+    ours = all_ours(pipeline)
     found = open_widths(pipeline)
     # Whatever a step finds out, what comes after it must take the columns that are then there.
     models = [(clone(pipeline), True)] if found else []

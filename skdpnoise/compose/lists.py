@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["without_lists"]
-
 _TEXT = (str, bytes)
 
 

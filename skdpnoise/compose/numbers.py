@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["BUDGET", "JOBS", "NUMBERS", "check_grouped", "check_numbers", "plain"]
-
 BUDGET: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 0, 1e8, closed="right")],  # sums with more would leave 64 bits
     "delta": [Interval(Real, 0, 1, closed="left")],
@@ -48,36 +46,28 @@ def check_grouped(estimator: Any, groups: Any) -> None:
 def check_numbers(estimator: Any) -> None:
     """Refuse numbers and texts of other kinds, and truth values where a number is meant."""
     for name, value in estimator.get_params(deep=False).items():
-        if isinstance(value, Real | np.bool_):
-            _check_number(estimator, name, value)
+        must = f"The {name!r} parameter of {type(estimator).__name__} must be"
+        if isinstance(value, bool | np.bool_):
+            if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
+                raise TypeError(f"{must} a number, not a truth value. Got {value!r} instead.")
+        elif isinstance(value, Real):
+            _check_number(must, value)
         elif isinstance(value, str) and type(value) not in (str, np.str_):
             raise TypeError(
-                f"The {name!r} parameter of {type(estimator).__name__} must be a str. Got one of "
-                f"type {type(value).__name__} instead, which may equal other words than it shows: "
-                "pass str(...) of it."
+                f"{must} a str. Got one of type {type(value).__name__} instead, which may equal "
+                "other words than it shows: pass str(...) of it."
             )
 
 
-def _check_number(estimator: Any, name: str, value: Any) -> None:
-    owner = type(estimator).__name__
-    if isinstance(value, bool | np.bool_):
-        if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
-            raise TypeError(
-                f"The {name!r} parameter of {owner} must be a number, not a truth value. Got "
-                f"{value!r} instead."
-            )
-        return
+def _check_number(must: str, value: Any) -> None:
     if type(value) not in NUMBERS:
         raise TypeError(
-            f"The {name!r} parameter of {owner} must be an int or a float. Got {value!r} of type "
-            f"{type(value).__name__} instead: pass float(...) of it."
+            f"{must} an int or a float. Got {value!r} of type {type(value).__name__} instead: pass "
+            "float(...) of it."
         )
     if not abs(plain(value)) <= 1e300:
         shown = "a longer integer" if isinstance(value, Integral) else repr(value)
-        raise ValueError(
-            f"The {name!r} parameter of {type(estimator).__name__} must be a finite number within "
-            f"±1e+300. Got {shown} instead."
-        )
+        raise ValueError(f"{must} a finite number within ±1e+300. Got {shown} instead.")
 
 
 def plain(value: Any) -> int | float:

@@ -19,8 +19,6 @@ from skdpnoise.compose.compositions import (
 )
 from skdpnoise.compose.register import is_private, rule_of
 
-__all__ = ["Part", "UnpaidStepError", "fitted_parts", "private_parts", "taken_apart"]
-
 _NOT_FITTED = ("passthrough", "drop")
 
 

@@ -10,16 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-__all__ = [
-    "Reads",
-    "Rule",
-    "is_private",
-    "register_private",
-    "register_public",
-    "related",
-    "rule_of",
-]
-
 T = TypeVar("T")
 Condition = Callable[[Any], str | None]
 Sparse = Callable[[Any], bool]

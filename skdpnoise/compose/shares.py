@@ -13,10 +13,15 @@ from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
-from skdpnoise.privacy import LossBudget, PureLoss, gdp_epsilon, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    PrivacyGuarantee,
+    PureLoss,
+    gdp_epsilon,
+    gdp_mu,
+)
 from skdpnoise.sampling import RandomWords
-
-__all__ = ["check_shareable", "pure_noise", "with_budget"]
 
 _PURE_FOR_MATRICES = ("k_norm", "wishart")
 _BELOW = 1e-6  # parts ask for a little less than there is: ε is rounded up
@@ -72,6 +77,13 @@ def pure_noise(estimator: Any) -> bool:
     return False
 
 
+def whole_budget(guarantee: PrivacyGuarantee, *, pure: bool) -> LossBudget:
+    """Return what the guarantee of a composition allows, in ε or in μ."""
+    if pure or guarantee.delta == 0.0:
+        return PureLoss(guarantee.epsilon)
+    return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
+
+
 def with_budget(
     estimator: Any,
     budget: LossBudget,
@@ -101,7 +113,7 @@ def with_budget(
                 new["noise"] = "inid_gaussian"
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
-        new["random_state"] = None if rng.secure else _seed(rng)
+        new["random_state"] = seed_from(rng)
         changes |= {part.prefix + name: value for name, value in new.items()}
     return copy.set_params(**changes)
 
@@ -125,5 +137,6 @@ def _weight(estimator: Any, *, pure: bool) -> float:
     return epsilon if pure or delta == 0.0 else gdp_mu(epsilon, delta) ** 2
 
 
-def _seed(rng: RandomWords) -> int:
-    return int(rng.take(1)[0] >> np.uint64(32))
+def seed_from(rng: RandomWords) -> int | None:
+    """Return a seed that a generator gives; None from the operating system's."""
+    return None if rng.secure else int(rng.take(1)[0] >> np.uint64(32))

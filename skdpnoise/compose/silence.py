@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-__all__ = ["silence"]
-
 # Kinds of warnings that are heard; None where all are. Each thread has its own.
 _heard: ContextVar[tuple[type[Warning], ...] | None] = ContextVar("heard", default=None)
 _counting = Lock()

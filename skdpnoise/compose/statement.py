@@ -16,31 +16,30 @@ from skdpnoise.ledger import PrivacyReport
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
-__all__ = ["charge_whole", "public_parameters", "shares_by_name", "whole_report"]
-
 
 def charge_whole(
-    pipeline: Any, budget: LossBudget, parts: Collection[Part], rows_per_group: int | None
-) -> None:
-    """Charge the ledger of a pipeline, if it has one, for the whole fit."""
-    if pipeline.ledger is None:
-        return
-    noises = {
-        str(part.estimator.get_params(deep=False).get("noise", "shared"))
-        for part in parts
-        if part.kind == "private"
-    }
-    name = type(pipeline).__name__
-    pipeline.ledger.charge(
-        f"{name}.fit",
-        budget,
-        guarantee=(float(pipeline.epsilon), float(pipeline.delta)),
-        adjacency=pipeline.adjacency,
-        unit="record" if rows_per_group is None else "group",
-        mechanism=", ".join(sorted(noises)),
-        estimator=name,
-        parameters=public_parameters(pipeline),
-    )
+    composition: Any, guarantee: PrivacyGuarantee, cost: PrivacyLoss, unit: str, noise: str
+) -> Any:
+    """Charge the ledger of a composition, if it has one, for the whole fit; return the ledger."""
+    ledger, name = composition.ledger, type(composition).__name__
+    if ledger is not None:
+        ledger.charge(
+            f"{name}.fit",
+            cost,
+            guarantee=(guarantee.epsilon, guarantee.delta),
+            adjacency=guarantee.adjacency,
+            unit=unit,
+            mechanism=noise,
+            estimator=name,
+            parameters=_public_parameters(composition),
+        )
+    return ledger
+
+
+def noises_of(parts: Collection[Part]) -> str:
+    """Return the names of the noises of private steps."""
+    private = [part.estimator.get_params(deep=False) for part in parts if part.kind == "private"]
+    return ", ".join(sorted({str(own.get("noise", "shared")) for own in private}))
 
 
 def whole_report(
@@ -65,20 +64,15 @@ def whole_report(
     total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
     if not isinstance(total, PureLoss | GaussianLoss):
         total = budget  # what was allowed is known in advance, and is more
+    guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
+    secure = all(report.secure for _, report in reports)
+    declared = tuple(part.label for part in parts if part.kind == "declared")
     bought = [report.n_records for _, report in reports if report.n_records is not None]
-    return PrivacyReport(
-        name,
-        PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency),
-        releases,
-        total,
-        all(report.secure for _, report in reports),
-        rows_per_group,
-        tuple(part.label for part in parts if part.kind == "declared"),
-        max(bought, default=None),
-    )
+    shown = (secure, rows_per_group, declared, max(bought, default=None))
+    return PrivacyReport(name, guarantee, releases, total, *shown)
 
 
-def public_parameters(estimator: Any) -> dict[str, Any]:
+def _public_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters of a composition for a ledger: classes, numbers, that it is seeded."""
     found: dict[str, Any] = {}
     for name, value in estimator.get_params(deep=True).items():

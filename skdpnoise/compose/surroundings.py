@@ -21,12 +21,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from sklearn import model_selection
+from sklearn.base import BaseEstimator
 
 from skdpnoise.compose.compositions import holds_private
 from skdpnoise.compose.parts import UnpaidStepError, taken_apart
 from skdpnoise.compose.register import is_private
-
-__all__ = ["PrivacyWarning", "warn_if_cloned_to_be_scored", "warn_of_company"]
 
 
 class PrivacyWarning(UserWarning):
@@ -80,11 +79,15 @@ def warn_of_company(estimator: Any) -> None:
         _warn_of_steps(estimator, compositions[-1], outermost)
 
 
-def warn_if_cloned_to_be_scored(estimator: Any) -> None:
-    """Warn, once, where an ordinary search makes a copy: its fits may run in other processes."""
+def clone_with_ledger(estimator: Any) -> Any:
+    """Return an unfitted copy with the same ledger, not with a copy of it."""
+    # Where an ordinary search makes it, warn, once: its fits may run in other processes.
     searches, compositions = _around(estimator)
     if searches and max(searches + compositions) in searches:
         _warn_of_scores(estimator, searches[-1])
+    copy = BaseEstimator.__sklearn_clone__(estimator)
+    copy.ledger = estimator.ledger
+    return copy
 
 
 def _around(estimator: Any) -> tuple[list[_Level], list[_Level]]:

@@ -13,16 +13,6 @@ from sklearn.utils._set_output import _get_output_config
 from skdpnoise.compose.numbers import NUMBERS, check_numbers, plain
 from skdpnoise.privacy.checks import pandas_for
 
-__all__ = [
-    "as_bounds",
-    "check_memory",
-    "check_parameters",
-    "check_size",
-    "check_within",
-    "number_pair",
-    "number_vector",
-]
-
 _LARGEST, _SMALLEST = 1e100, 1e-290
 # The largest contribution of a record, in grid steps: 2**24 or 2**16 times what one noise scale is
 # of it (``mechanisms.calibrate``), with room for how the budget is shared.
@@ -106,17 +96,13 @@ def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]
 
 def number_vector(owner: str, name: str, values: Any, expected: str) -> NDArray[np.float64]:
     """Return a parameter that is a sequence of numbers as a float array of any shape."""
-    try:
-        array = np.asarray(values)
-        numeric = array.dtype.kind in "iuf" and not isinstance(values, np.ma.MaskedArray)
-    except (TypeError, ValueError):
-        numeric = False
-    if not numeric:
+    array = _doubles(values)
+    if array is None:
         raise ValueError(
             f"The {name!r} parameter of {owner} must be {expected}. Got {_shapes([values])} that "
             "are no numbers."
         )
-    return array.astype(np.float64)
+    return array
 
 
 def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray[np.float64]:
@@ -150,13 +136,23 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray
 def _ends(bounds: Any, n_columns: int) -> list[NDArray[np.float64]] | None:
     """Return both ends of bounds, one number for each column; None if they are nothing like it."""
     try:
-        ends = [np.asarray(end) for end in bounds]
-        masked = any(isinstance(end, np.ma.MaskedArray) for end in (bounds, *bounds))
-        if masked or len(ends) != 2 or any(end.dtype.kind not in "iuf" for end in ends):
+        ends = [_doubles(end) for end in bounds]
+        if isinstance(bounds, np.ma.MaskedArray) or len(ends) != 2:
             return None
-        return [np.broadcast_to(end.astype(np.float64), n_columns) for end in ends]
+        broadcast = [np.broadcast_to(end, n_columns) for end in ends if end is not None]
     except (TypeError, ValueError):
         return None
+    return broadcast if len(broadcast) == 2 else None
+
+
+def _doubles(values: Any) -> NDArray[np.float64] | None:
+    """Return numbers as an array of doubles; None for anything else."""
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        return None
+    masked = isinstance(values, np.ma.MaskedArray)
+    return None if masked or array.dtype.kind not in "iuf" else array.astype(np.float64)
 
 
 def _shapes(bounds: Any) -> str:

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
 from skdpnoise.compose.advice import (
@@ -21,11 +20,7 @@ from skdpnoise.compose.advice import (
     warn_last,
 )
 from skdpnoise.compose.numbers import BUDGET, check_grouped
-from skdpnoise.compose.surroundings import (
-    PrivacyWarning,
-    warn_if_cloned_to_be_scored,
-    warn_of_company,
-)
+from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
@@ -80,12 +75,7 @@ class PrivateFitMixin:
     ledger: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = BUDGET
 
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy with the same ledger, not with a copy of it."""
-        warn_if_cloned_to_be_scored(self)
-        copy = BaseEstimator.__sklearn_clone__(self)
-        copy.ledger = self.ledger
-        return copy
+    __sklearn_clone__ = clone_with_ledger
 
     def _validate_params(self) -> None:
         """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
@@ -118,13 +108,10 @@ class PrivateFitMixin:
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
-        if groups is None:
-            advise_on_public_number(self, n_rows)
-            return GroupedRows(None, 1, n_rows)
         name = type(self).__name__
-        codes = group_codes(f"{name}.fit", groups, n_rows)
+        codes = None if groups is None else group_codes(f"{name}.fit", groups, n_rows)
         rows = GroupedRows(codes, int(self.rows_per_group), n_rows)
-        if rows.n_kept < 2:
+        if codes is not None and rows.n_kept < 2:
             raise ValueError(
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
@@ -136,20 +123,15 @@ class PrivateFitMixin:
 @contextmanager
 def unchanged_on_failure(estimator: Any) -> Iterator[None]:
     """Leave an estimator as it was, with an earlier fit intact, if a fit within fails."""
-    before = dict(vars(estimator))
+    before = {name: one for name, one in vars(estimator).items() if "callback" not in name}
     try:
         yield
     except BaseException:
-        _restore(estimator, before)
+        now = vars(estimator)
+        for name in [name for name in now if "callback" not in name]:  # callbacks need to end
+            del now[name]
+        now.update(before)
         raise
-
-
-def _restore(estimator: Any, before: dict[str, Any]) -> None:
-    """Undo what a fit that failed has set, but for what callbacks need to end."""
-    now = vars(estimator)
-    for name in [name for name in now if "callback" not in name]:
-        del now[name]
-    now.update({name: value for name, value in before.items() if "callback" not in name})
 
 
 def check_unpaid_arguments(estimator: Any, arguments: dict[str, Any], method: str = "fit") -> None:

@@ -11,8 +11,6 @@ from sklearn.metrics import accuracy_score, r2_score
 from skdpnoise.estimators.seal import without_values
 from skdpnoise.estimators.tables import check_container
 
-__all__ = ["QuietScoreMixin"]
-
 
 class QuietScoreMixin(BaseEstimator):
     """Stands before scikit-learn's mixin of classifiers or regressors, whose errors quote y."""

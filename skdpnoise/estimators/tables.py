@@ -15,17 +15,6 @@ from sklearn.utils.validation import check_array, validate_data
 from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.seal import silence, without_values
 
-__all__ = [
-    "FLOATS",
-    "LARGEST",
-    "check_container",
-    "check_objects",
-    "check_values",
-    "read_projections",
-    "read_table",
-    "survivable",
-]
-
 FLOATS = [np.float64, np.float32]
 LARGEST = 1e100  # squares and sums of more rows than fit in memory stay finite
 

@@ -22,8 +22,6 @@ from skdpnoise.estimators.tables import (
     survivable,
 )
 
-__all__ = ["one_against_rest", "public_classes", "read_labels", "read_numbers"]
-
 _TEXT, _NUMBERS = "text", "numbers"
 _ENCODED = (
     " A meta-estimator such as VotingClassifier fits its members to labels encoded as 0, 1, ...: "

@@ -20,8 +20,6 @@ from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import check_shareable, pure_noise
 from skdpnoise.model_selection._delegation import Delegation
 
-__all__ = ["Candidate", "private_estimators", "public_labels", "sealed_candidates"]
-
 _SET_BY_SEARCH = frozenset(
     {"epsilon", "delta", "adjacency", "ledger", "rows_per_group", "random_state", "classes"}
 )

@@ -16,8 +16,6 @@ from sklearn.utils.validation import column_or_1d
 from skdpnoise.compose.columns import read_features
 from skdpnoise.estimators.seal import silence, without_values
 
-__all__ = ["checked_data"]
-
 _DOUBLE = 8  # bytes
 _FEWEST = 4  # rows: two to fit, one to score, one to learn the units of the target
 _KINDS = {"O", "U", "S", "T", "b", "i", "u", "f"}

@@ -10,7 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
 
-__all__ = ["Delegation"]
+_METHOD = """Return what `{0}` of the winner says of these records.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+        """
 
 
 def _offers(method: str) -> Any:
@@ -22,6 +31,17 @@ def _offers(method: str) -> Any:
     return available_if(check)
 
 
+def _handed_on(method: str) -> Any:
+    """Return a method that the winner runs, where the estimator has it."""
+
+    def run(self: Delegation, X: Any) -> Any:
+        model, read = self._read(X)
+        return getattr(model, method)(read)
+
+    run.__name__, run.__doc__ = method, _METHOD.format(method)
+    return _offers(method)(run)
+
+
 class Delegation:
     """Methods of the winner; each exists where the estimator has it."""
 
@@ -29,61 +49,10 @@ class Delegation:
     estimator: Any
     scoring: str | None
 
-    @_offers("predict")
-    def predict(self, X: Any) -> Any:
-        """Predict with the winner.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._winner.predict(self._read(X))
-
-    @_offers("predict_proba")
-    def predict_proba(self, X: Any) -> Any:
-        """Predict probabilities with the winner.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._winner.predict_proba(self._read(X))
-
-    @_offers("predict_log_proba")
-    def predict_log_proba(self, X: Any) -> Any:
-        """Predict logarithms of probabilities with the winner.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return self._winner.predict_log_proba(self._read(X))
-
-    @_offers("decision_function")
-    def decision_function(self, X: Any) -> Any:
-        """Return the decision function of the winner.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-        """
-        return self._winner.decision_function(self._read(X))
+    predict = _handed_on("predict")
+    predict_proba = _handed_on("predict_proba")
+    predict_log_proba = _handed_on("predict_log_proba")
+    decision_function = _handed_on("decision_function")
 
     @_offers("score")
     def score(self, X: Any, y: Any) -> float:
@@ -101,7 +70,7 @@ class Delegation:
         float
             By `scoring`, or the winner's own score.
         """
-        model, X = self._winner, self._read(X)
+        model, X = self._read(X)
         if self.scoring is None:
             return float(model.score(X, y))
         return float(get_scorer(self.scoring)(model, X, y))
@@ -109,16 +78,13 @@ class Delegation:
     @property
     def classes_(self) -> Any:
         """Labels of the winner, for classifiers."""
-        return self._winner.classes_
-
-    @property
-    def _winner(self) -> Any:
         check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
+        return self.best_estimator_.classes_
 
-    def _read(self, X: Any) -> Any:
-        """Return new features with the types of columns that the winner was fitted to."""
-        return read_features(type(self).__name__, X)
+    def _read(self, X: Any) -> tuple[Any, Any]:
+        """Return the winner, and new features with the types that it was fitted to."""
+        check_is_fitted(self, "best_estimator_")
+        return self.best_estimator_, read_features(type(self).__name__, X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

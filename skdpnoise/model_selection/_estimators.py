@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from skdpnoise.compose import register_private
-from skdpnoise.compose.compositions import register_inner
-from skdpnoise.ledger import Ledger
+from skdpnoise.compose.compositions import Children, register_inner
+from skdpnoise.compose.shares import seed_from
 from skdpnoise.model_selection._search import PrivateSearchCV
-from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
-
-__all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]
 
 
 @shared_texts
 @register_private
+@dataclass(eq=False, repr=False)
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
@@ -73,49 +71,15 @@ class DPGridSearchCV(PrivateSearchCV):
         "param_grid": [dict, list],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        scoring: str | None = None,
-        strategy: str = "auto",
-        repetitions: Any = "auto",
-        refit: bool = False,
-        validation_fraction: float | str = "auto",
-        target_bounds: tuple[float, float] | None = None,
-        adjacency: Adjacency = "replace_one",
-        public: Collection[str] = (),
-        ledger: Ledger | None = None,
-        rows_per_group: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.scoring = scoring
-        self.strategy = strategy
-        self.repetitions = repetitions
-        self.refit = refit
-        self.validation_fraction = validation_fraction
-        self.target_bounds = target_bounds
-        self.adjacency = adjacency
-        self.public = public
-        self.ledger = ledger
-        self.rows_per_group = rows_per_group
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         return list(ParameterGrid(self.param_grid))
 
 
-@register_private
 @shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
 class DPRandomizedSearchCV(PrivateSearchCV):
     """Search over candidates sampled from distributions, under one guarantee.
 
@@ -127,12 +91,12 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     %(searches: estimator)s
     param_distributions : dict or list of dict
         Values of parameters, or distributions with a method ``rvs``.
-    n_iter : int, default=10
-        Number of candidates.
     %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
     %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
     %(estimators: random_state)s
     %(searches: n_jobs)s
+    n_iter : int, default=10
+        Number of candidates.
 
     Attributes
     ----------
@@ -160,54 +124,16 @@ class DPRandomizedSearchCV(PrivateSearchCV):
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-        *,
-        n_iter: int = 10,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        scoring: str | None = None,
-        strategy: str = "auto",
-        repetitions: Any = "auto",
-        refit: bool = False,
-        validation_fraction: float | str = "auto",
-        target_bounds: tuple[float, float] | None = None,
-        adjacency: Adjacency = "replace_one",
-        public: Collection[str] = (),
-        ledger: Ledger | None = None,
-        rows_per_group: int = 1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.n_iter = n_iter
-        self.epsilon = epsilon
-        self.delta = delta
-        self.scoring = scoring
-        self.strategy = strategy
-        self.repetitions = repetitions
-        self.refit = refit
-        self.validation_fraction = validation_fraction
-        self.target_bounds = target_bounds
-        self.adjacency = adjacency
-        self.public = public
-        self.ledger = ledger
-        self.rows_per_group = rows_per_group
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    n_iter: int = field(default=10, kw_only=True)
 
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         # Seeds of candidates are public: they are not those of the noise.
-        seed = None if rng.secure else int(rng.take(1)[0] >> np.uint64(32))
+        seed = seed_from(rng)
         return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
 
 
-def _winner(
-    search: PrivateSearchCV, fitted: bool
-) -> tuple[tuple[tuple[str, Any], ...], Collection[str]]:
+def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection[str]]:
     """Return the winner, once there is one, and the names of its steps that are vouched for."""
     if not fitted or not hasattr(search, "best_estimator_"):
         return (), ()

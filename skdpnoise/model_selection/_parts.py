@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._runs import Parts, Problem, Target, noisy_count, noisy_mean
-from skdpnoise.privacy import Adjacency, LossBudget, PureLoss, check_adjacency
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
-
-__all__ = ["HIDDEN", "REFERENCE", "divide", "public_units", "release_units"]
 
 REFERENCE = 0.1  # of the records, where the units of a target must be bought
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
@@ -50,22 +47,14 @@ def divide(
     return Parts(*(np.flatnonzero(place == k) for k in range(3)))
 
 
-def public_units(bounds: NDArray[np.float64]) -> Target | None:
-    """Return the units of a target whose public bounds are finite: half of them is two scales."""
-    low, high = bounds[:, 0]
-    if not np.isfinite(bounds).all():
-        return None
-    return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
-
-
 def release_units(
-    problem: Problem, y: NDArray[np.float64], known: Target | None, budget: LossBudget
+    problem: Problem, y: NDArray[np.float64], budget: LossBudget
 ) -> tuple[Target, bool]:
     """Release location and scale of the target, unless public, and its variance, for R²."""
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     adjacency, rng = problem.adjacency, problem.rng
-    rest, hidden = budget, False
+    known, rest, hidden = problem.known, budget, False
     if known is None:
         rest = budget.share(1.0 - _UNITS)
         n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, rng)
@@ -73,7 +62,7 @@ def release_units(
             [y],
             budget.share(_UNITS - _COUNT),
             noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
-            adjacency=check_adjacency("release_units", adjacency),
+            adjacency=adjacency,
             n_samples=n_samples,
             random_state=rng,
             charge=lambda label, one: note_charge(f"units of the target: {label}", one),
@@ -82,8 +71,7 @@ def release_units(
         units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))
         known = Target(*units)
     squares = ((np.asarray(y, dtype=np.float64) - known.location) / known.scale) ** 2
-    share = np.minimum(squares / problem.scoring.limit, 1.0)
-    losses = np.floor(np.ldexp(share, BITS)).astype(np.int64)
+    losses = problem.scoring.rounded(squares)
     label = "variance of the target"
     variance = noisy_mean(losses, rest, adjacency, rng, label) * problem.scoring.limit
     return Target(known.location, known.scale, max(variance, _FLOOR)), hidden

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
-__all__ = ["check_callbacks", "progress"]
-
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
 

@@ -24,12 +24,8 @@ from skdpnoise.model_selection._runs import Priced, Problem, Target
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
 from skdpnoise.sampling import SeededWords
 
-__all__ = ["rehearse"]
 
-
-def rehearse(
-    owner: str, problem: Problem, strategy: Strategy, known: Target | None, n_jobs: int | None
-) -> None:
+def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | None) -> None:
     """Let all candidates check parameters, data and plans, in the processes that will fit them."""
     parts = problem.parts
     rows = np.sort(np.concatenate([parts.train, parts.validation, parts.reference]))
@@ -40,9 +36,9 @@ def rehearse(
     problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
     candidates = problem.candidates
     if isinstance(strategy, OneRelease):
-        candidates = [replace(candidates[0], estimator=strategy.release.estimator)]
+        candidates = [replace(candidates[0], estimator=strategy.estimator)]
     with silence():
-        _try_choice(problem, strategy, known)
+        _try_choice(problem, strategy)
         priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
         pairs = zip(candidates, priced, strict=True)
         tasks = (delayed(_failure)(owner, problem, one, asking) for one, asking in pairs)
@@ -52,11 +48,11 @@ def rehearse(
             raise failure
 
 
-def _try_choice(problem: Problem, strategy: Strategy, known: Target | None) -> None:
+def _try_choice(problem: Problem, strategy: Strategy) -> None:
     """Buy the units of a made-up target, and choose by made-up losses."""
     if problem.buys:
         made_up = np.linspace(-1.0, 1.0, problem.parts.reference.size)
-        release_units(problem, made_up, known, strategy.part_budget)
+        release_units(problem, made_up, strategy.total)
     shape = (len(problem.candidates), problem.parts.validation.size)
     strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -24,28 +24,11 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import BITS, Scoring
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
-from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_count
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile
-
-__all__ = [
-    "FAILED",
-    "Outcome",
-    "Parts",
-    "Priced",
-    "Problem",
-    "SearchStopped",
-    "Target",
-    "give_ledger",
-    "in_this_thread",
-    "no_ledger",
-    "noisy_count",
-    "noisy_mean",
-    "score_noise",
-]
-
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -60,6 +43,10 @@ UNSETTLED = (
 )
 
 
+Rows = NDArray[np.intp]
+Losses = NDArray[np.int64]  # integers, in units of c/2^24
+
+
 class SearchStopped(RuntimeError):
     """Raised where a search ends without a result after it was charged; tells no value."""
 
@@ -69,13 +56,9 @@ class Parts:
     """Which records are fitted to, which are scored, and which tell the units of the target."""
 
     # train, validation, reference: disjoint rows; the last may be empty
-    train: NDArray[np.intp]
-    validation: NDArray[np.intp]
-    reference: NDArray[np.intp]
-
-    def of(self, rows: NDArray[np.intp]) -> Parts:
-        """Return the parts as rows of the table from which these rows were taken."""
-        return Parts(rows[self.train], rows[self.validation], rows[self.reference])
+    train: Rows
+    validation: Rows
+    reference: Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +69,6 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
-
-    @property
-    def units(self) -> tuple[float, float]:
-        """Location and scale."""
-        return self.location, self.scale
 
 
 class Outcome(NamedTuple):
@@ -122,7 +100,8 @@ class Problem:
     y: NDArray[Any]
     parts: Parts  # how they are divided
     buys: bool  # whether the units of the target are estimated from the reference part; public
-    adjacency: str
+    known: Target | None  # units that are public
+    adjacency: Adjacency
     delta: float  # δ at which parts of a candidate state a Gaussian budget
     classes: NDArray[Any] | None  # public labels
     rng: RandomWords
@@ -136,8 +115,10 @@ class Problem:
                 one.set_params(classes=self.classes.tolist())
         return Priced(asking, budget, tuple(part.label for part in private_parts(asking)))
 
-    def fitted(self, priced: Priced, rows: NDArray[np.intp] | None = None) -> Any:
+    def fitted(self, priced: Priced, rows: Rows | None = None) -> Any:
         """Return the estimator fitted to some rows, the training part if none are given."""
+        # Compositions fit their parts one by one, whatever their `n_jobs` and joblib are told: in
+        # another thread nobody would know that the search is charged, and nothing would be silent.
         # Its cap is made here, in the process that fits, and taken off again: it spends the budget
         # once, and the model that is returned has charged what it reports.
         rows = self.parts.train if rows is None else rows
@@ -145,13 +126,13 @@ class Problem:
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
         try:
-            with silence(), in_this_thread(), charged(model):
+            with silence(), parallel_config("sequential"), after_charge(model):
                 model.fit(_taken(self.X, rows), self.y[rows])
         except Exception:
             if not cap.refused:
                 raise
         settle(cap, model)
-        give_ledger(model, no_ledger)
+        give_ledger(model, partial(_same, None))
         return model
 
     def rehearsed(self, owner: str, candidate: Candidate, priced: Priced) -> bool:
@@ -159,7 +140,7 @@ class Problem:
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        with silence(), in_this_thread(), suppress(Rehearsed):
+        with silence(), parallel_config("sequential"), suppress(Rehearsed):
             X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
             if is_private(model):
                 model.fit(X, y)
@@ -167,36 +148,25 @@ class Problem:
                 rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked
 
-    def losses(self, model: Any, target: Target) -> NDArray[np.int64]:
-        """Return the losses of the records of the validation part, private integers."""
+    def losses(self, model: Any, target: Target) -> Losses:
+        """Return the losses of the validation part, private integers; the largest if no model."""
         rows = self.parts.validation
+        if model is None:
+            return np.full(rows.size, 1 << BITS, dtype=np.int64)
         X = _taken(self.X, rows)
-        with silence(), in_this_thread(), charged(model):
-            return self.scoring.losses(model, X, self.y[rows], target.units)
+        with silence(), parallel_config("sequential"), after_charge(model):
+            return self.scoring.losses(model, X, self.y[rows], target.scale)
 
-    def noisy_score(self, losses: NDArray[np.int64], budget: LossBudget, target: Target) -> float:
+    def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
         mean = noisy_mean(losses, budget, self.adjacency, self.rng) * self.scoring.limit
-        return self.scoring.score(mean, target.units, target.variance)
+        return self.scoring.score(mean, target.scale, target.variance)
 
 
-def _taken(X: Any, rows: NDArray[np.intp]) -> Any:
+def _taken(X: Any, rows: Rows) -> Any:
     """Return rows of a table in memory of their own: a step may write into what it is given."""
     found = _safe_indexing(X, rows)
     return found if isinstance(found, np.ndarray) else deepcopy(found)  # pandas may not copy all
-
-
-@contextmanager
-def in_this_thread() -> Iterator[None]:
-    """Let compositions fit their parts one by one, whatever their `n_jobs` and joblib are told."""
-    # In another thread nobody would know that the search is charged, and nothing would be silent.
-    with parallel_config(backend="sequential"):
-        yield
-
-
-def charged(model: Any) -> AbstractContextManager[None]:
-    """Let no step of a model that is paid for fail for a value."""
-    return after_charge(part.estimator for part in private_parts(model))
 
 
 def give_ledger(model: Any, ledger_of: Callable[[str], Any]) -> None:
@@ -223,10 +193,6 @@ def _same(ledger: Any, label: str) -> Any:
     return ledger
 
 
-def no_ledger(label: str) -> None:
-    """Return no ledger, whatever the part."""
-
-
 def settle(cap: Cap, model: Any) -> None:
     """Stop the search unless a run has charged its cap for what its fitted parts report."""
     found = private_parts(model, fitted=True)
@@ -234,6 +200,20 @@ def settle(cap: Cap, model: Any) -> None:
         cap.settle([(part.label, getattr(part.estimator, "privacy_", None)) for part in found])
     except UnsettledError:
         raise SearchStopped(UNSETTLED) from None
+
+
+def without_traces(search: Callable[[], Outcome]) -> Outcome:
+    """Run a search; whatever fails, the error is made anew and tells nothing of a run."""
+    stopped: Exception
+    try:
+        return search()
+    except SearchStopped as error:
+        stopped = SearchStopped(str(error))
+    except MemoryError:
+        stopped = MemoryError("A run of the search needs more memory than there is.")
+    except Exception:
+        stopped = SearchStopped(FAILED)
+    raise stopped  # outside the handler, so that what failed is not attached to it
 
 
 def score_noise(budget: LossBudget, adjacency: str) -> Any:
@@ -245,11 +225,7 @@ def score_noise(budget: LossBudget, adjacency: str) -> Any:
 
 
 def noisy_mean(
-    losses: NDArray[np.int64],
-    budget: LossBudget,
-    adjacency: str,
-    rng: RandomWords,
-    label: str = "score",
+    losses: Losses, budget: LossBudget, adjacency: str, rng: RandomWords, label: str = "score"
 ) -> float:
     """Return the mean of losses in [0, 1], released within a budget."""
     # Integers up to 2^24 are summed: their sum and its noise are exact. The number of records is
@@ -263,10 +239,10 @@ def noisy_mean(
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
-def noisy_count(n: int, budget: LossBudget, adjacency: str, rng: RandomWords) -> float:
+def noisy_count(n: int, budget: LossBudget, adjacency: Adjacency, rng: RandomWords) -> float:
     """Return a number of records, at least 2: public under replace-one, else released."""
     if adjacency == "replace_one":
         return float(max(n, 2))
-    found = private_count(n, budget, adjacency="add_remove", random_state=rng)
+    found = private_count(n, budget, adjacency=adjacency, random_state=rng)
     note_charge("number of records for the units of the target", found.mechanism)
     return max(2.0, float(found.value))

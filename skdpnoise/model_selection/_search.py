@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection._search import BaseSearchCV
@@ -25,49 +26,35 @@ from skdpnoise.compose.advice import (
 )
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
-from skdpnoise.compose.surroundings import warn_if_cloned_to_be_scored, warn_of_company
+from skdpnoise.compose.shares import whole_budget
+from skdpnoise.compose.statement import charge_whole
+from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.estimators.private_fit import PrivacyWarning, as_bounds, check_unpaid_arguments
+from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, public_units, release_units
+from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, release_units
 from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._release import find_release
-from skdpnoise.model_selection._runs import (
-    FAILED,
-    Outcome,
-    Parts,
-    Problem,
-    SearchStopped,
-    Target,
-)
-from skdpnoise.model_selection._statement import charge, state
-from skdpnoise.model_selection._strategies import (
-    NoisyMax,
-    OneRelease,
-    RepeatedRuns,
-    Strategy,
-)
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target, without_traces
+from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.privacy import (
-    GaussianLoss,
+    Adjacency,
     LossBudget,
     PoissonRepetitions,
     PrivacyGuarantee,
     PureLoss,
     TruncatedNegativeBinomial,
-    gdp_mu,
 )
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sampling.observer import unobserved
-
-__all__ = ["PrivateSearchCV"]
+from skdpnoise.sampling.observer import note_charge, unobserved
 
 _VALIDATION = 0.1  # of the records
 
@@ -76,6 +63,8 @@ _VALIDATION = 0.1  # of the records
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
 
+@shared_texts
+@dataclass(eq=False, repr=False)
 class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
@@ -92,6 +81,23 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         "n_jobs": JOBS,
     }
 
+    estimator: Any
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    scoring: str | None = None
+    strategy: str = "auto"
+    repetitions: Any = "auto"
+    refit: bool = False
+    validation_fraction: float | str = "auto"
+    target_bounds: tuple[float, float] | None = None
+    adjacency: Adjacency = "replace_one"
+    public: Collection[str] = ()
+    ledger: Ledger | None = None
+    rows_per_group: int = 1
+    random_state: Any = None
+    n_jobs: int | None = None
+
     @abstractmethod
     def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
         """Return the parameters of all candidates, public."""
@@ -106,11 +112,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             Features, in any form that the estimator takes.
         y : array-like of shape (n_samples,)
             Target or labels.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Whose row it is: the guarantee is then for groups, of which at most `rows_per_group`
-            rows are used.
-        **params : dict
-            Refused: in particular ``sample_weight``, for which no sensitivity is proven.
+        %(fits: groups, **params)s
 
         Returns
         -------
@@ -122,8 +124,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             If a parameter or the data are not as described, or the strategy cannot be used.
         TypeError
             If the estimator is not private, or anything else is passed.
-        BudgetExceededError
-            If the ledger does not have enough left; nothing is spent then.
+        %(fits: BudgetExceededError)s
         """
         # check
         owner = type(self).__name__
@@ -137,82 +138,62 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         known = self._public_units(scoring)
         X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
-        codes = self._codes(groups, len(y))
+        check_grouped(self, groups)
+        with silence():
+            codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
+        most = None if codes is None else int(self.rows_per_group)
         advise(self)
         advise_on_public_number(self, len(y), codes)
         # bound
-        rows = np.arange(len(y)) if codes is None else sample_rows(codes, self._most, rng)
+        rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate
-        strategy = self._strategy(guarantee, candidates, grouped=codes is not None)
+        strategy = self._strategy(guarantee, candidates, most)
         buys = scoring.needs_target and strategy.name != "release"
         parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
-        shared = (scoring, X, y, parts, buys, self.adjacency, self.delta, classes)
-        problem = Problem(candidates, *shared, rng)
-        self._rehearse(problem, strategy, known)
+        records = (scoring, X, y, parts, buys, known)
+        problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
+        self._rehearse(problem, strategy)
         # charge
-        most = None if codes is None else self._most
-        report = state(self, guarantee, strategy, candidates, rng.secure, most)
-        ledger = charge(self, report)
+        report = strategy.report(owner, guarantee, problem, most)
+        note_charge("choice and scores", report)
+        ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
         # draw, choose, store
-        outcome = self._chosen(problem, strategy, known, report)
-        bought = bought_number(outcome.model)
-        self._store(outcome, problem, strategy, report, ledger)
-        try:  # last: where warnings are errors, what was paid for is there
-            if outcome.hidden:
+        with self._noted(report):
+            outcome = without_traces(lambda: self._run(problem, strategy))
+            bought = bought_number(outcome.model)
+            settled(outcome.model, report, ledger)
+            for name, value in self._fitted(outcome, problem, strategy, report).items():
+                setattr(self, name, value)
+            if outcome.hidden:  # last: where warnings are errors, what was paid for is there
                 warn_once(HIDDEN)
             advise_on_bought_number(self, bought, grouped=codes is not None)
-        except PrivacyWarning as warning:
-            self._note(warning, report)
-            raise
         return self
 
-    def _chosen(
-        self, problem: Problem, strategy: Strategy, known: Target | None, report: PrivacyReport
-    ) -> Outcome:
-        """Run the search; whatever fails, the error is made anew and tells nothing of a run."""
-        stopped: Exception
-        try:
-            return self._run(problem, strategy, known)
-        except SearchStopped as error:
-            stopped = SearchStopped(str(error))
-        except MemoryError:
-            stopped = MemoryError("A run of the search needs more memory than there is.")
-        except Exception:
-            stopped = SearchStopped(FAILED)
-        except BaseException as interruption:
-            self._note(interruption, report)
-            raise
-        self._note(stopped, report)
-        raise stopped  # outside the handler, so that what failed is not attached to it
-
-    def _run(self, problem: Problem, strategy: Strategy, known: Target | None) -> Outcome:
+    def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
         n_tasks = None if strategy.name == "repeated" else len(problem.candidates)
         with progress(self, n_tasks) as tell, silence():
-            target, hidden = Target() if known is None else known, False
+            target, hidden = problem.known or Target(), False
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
-                y, budget = problem.y[problem.parts.reference], strategy.part_budget
-                target, hidden = release_units(problem, y, known, budget)
+                y = problem.y[problem.parts.reference]
+                target, hidden = release_units(problem, y, strategy.total)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             return outcome._replace(hidden=hidden)
 
-    def _note(self, error: BaseException, report: PrivacyReport) -> None:
-        if self.ledger is not None:
-            error.add_note(f"The ledger was charged {report.total}, which stays spent.")
+    @contextmanager
+    def _noted(self, report: PrivacyReport) -> Iterator[None]:
+        """Add to whatever is raised within that the ledger was charged, if there is one."""
+        try:
+            yield
+        except BaseException as error:
+            if self.ledger is not None:
+                error.add_note(f"The ledger was charged {report.total}, which stays spent.")
+            raise
 
-    @property
-    def _most(self) -> int:
-        return int(self.rows_per_group)
-
-    def __sklearn_clone__(self) -> Any:
-        """Return an unfitted copy with the same ledger, not with a copy of it."""
-        warn_if_cloned_to_be_scored(self)
-        copy = BaseEstimator.__sklearn_clone__(self)
-        copy.ledger = self.ledger
-        return copy
+    __sklearn_clone__ = clone_with_ledger
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -228,29 +209,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         """
         return BaseEstimator.get_metadata_routing(self)
 
-    def _codes(self, groups: Any, n_rows: int) -> NDArray[np.intp] | None:
-        """Return the number of each row's group; None if there are no groups."""
-        check_grouped(self, groups)
-        if groups is None:
-            return None
-        with silence():
-            return group_codes(f"{type(self).__name__}.fit", groups, n_rows)
-
-    def _row_budget(self, guarantee: PrivacyGuarantee, *, pure: bool, grouped: bool) -> LossBudget:
-        """Return the whole budget, with respect to one row."""
-        budget: LossBudget
-        if pure or guarantee.delta == 0.0:
-            budget = PureLoss(guarantee.epsilon)
-        else:
-            budget = GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
-        return budget.per_row(self._most) if grouped else budget
-
     def _strategy(
-        self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], *, grouped: bool
+        self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
     ) -> Strategy:
         """Return the strategy, "auto" being the one that leaves most to each fit."""
-        total = self._row_budget(guarantee, pure=candidates[0].pure, grouped=grouped)
-        release = find_release(candidates)
+        total = whole_budget(guarantee, pure=candidates[0].pure)
+        total = total if most is None else total.per_row(most)
+        release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions
         if type(law) not in (str, TruncatedNegativeBinomial, PoissonRepetitions):
             raise TypeError(
@@ -259,7 +224,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 f"is known. Got an object of type {type(law).__name__}."
             )
         if release is not None and name in ("auto", "release"):
-            return OneRelease(total, release, self.validation_fraction != "auto")
+            return release
         if name == "release":
             raise ValueError(
                 f"strategy='release' of {type(self).__name__} needs candidates that are "
@@ -273,23 +238,19 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         if isinstance(law, str):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
         kind = "pure" if isinstance(total, PureLoss) else "gaussian"
-        runs = RepeatedRuns.within(guarantee, law, kind, self._most if grouped else 1)
+        runs = RepeatedRuns.within(guarantee, law, kind, most or 1)
         if name == "auto" and _size(each.fit_budget) >= _NEARLY * _size(runs.fit_budget):
             return each
         return runs
 
     def _divided(
-        self,
-        rows: NDArray[np.intp],
-        codes: NDArray[np.intp] | None,
-        strategy: Strategy,
-        reference: float,
-        rng: RandomWords,
+        self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
         """Return the parts of the rows that are used."""
         if isinstance(strategy, OneRelease) and not strategy.apart:
             return Parts(rows, rows, rows[:0])
-        fraction = _VALIDATION if self.validation_fraction == "auto" else self.validation_fraction
+        given = self.validation_fraction
+        fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
         parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
@@ -298,43 +259,39 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 f"to fit and 1 to score at least. Got {self.validation_fraction!r}, and too few "
                 "rows, or groups, for it."
             )
-        return parts.of(rows)
+        return Parts(rows[parts.train], rows[parts.validation], rows[parts.reference])
 
     def _public_units(self, scoring: Scoring) -> Target | None:
+        """Return the units of a target with finite public bounds: half of them is two scales."""
         if not scoring.needs_target or self.target_bounds is None:
             return None
-        return public_units(as_bounds(self.target_bounds, 1, "target_bounds", self))
+        low, high = as_bounds(self.target_bounds, 1, "target_bounds", self)[:, 0]
+        if not np.isfinite([low, high]).all():
+            return None
+        return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 
-    def _rehearse(self, problem: Problem, strategy: Strategy, known: Target | None) -> None:
+    def _rehearse(self, problem: Problem, strategy: Strategy) -> None:
         """Let everything fail that can, before anything is charged."""
-        owner = type(self).__name__
-        unobserved(rehearse, owner, problem, strategy, known, self.n_jobs)
+        unobserved(rehearse, type(self).__name__, problem, strategy, self.n_jobs)
 
-    def _store(
-        self,
-        outcome: Outcome,
-        problem: Problem,
-        strategy: Strategy,
-        report: PrivacyReport,
-        ledger: Any,
-    ) -> None:
-        """Set the fitted attributes, all at once."""
+    def _fitted(
+        self, outcome: Outcome, problem: Problem, strategy: Strategy, report: PrivacyReport
+    ) -> dict[str, Any]:
+        """Return the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
         results: dict[str, Any] = {
             f"param_{name}": np.ma.MaskedArray(np.array([value], dtype=object), mask=[False])
             for name, value in best.items()
-        }
-        results |= {
+        } | {
             "params": [best],
             "mean_test_score": np.array([outcome.score]),
             "rank_test_score": np.array([1], dtype=np.int32),
         }
-        model = settled(outcome.model, report, ledger)
         fitted = {
             "best_params_": best,
             "best_index_": 0,
             "best_score_": outcome.score,
-            "best_estimator_": model,
+            "best_estimator_": outcome.model,
             "cv_results_": results,
             "n_candidates_": len(problem.candidates),
             "strategy_": strategy.name,
@@ -343,10 +300,9 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             "privacy_": report,
             "multimetric_": False,
         }
-        if hasattr(model, "feature_names_in_"):
-            fitted["feature_names_in_"] = model.feature_names_in_
-        for name, value in fitted.items():
-            setattr(self, name, value)
+        if hasattr(outcome.model, "feature_names_in_"):
+            fitted["feature_names_in_"] = outcome.model.feature_names_in_
+        return fitted
 
 
 def _size(budget: LossBudget) -> float:

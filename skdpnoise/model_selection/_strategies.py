@@ -30,98 +30,145 @@ Sheldon, NeurIPS 2020; Dong, Durfee and Rogers, ICML 2020 (the choice).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
+from skdpnoise.ledger import PrivacyReport, Release
+from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
 from skdpnoise.metrics.scoring import BITS
-from skdpnoise.model_selection._release import SharedRelease
-from skdpnoise.model_selection._runs import FAILED, Outcome, Priced, Problem, SearchStopped, Target
+from skdpnoise.model_selection._candidates import Candidate
+from skdpnoise.model_selection._runs import (
+    FAILED,
+    Losses,
+    Outcome,
+    Priced,
+    Problem,
+    SearchStopped,
+    Target,
+    score_noise,
+)
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
 from skdpnoise.sampling.observer import note_charge
 
-__all__ = ["NoisyMax", "OneRelease", "RepeatedRuns", "Strategy"]
-
 _CHOICE = 0.75  # of the validation part's budget; the rest pays for the winner's score
 _ASKING = 0.05  # of the whole budget, for judging the candidates of one release by all records
 _REFIT = 0.5  # of the whole budget, for fitting the winner again
+_FREE = ("alpha", "l1_ratio")  # functions of released second moments
 _NARROW = BITS - 4  # differences between candidates are held within ±2**_NARROW
 
 Tell = Callable[[str], None]
-Losses = NDArray[np.int64]
 
 
-class Strategy(Protocol):
+@dataclass(frozen=True, slots=True, eq=False)
+class Strategy(ABC):
     """A way to choose, with its cost."""
 
-    @property
-    def name(self) -> str:
-        """What the parameter `strategy` calls it."""
-        ...
+    name: ClassVar[str]  # what the parameter `strategy` calls it
+    released: ClassVar[str]  # in words
+    total: LossBudget  # of each part of the records, with respect to one row
 
     @property
     def fit_budget(self) -> LossBudget:
         """What one fit of a candidate may cost."""
-        ...
+        return self.total
 
     @property
-    def part_budget(self) -> LossBudget:
-        """What a further part of the records may spend, so that the whole costs no more."""
-        ...
-
-    def loss(self, rows: int) -> PrivacyLoss:
-        """What the whole search costs with respect to a group of at most so many rows."""
-        ...
-
-    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Return the best of rows of losses, one for each fitted model, and its noisy score."""
-        ...
-
-    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
-        """Choose; `tell` is called after each part whose number is public."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OneRelease:
-    """Candidates that are post-processing of one release."""
-
-    total: LossBudget
-    release: SharedRelease
-    apart: bool
-    name: str = "release"
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        """The whole budget, or all but what judging the same records costs."""
-        return self.total if self.apart else self.total.share(1.0 - _ASKING)
-
-    @property
-    def part_budget(self) -> LossBudget:
-        """The whole budget."""
+    def choice_budget(self) -> LossBudget:
+        """What the validation part spends on the choice and the score of the winner."""
         return self.total
 
     def loss(self, rows: int) -> PrivacyLoss:
-        """The whole budget, which each part spends."""
+        """What the whole search costs with respect to a group of at most so many rows."""
         return self.total.for_group(rows)
 
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Choose with the validation part's budget."""
-        budget = self.total if self.apart else self.total.share(_ASKING)
-        return _best(problem, losses, budget, target)
+        """Return the best of rows of losses, one for each fitted model, and its noisy score."""
+        utilities, sensitivity, monotonic = _utilities(losses, problem)
+        best, mechanism = private_argmax(
+            utilities,
+            self.choice_budget.share(_CHOICE),
+            sensitivity=sensitivity,
+            monotonic=monotonic,
+            random_state=problem.rng,
+        )
+        by_range = isinstance(mechanism, ExponentialMechanism)
+        note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
+        rest = self.choice_budget.share(1.0 - _CHOICE)
+        return best, problem.noisy_score(losses[best], rest, target)
+
+    def report(
+        self, owner: str, guarantee: PrivacyGuarantee, problem: Problem, rows_per_group: int | None
+    ) -> PrivacyReport:
+        """Return the report of a search, known before it begins."""
+        loss = self.loss(rows_per_group or 1)
+        noise = score_noise(self.fit_budget, problem.adjacency)
+        scale = noise.scale / float(1 << BITS)
+        span = (float(scale.min()), float(scale.max()))
+        released = self.released.format(budget=self.fit_budget)
+        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss)
+        declared = sorted({label for one in problem.candidates for label in one.declared})
+        secure, rows = problem.rng.secure, rows_per_group
+        return PrivacyReport(owner, guarantee, (line,), loss, secure, rows, tuple(declared))
+
+    @abstractmethod
+    def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
+        """Choose; `tell` is called after each part whose number is public."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneRelease(Strategy):
+    """Candidates that are post-processing of one release: every penalty from one noisy matrix."""
+
+    name = "release"
+    released = "one release, the choice among its candidates, the score"
+    estimator: Any  # its one fit makes all candidates
+    apart: bool  # whether a validation part is set aside
+
+    @classmethod
+    def within(
+        cls, total: LossBudget, candidates: Sequence[Candidate], *, apart: bool
+    ) -> OneRelease | None:
+        """Return the release that makes all candidates; None if they need fits of their own."""
+        first = candidates[0].estimator
+        final = _final(first)
+        if type(final) is not DPCoordinateDescentRegressor:
+            return None
+        if final.solver == "gradient" or final._asks_for_descent():
+            return None
+        prefix = "" if final is first else f"{first.steps[-1][0]}__"
+        free = {prefix + name for name in _FREE}
+        if not all(set(candidate.parameters) <= free for candidate in candidates):
+            return None
+        names = set(DPLassoPath().get_params()) & set(final.get_params())
+        settings = {name: clone(getattr(final, name), safe=False) for name in names}
+        path: Any = DPLassoPath(**settings, alphas=1)
+        if prefix:
+            path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
+        return cls(total, path, apart)
+
+    @property
+    def fit_budget(self) -> LossBudget:
+        return self.total if self.apart else self.total.share(1.0 - _ASKING)
+
+    @property
+    def choice_budget(self) -> LossBudget:
+        return self.total if self.apart else self.total.share(_ASKING)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
-        """Release, make all candidates, choose."""
-        path = problem.fitted(problem.priced(self.release.estimator, self.fit_budget))
-        models = [self.release.model(path, c.estimator) for c in problem.candidates]
+        path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
+        models = [_model_of(path, candidate.estimator) for candidate in problem.candidates]
         target = _units(path, target)
         best, score = self.choose(problem, _all_losses(problem, models, target), target)
         for k in range(len(models)):
@@ -130,38 +177,23 @@ class OneRelease:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisyMax:
+class NoisyMax(Strategy):
     """Every candidate fitted, with its share."""
 
-    total: LossBudget
+    name = "noisy_max"
+    released = "fits of all candidates, the choice among them, the score"
     n_candidates: int
     refit: bool
-    name: str = "noisy_max"
 
     @property
     def fit_budget(self) -> LossBudget:
-        """An equal share, of half of the budget with `refit`."""
-        return self._search.share(1.0 / self.n_candidates)
+        return self.choice_budget.share(1.0 / self.n_candidates)
 
     @property
-    def part_budget(self) -> LossBudget:
-        """The whole budget."""
-        return self.total
-
-    @property
-    def _search(self) -> LossBudget:
+    def choice_budget(self) -> LossBudget:
         return self.total.share(1.0 - _REFIT) if self.refit else self.total
 
-    def loss(self, rows: int) -> PrivacyLoss:
-        """The whole budget, which each part spends."""
-        return self.total.for_group(rows)
-
-    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Choose with the validation part's budget."""
-        return _best(problem, losses, self._search, target)
-
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
-        """Fit all, choose, perhaps fit again."""
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
         # A generator of tasks, in order: progress is told as fits end.
         parallel = Parallel(n_jobs=n_jobs, return_as="generator", verbose=0)
@@ -184,28 +216,22 @@ class NoisyMax:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RepeatedRuns:
+class RepeatedRuns(Strategy):
     """The best of a random number of runs of random candidates."""
 
-    base: LossBudget
+    # `total` is that of one run: the best of several costs no less, at every ε.
+    name = "repeated"
+    released = "the best of a random number of runs, each within {budget}, and its score"
+    base: LossBudget  # of one run, with respect to the unit that is protected
     law: RepetitionLaw
-    rows_per_group: int = 1
-    name: str = "repeated"
 
     @classmethod
     def within(
         cls, guarantee: PrivacyGuarantee, law: RepetitionLaw, kind: str, rows_per_group: int
     ) -> RepeatedRuns:
         """Return the runs with the largest base budget that the guarantee allows."""
-        return cls(base_budget(guarantee, law, kind), law, rows_per_group)
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        """The base budget, with respect to one row."""
-        return self.base if self.rows_per_group == 1 else self.base.per_row(self.rows_per_group)
-
-    # The best of several runs costs no less than one, at every ε.
-    part_budget = fit_budget
+        base = base_budget(guarantee, law, kind)
+        return cls(base if rows_per_group == 1 else base.per_row(rows_per_group), base, law)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
@@ -224,29 +250,40 @@ class RepeatedRuns:
         estimators = [problem.candidates[k].estimator for k in chosen]
         priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
-        runs = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
-        models = [model for model, _ in runs]
-        best, score = self._best_of(problem, models, [losses for _, losses in runs], target)
+        models, losses = zip(*Parallel(n_jobs=n_jobs, verbose=0)(tasks), strict=True)
+        best, score = self.choose(problem, losses, target, models)
         if models[best] is None:
             raise SearchStopped(FAILED)
         return Outcome(chosen[best], models[best], score)
 
-    def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
-        """Take the best noisy score, each within the budget of its run."""
-        return self._best_of(problem, losses, losses, target)
-
-    def _best_of(
-        self, problem: Problem, models: Iterable[Any], losses: Any, target: Target
+    def choose(
+        self, problem: Problem, losses: Any, target: Target, models: Sequence[Any] = ()
     ) -> tuple[int, float]:
-        """Return the run with the best score; one that failed, without a model, is the worst."""
+        """Take the best noisy score; a run that failed, without a model, is the worst."""
         # So nothing is seen of a run that failed unless all have.
         keys = []
-        for k, model in enumerate(models):
-            score = problem.noisy_score(losses[k], self.fit_budget, target)
+        for k, own in enumerate(losses):
+            score = problem.noisy_score(own, self.fit_budget, target)
             tie = int(problem.rng.take(1)[0])
-            keys.append((-np.inf if model is None else score, tie, k))
+            failed = len(models) > 0 and models[k] is None
+            keys.append((-np.inf if failed else score, tie, k))
         score, _, best = max(keys)
         return best, score
+
+
+def _model_of(fitted: Any, candidate: Any) -> Any:
+    """Return the fitted estimator of a candidate, as the unfitted one says; costs nothing."""
+    final = _final(candidate)
+    settings = {name: getattr(final, name) for name in _FREE}
+    if type(fitted) is not Pipeline:
+        return fitted.model(**settings)
+    name, path = fitted.steps[-1]
+    return Pipeline([*fitted.steps[:-1], (name, path.model(**settings))])
+
+
+def _final(estimator: Any) -> Any:
+    """Return the last step of a pipeline; of anything else, itself."""
+    return estimator.steps[-1][1] if type(estimator) is Pipeline else estimator
 
 
 def _fitted(problem: Problem, priced: Priced) -> Any:
@@ -259,43 +296,15 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
         return None
 
 
-def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, NDArray[np.int64]]:
+def _run(problem: Problem, priced: Priced, target: Target) -> tuple[Any, Losses]:
     """Return a fitted model and its losses."""
     model = _fitted(problem, priced)
-    return model, _losses(problem, model, target)
-
-
-def _losses(problem: Problem, model: Any, target: Target) -> NDArray[np.int64]:
-    """Return the losses of a model; the largest ones if there is none."""
-    if model is None:
-        return np.full(problem.parts.validation.size, 1 << BITS, dtype=np.int64)
-    return problem.losses(model, target)
+    return model, problem.losses(model, target)
 
 
 def _all_losses(problem: Problem, models: list[Any], target: Target) -> Losses:
     """Return the losses of all models, a row for each."""
-    losses = np.empty((len(models), problem.parts.validation.size), dtype=np.int64)
-    for k, model in enumerate(models):
-        losses[k] = _losses(problem, model, target)
-    return losses
-
-
-def _best(
-    problem: Problem, losses: Losses, budget: LossBudget, target: Target
-) -> tuple[int, float]:
-    """Return the best of public models by the validation part, and its noisy score."""
-    utilities, sensitivity, monotonic = _utilities(losses, problem)
-    best, mechanism = private_argmax(
-        utilities,
-        budget.share(_CHOICE),
-        sensitivity=sensitivity,
-        monotonic=monotonic,
-        random_state=problem.rng,
-    )
-    by_range = isinstance(mechanism, ExponentialMechanism)
-    note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
-    score = problem.noisy_score(losses[best], budget.share(1.0 - _CHOICE), target)
-    return best, score
+    return np.stack([problem.losses(model, target) for model in models])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -310,9 +319,7 @@ class _Ranged:
         return loss
 
 
-def _utilities(
-    losses: NDArray[np.int64], problem: Problem
-) -> tuple[NDArray[np.float64], float, bool]:
+def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], float, bool]:
     """Return the utilities of candidates, how far one record moves each, and whether all alike."""
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by

@@ -39,7 +39,7 @@ class Certain(BaseEstimator):
 @pytest.mark.parametrize("name", ["r2", "neg_mean_squared_error"])
 def test_no_residual_leaves_the_range_however_wild(name):
     predicted = np.array([0.0, 1e300, -1e300, np.inf, np.nan, 2.0, 1.0])
-    losses = SCORINGS[name].losses(Echo(), predicted[:, None], np.zeros(7), (0.0, 1.0))
+    losses = SCORINGS[name].losses(Echo(), predicted[:, None], np.zeros(7), 1.0)
     assert losses.min() >= 0
     assert losses.max() == ONE
     np.testing.assert_array_equal(losses[[0, 5, 6]], [0, ONE, ONE // 4])
@@ -49,10 +49,10 @@ def test_losses_of_classifiers_stay_in_their_range():
     chances = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [np.nan, np.nan]])
     for y in ([0, 0, 0, 0], [1, 1, 1, 1], [7, 7, 7, 7]):  # a label that the model does not know
         for name in ("accuracy", "neg_log_loss"):
-            losses = SCORINGS[name].losses(Certain(), chances, np.array(y), (0.0, 1.0))
+            losses = SCORINGS[name].losses(Certain(), chances, np.array(y), 1.0)
             assert losses.min() >= 0
             assert losses.max() <= ONE
-    losses = SCORINGS["neg_log_loss"].losses(Certain(), chances[:3], np.zeros(3, int), (0.0, 1.0))
+    losses = SCORINGS["neg_log_loss"].losses(Certain(), chances[:3], np.zeros(3, int), 1.0)
     np.testing.assert_allclose(losses / ONE * 4.0, [0.0, 4.0, np.log(2.0)], atol=1e-6)
 
 
@@ -63,24 +63,24 @@ def test_without_clipping_a_score_is_that_of_scikit_learn(name):
     y = np.where(X[:, 0] + rng.normal(size=9000) > 0, "yes", "no")
     model = LogisticRegression().fit(X, y)
     scoring = SCORINGS[name]
-    mean = scoring.losses(model, X, y, (0.0, 1.0)).mean() / ONE * scoring.limit
+    mean = scoring.losses(model, X, y, 1.0).mean() / ONE * scoring.limit
     expected = get_scorer(name)(model, X, y)
     # log-losses beyond 4 are clipped: a handful
-    assert scoring.score(mean, (0.0, 1.0), 1.0) == pytest.approx(expected, abs=2e-3)
+    assert scoring.score(mean, 1.0, 1.0) == pytest.approx(expected, abs=2e-3)
 
 
 def test_r2_and_squared_error_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)
     y = rng.uniform(10.0, 20.0, size=5000)
     X = (y + rng.uniform(-2, 2, size=5000))[:, None]
-    units = (y.mean(), 5.0)
-    variance = np.mean(((y - units[0]) / units[1]) ** 2)
+    scale = 5.0
+    variance = np.mean(((y - y.mean()) / scale) ** 2)
     for name in ("r2", "neg_mean_squared_error"):
         scoring = SCORINGS[name]
-        mean = scoring.losses(Echo(), X, y, units).mean() / ONE * scoring.limit
+        mean = scoring.losses(Echo(), X, y, scale).mean() / ONE * scoring.limit
         expected = get_scorer("r2" if name == "r2" else name)._score_func(y, X[:, 0])
         sign = 1.0 if name == "r2" else -1.0
-        assert scoring.score(mean, units, variance) == pytest.approx(sign * expected, rel=1e-5)
+        assert scoring.score(mean, scale, variance) == pytest.approx(sign * expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("n_more", [1, 2, 5])
@@ -90,8 +90,8 @@ def test_a_record_added_in_front_changes_the_loss_of_no_other(n_more):
     y = rng.integers(2, size=5003)
     model = LogisticRegression(max_iter=5000).fit(X[:500], y[:500])
     scoring = SCORINGS["neg_log_loss"]
-    few = scoring.losses(model, X[n_more:], y[n_more:], (0.0, 1.0))
-    many = scoring.losses(model, X, y, (0.0, 1.0))
+    few = scoring.losses(model, X[n_more:], y[n_more:], 1.0)
+    many = scoring.losses(model, X, y, 1.0)
     np.testing.assert_array_equal(many[n_more:], few)
 
 
@@ -119,9 +119,9 @@ def test_a_record_that_cannot_be_scored_counts_for_itself_alone(name):
     y = X[:, 0].copy()
     y[::2] += 0.5
     scoring = SCORINGS[name]
-    whole = scoring.losses(Picky(), X, y, (0.0, 1.0))
+    whole = scoring.losses(Picky(), X, y, 1.0)
     X[4] = -1.0
-    found = scoring.losses(Picky(), X, y, (0.0, 1.0))
+    found = scoring.losses(Picky(), X, y, 1.0)
     assert found[4] == ONE
     np.testing.assert_array_equal(np.delete(found, 4), np.delete(whole, 4))
 
