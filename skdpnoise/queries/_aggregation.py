@@ -23,9 +23,8 @@ from skdpnoise.sensitivity import SensitivityProfile
 __all__ = [
     "Bounds",
     "as_table",
-    "check_continuous",
     "check_interval",
-    "check_weights",
+    "check_summands",
     "check_widths",
     "noisy_sums",
     "rounded_deviation",
@@ -110,13 +109,13 @@ def _exact_sums(table: NDArray[Any], bounds: Bounds, unit: Vector) -> list[int]:
 
 def with_count(
     noise: str,
-    half_width: Vector,
+    bounds: Bounds,
     guarantee: PrivacyGuarantee | LossBudget,
     weights: Vector,
     count_weight: float,
 ) -> AdditiveMechanism:
     """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
-    profile = SensitivityProfile(np.append(half_width, 1.0))
+    profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
     return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
 
 
@@ -134,16 +133,40 @@ def rounded_deviation(mechanism: AdditiveMechanism) -> float:
     return math.sqrt(float(np.sum((2.0 * k - 1.0) * 2.0 * family.sf((k - 0.5) / scale))))
 
 
+def check_summands(
+    owner: str,
+    values: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    weights: ArrayLike | None,
+    noise: str,
+) -> tuple[NDArray[Any], Callable[[Vector], Any], Bounds, Vector]:
+    """Return what `as_table` does, the bounds of the columns and their error weights."""
+    family = str(noise).partition("_")[2]
+    if family in noise_names() and get_noise(family).lattice:
+        raise ValueError(
+            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
+            f"of real numbers are not integer. Got {noise!r} instead."
+        )
+    table, shape = as_table(owner, values)
+    n_columns = table.shape[1]
+    bounds = check_interval(owner, low, high, n_columns)
+    remedy = "Give a column that does not matter a small weight."
+    given = np.ones(n_columns) if weights is None else weights
+    importance = check_array(owner, "weights", given, (n_columns,), sign="positive", remedy=remedy)
+    return table, shape, bounds, importance
+
+
 def as_table(
-    owner: str, values: ArrayLike, *, one_column: bool = False
+    owner: str, values: ArrayLike, *, name: str = "values", n_dims: tuple[int, ...] = (1, 2)
 ) -> tuple[NDArray[Any], Callable[[Vector], Any]]:
     """Return the values as columns, and what gives a result per column the shape of the input."""
     array = np.asarray(values)
-    shapes = "(n_records,)" if one_column else "(n_records,) or (n_records, n_columns)"
-    allowed = f"The 'values' parameter of {owner} must be an array of real numbers, shape {shapes}"
+    shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
+    allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
     if array.dtype.kind not in "iufb":
         raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
-    if array.ndim not in ((1,) if one_column else (1, 2)) or 0 in array.shape[1:]:
+    if array.ndim not in n_dims or 0 in array.shape[1:]:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
     if not all_finite(array):
         raise ValueError(
@@ -171,21 +194,3 @@ def check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) 
             "units in which they are nearer to one."
         )
     return Bounds(left, right, 0.5 * left + 0.5 * right, half)
-
-
-def check_continuous(owner: str, noise: str) -> None:
-    """Refuse noise on the integers, which cannot hide what one record adds to a sum of reals."""
-    family = str(noise).partition("_")[2]
-    if family in noise_names() and get_noise(family).lattice:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
-            f"of real numbers are not integer. Got {noise!r} instead."
-        )
-
-
-def check_weights(owner: str, weights: ArrayLike | None, n_columns: int) -> Vector:
-    """Return the error weights of the columns."""
-    if weights is None:
-        return np.ones(n_columns)
-    remedy = "Give a column that does not matter a small weight."
-    return check_array(owner, "weights", weights, (n_columns,), sign="positive", remedy=remedy)

@@ -9,6 +9,7 @@ Errors of early steps are corrected by later ones, which plain bisection cannot 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,13 +17,17 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.queries._releases import Releases
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = [
     "Belief",
+    "Bulk",
+    "Search",
     "believe_location",
     "believe_octaves",
     "believe_spread",
@@ -36,9 +41,31 @@ __all__ = [
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
-_WHOLE = (
-    0.5  # prior chance that a threshold has all records on one side; else any share is as likely
-)
+# prior chance that a threshold has all records on one side; else any share is as likely
+_WHOLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the stages of a search share."""
+
+    loss: LossBudget  # of all of them
+    shares: Sequence[float]  # of the median, the spread, the mean square and the mean
+    strength: float  # number of records over the standard deviation of the noise on one count
+    releases: Releases
+    n_samples: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """Where most of the values are."""
+
+    median: float  # in the units of the values
+    # distance from the median that about nine tenths of the values keep; where it is not found, the
+    # width of the cell of the median, or as much as the median may be off
+    spread: float
+    found: bool  # whether there is a spread
+    shares: tuple[float, float]  # parts of the loss that are left for the mean square and the mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +80,13 @@ class Belief:
 
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
-        return real(self._locate(probability)[1])
+        mass = np.exp(self.log_mass - self.log_mass.max())
+        ends = np.cumsum(mass)
+        wanted = probability * float(ends[-1])
+        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
+        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
+        left, right = int(self.edges[place]), int(self.edges[place + 1])
+        return real(left + round(min(max(inside, 0.0), 1.0) * (right - left)))
 
     @property
     def width(self) -> float:
@@ -79,15 +112,6 @@ class Belief:
         log_mass[:edge] += below
         log_mass[edge:] += above
         return Belief(self.edges, log_mass - log_mass.max())
-
-    def _locate(self, probability: float) -> tuple[int, int]:
-        mass = np.exp(self.log_mass - self.log_mass.max())
-        ends = np.cumsum(mass)
-        wanted = probability * float(ends[-1])
-        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
-        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
-        left, right = int(self.edges[place]), int(self.edges[place + 1])
-        return place, left + round(min(max(inside, 0.0), 1.0) * (right - left))
 
 
 def believe_location(low: float, high: float) -> Belief:
@@ -176,35 +200,28 @@ def search_quantile(
     # The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
     below, above = parts
-    probability = above / (below + above)
+    probability, unit = above / (below + above), (below + above) * n_samples
     draws = mechanism.sample(rng)
-    quanta = np.broadcast_to(mechanism.grid_size, draws.shape)
-    scales = np.broadcast_to(mechanism.scale, draws.shape)
-    for step, draw in enumerate(draws):
+    grid_sizes = np.broadcast_to(mechanism.grid_size, draws.shape)[:, 0].tolist()
+    scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
+    for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
         belief, edge = belief.cut(belief.quantile(0.5))
         threshold = real(int(belief.edges[edge]))
-        grid_size = float(quanta[step, 0])
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
         answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
-        unit = (below + above) * n_samples
-        share = answer / unit + probability
-        scale = float(scales[step, 0]) / unit
+        facts = mechanism.family, answer / unit + probability, scale / unit
         belief = belief.updated(
             edge,
-            _log_likelihood(mechanism, share, scale, (probability, 1.0)),
-            _log_likelihood(mechanism, share, scale, (0.0, probability)),
+            _log_likelihood(*facts, probability, 1.0),
+            _log_likelihood(*facts, 0.0, probability),
         )
     return belief
 
 
-def _log_likelihood(
-    mechanism: AdditiveMechanism, share: float, scale: float, shares: tuple[float, float]
-) -> float:
+def _log_likelihood(family: Noise, share: float, scale: float, low: float, high: float) -> float:
     """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
-    low, high = shares
-    family = mechanism.family
     whole = 1.0 if high == 1.0 else 0.0
     between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))
     at_end = math.exp(float(family.logpdf((share - whole) / scale)))

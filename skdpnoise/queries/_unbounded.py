@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ Places = NDArray[np.intp]
 def find_bins(
     table: NDArray[np.floating],
     columns: Places,
-    losses: tuple[LossBudget, LossBudget, LossBudget],
+    losses: Sequence[LossBudget],
     releases: Releases,
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return locations, magnitudes, and which of the columns have both."""
@@ -66,7 +66,7 @@ def _locations(
     records: Records,
     columns: Places,
     magnitude: Floats,
-    losses: tuple[LossBudget, ...],
+    losses: Sequence[LossBudget],
     releases: Releases,
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return centres of well-filled bins two magnitudes wide, and which columns have one."""

@@ -1,11 +1,12 @@
-"""Private counts, sums, means and histograms: the mechanism that fits, and what it found."""
+"""Private counts, sums and means: the mechanism that fits, and what it found."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -13,31 +14,66 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._aggregation import (
-    as_table,
-    check_continuous,
-    check_interval,
-    check_weights,
+    Bounds,
+    check_summands,
     check_widths,
     noisy_sums,
     rounded_deviation,
     with_count,
 )
-from skdpnoise.queries._estimate import PrivateEstimate
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
-from skdpnoise.queries._tallies import count_bins, count_categories, count_records
-from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
+from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.sampling import random_words
+from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = [
-    "PrivateEstimate",
-    "private_count",
-    "private_histogram",
-    "private_mean",
-    "private_sum",
-]
+__all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
+_SHOWN = 6  # numbers of a vector that are printed
 # A count that comes at no more than this factor in the error of a sum is taken along.
 _FREE = 1.0 + 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateEstimate:
+    """A released number, or vector of numbers, with its standard error: all of it public.
+
+    Parameters
+    ----------
+    value : float, int or ndarray of shape (n_columns,)
+        The estimate.
+    standard_error : float or ndarray of shape (n_columns,)
+        Of the noise, from public facts and released numbers; what clipping to the bounds does to
+        the data is not in it.
+    mechanism : AdditiveMechanism
+        What sampled the noise; its ``privacy_loss`` is what the estimate cost.
+    count : float or None, default=None
+        Noisy number of records, where that was released, too.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source. If not, the first
+        line of what is printed says so.
+
+    Examples
+    --------
+    >>> estimate = private_sum([0.2], 0.0, 1.0, PrivacyGuarantee(1.0), noise="iid_laplace")
+    >>> print("about", estimate)
+    about ... ± 1.41 (1-DP)
+    """
+
+    value: Any
+    standard_error: Any
+    mechanism: AdditiveMechanism
+    count: float | None = None
+    secure: bool = True
+
+    def __str__(self) -> str:
+        values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
+        pairs = zip(values[:_SHOWN], errors, strict=False)
+        text = ", ".join(f"{value:.6g} ± {error:.3g}" for value, error in pairs)
+        if values.size > 1:
+            text = f"[{text}{', ...' if values.size > _SHOWN else ''}]"
+        count = "" if self.count is None else f"; count {self.count:.6g}"
+        stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
+        return with_caveat(stated, secure=self.secure)
 
 
 @shared_texts
@@ -91,10 +127,10 @@ def private_count(
     """
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_ledger(owner, ledger)
-    n, rng = count_records(owner, records), random_words(random_state)
+    n, rng = _count(owner, records), random_words(random_state)
+    query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
+    query.spend_for(mechanism)
     (released,) = noisy_sums(None, None, mechanism, rng, n)
     return PrivateEstimate(
         round(released), rounded_deviation(mechanism), mechanism, secure=rng.secure
@@ -116,8 +152,8 @@ def private_sum(
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
-    *Replace one.* The number n of records is public. :math:`\sum_i (x_i - c)` is released, c the
-    centre of the bounds, and n c is added back: one record moves it by at most high − low.
+    *Replace one.* :math:`\sum_i (x_i - c)` is released, c the centre of the bounds, and n c is
+    added, n the public number of records: one record moves it by at most high − low.
 
     *Add or remove one.* The better of two, by the expected error, which is public:
 
@@ -173,41 +209,36 @@ def private_sum(
     """
     owner = "private_sum"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_continuous(owner, noise)
-    check_ledger(owner, ledger)
-    table, shape = as_table(owner, values)
-    bounds = check_interval(owner, low, high, table.shape[1])
-    importance = check_weights(owner, weights, table.shape[1])
-    centre, half = bounds.centre, bounds.half_width
-    rng = random_words(random_state)
-    n: float | None = None
+    table, shape, bounds, importance = check_summands(owner, values, low, high, weights, noise)
+    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    n, counted = float(len(table)), False
     if relation == "replace_one":
-        mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        sums = noisy_sums(table, bounds, mechanism, rng)
-        sums = sums + len(table) * centre
+        profile = SensitivityProfile(2.0 * bounds.half_width)
+        mechanism = calibrate(noise, profile, guarantee, weights=importance)
         deviation = mechanism.standard_deviation
-        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
-    profile = clipped_sum(bounds.low, bounds.high, "add_remove")
-    mechanism = calibrate(noise, profile, guarantee, weights=importance)
-    if (centre != 0.0).any():
-        joint = with_count(noise, half, guarantee, importance, float(importance @ centre**2))
-        deviation = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
-        error = float(importance @ deviation**2)
-        if error <= _FREE * mechanism.expected_error(weights=importance):
-            check_widths(owner, bounds, joint)
-            _spend(ledger, owner, joint, guarantee, relation, rng)
-            *centred, n = noisy_sums(table, bounds, joint, rng, len(table)).tolist()
-            return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n, rng.secure
+    else:
+        profile = clipped_sum(bounds.low, bounds.high, "add_remove")
+        mechanism = calibrate(noise, profile, guarantee, weights=importance)
+        deviation = mechanism.standard_deviation
+        centre = bounds.centre
+        if centre.any():
+            joint = with_count(noise, bounds, guarantee, importance, float(importance @ centre**2))
+            combined = np.hypot(
+                joint.standard_deviation[:-1], centre * joint.standard_deviation[-1]
             )
-    bounds = bounds.uncentred()
-    check_widths(owner, bounds, mechanism)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
-    sums = noisy_sums(table, bounds, mechanism, rng)
-    deviation = mechanism.standard_deviation
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
+            error = float(importance @ combined**2)
+            counted = error <= _FREE * mechanism.expected_error(weights=importance)
+        if counted:
+            mechanism, deviation = joint, combined
+        else:
+            bounds = bounds.uncentred()
+    noisy = _release(query, table, bounds, mechanism, counted=counted)
+    if counted:
+        n = float(noisy[-1])
+    sums = noisy[: table.shape[1]] + n * bounds.centre
+    return PrivateEstimate(
+        shape(sums), shape(deviation), mechanism, n if counted else None, query.rng.secure
+    )
 
 
 @shared_texts
@@ -284,132 +315,60 @@ def private_mean(
     """
     owner = "private_mean"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_continuous(owner, noise)
-    check_ledger(owner, ledger)
-    table, shape = as_table(owner, values)
-    bounds = check_interval(owner, low, high, table.shape[1])
-    importance = check_weights(owner, weights, table.shape[1])
-    centre, half = bounds.centre, bounds.half_width
-    rng = random_words(random_state)
-    count: float | None = None
-    if relation == "replace_one":
+    table, shape, bounds, importance = check_summands(owner, values, low, high, weights, noise)
+    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    half, counted = bounds.half_width, relation == "add_remove"
+    if counted:
+        weight = float(importance @ half**2) / 3
+        mechanism = with_count(noise, bounds, guarantee, importance, weight)
+    else:
         if len(table) == 0:
             raise ValueError(
                 f"The 'values' parameter of {owner} must not be empty under 'replace_one', where "
                 "the number of records is public: an empty table has no mean."
             )
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
-        divisor = float(len(table))
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        sums = noisy_sums(table, bounds, mechanism, rng)
-        deviation = mechanism.standard_deviation
-        distance = np.clip(sums / divisor, -half, half)
-    else:
-        mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        *released, count = noisy_sums(table, bounds, mechanism, rng, len(table)).tolist()
-        divisor = max(count, 1.0)
-        distance = np.clip(np.array(released) / divisor, -half, half)
-        deviation = np.hypot(
-            mechanism.standard_deviation[:-1], distance * mechanism.standard_deviation[-1]
-        )
-    mean = np.clip(centre + distance, bounds.low, bounds.high)
+    noisy = _release(query, table, bounds, mechanism, counted=counted)
+    count = float(noisy[-1]) if counted else None
+    divisor = float(len(table)) if count is None else max(count, 1.0)
+    distance = np.clip(noisy[: half.size] / divisor, -half, half)
+    deviation = mechanism.standard_deviation
+    if counted:
+        deviation = np.hypot(deviation[:-1], distance * deviation[-1])
+    mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
 
 
-@shared_texts
-def private_histogram(
-    values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
-    *,
-    bins: ArrayLike | None = None,
-    categories: ArrayLike | None = None,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    random_state: Any = None,
-    ledger: LedgerLike | None = None,
-) -> PrivateEstimate:
-    """Release how many values fall in each public bin, or equal each public category.
-
-    **Guarantee.** One record is at most one count; see
-    :func:`~skdpnoise.queries.noisy_histogram`, which releases counts already made. Values in no
-    bin, and of no category, are not counted.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_records,)
-        The private values. There may be none.
-    %(queries: guarantee)s
-    bins : array-like of shape (n_bins + 1,) or None, default=None
-        Public increasing edges; the first and last may be infinite. Bins are closed on the left,
-        the last one on both sides. A number of bins is refused: their ends would be read from the
-        data.
-    categories : array-like of shape (n_categories,) or None, default=None
-        Public distinct values to count, instead of bins.
-    %(queries: adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateEstimate
-        Noisy counts: real numbers, possibly negative; unbiased.
-
-    Raises
-    ------
-    TypeError
-        If the values of a histogram with bins are not real numbers.
-    ValueError
-        If both or neither of `bins` and `categories` are given, edges do not increase, categories
-        repeat, or values of a histogram with bins are not finite.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
-
-    Examples
-    --------
-    >>> colours = ["red", "blue", "red", "green"]
-    >>> known = ["red", "green", "blue"]
-    >>> estimate = private_histogram(
-    ...     colours, PrivacyGuarantee(1.0), categories=known, noise="iid_laplace", random_state=0
-    ... )
-    >>> estimate.value.shape, estimate.standard_error.round(2)
-    ((3,), array([2.83, 2.83, 2.83]))
-    """
-    owner = "private_histogram"
-    relation = checked_relation(owner, adjacency, guarantee)
-    check_ledger(owner, ledger)
-    if (bins is None) == (categories is None):
-        raise ValueError(
-            f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
-        )
-    if bins is not None:
-        counts = count_bins(owner, values, bins)
-    else:
-        counts = count_categories(owner, values, categories)
-    sensitivity = histogram_counts(counts.size, relation)
-    mechanism = calibrate(noise, sensitivity, guarantee)
-    rng = random_words(random_state)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
-    noisy = mechanism.release(counts, rng)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
-
-
-def _spend(
-    ledger: LedgerLike | None,
-    owner: str,
+def _release(
+    query: Query,
+    table: NDArray[Any],
+    bounds: Bounds,
     mechanism: AdditiveMechanism,
-    guarantee: PrivacyGuarantee | LossBudget,
-    relation: Adjacency,
-    rng: RandomWords,
-) -> None:
-    """Charge a ledger by what the noise discloses."""
-    if ledger is not None:
-        cost = mechanism.own_loss()
-        name, secure = mechanism.noise, rng.secure
-        spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    *,
+    counted: bool,
+) -> NDArray[np.float64]:
+    """Return noisy sums, and the noisy count if it is wanted, after all checks and the charge."""
+    check_widths(query.owner, bounds, mechanism)
+    query.spend_for(mechanism)
+    return noisy_sums(table, bounds, mechanism, query.rng, len(table) if counted else None)
+
+
+def _count(owner: str, records: ArrayLike) -> int:
+    """Return how many records there are."""
+    if type(records) is int and records >= 0:
+        return records  # of any size
+    mask = np.asarray(records)
+    if mask.dtype.kind == "b" and mask.ndim == 1:
+        return int(np.count_nonzero(mask))
+    if mask.ndim != 0 or mask.dtype.kind not in "iu":
+        raise TypeError(
+            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
+            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
+        )
+    if int(mask) < 0:
+        raise ValueError(
+            f"The 'records' parameter of {owner} must not be negative if it is a count."
+        )
+    return int(mask)

@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.selection import (
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]
@@ -101,7 +101,6 @@ def private_argmax(
         mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
-    check_ledger("private_argmax", ledger)
     rng = random_words(random_state)
     mechanism.check(utilities)
     chosen = method
@@ -111,6 +110,5 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    owner, secure = "private_argmax", rng.secure
-    spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
+    Query("private_argmax", guarantee, relation, ledger, rng).spend(cost, chosen)
     return mechanism.select(utilities, rng), mechanism

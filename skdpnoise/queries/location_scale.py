@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_adjacency, check_order
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, spend
-from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._sweeps import Records, all_finite
-from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
+from skdpnoise.queries._releases import Charge, Releases
+from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES
+from skdpnoise.queries.ranges import Columns
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
@@ -26,10 +26,6 @@ _REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
-_NO_COLUMNS = (
-    "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
-    "(n_samples, n_columns), or a sequence of arrays of one length."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,56 +147,27 @@ def private_location_scale(
     """
     owner = "private_location_scale"
     check_adaptive(owner, noise)
-    check_ledger(owner, ledger)
-    table = _as_table(columns)
-    n_columns = table.shape[1]
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if relation == "replace_one" and not len(table):
-        raise ValueError(_NO_COLUMNS)
-    if n_samples is None:
-        if relation == "add_remove":
-            raise ValueError(
-                "The 'n_samples' parameter of private_location_scale must be given when "
-                "adjacency='add_remove': the number of records is then private. Release a noisy "
-                "count and pass it."
-            )
-        n_samples = len(table)
-    n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = check_bounds(owner, bounds, n_columns)
-    open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    data = Columns.of(query, _stacked(columns), bounds, "columns")
+    n_samples = query.count(n_samples, len(data.table))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
+    sums = clipped_sum(-np.ones(data.n_columns), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
-    secure = releases.rng.secure
-    spend(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
-
-    location, scale = np.zeros(n_columns), np.ones(n_columns)
-    found = np.ones(n_columns, dtype=bool)
-    bounded = np.setdiff1d(np.arange(n_columns), open_columns)
-    # Halves are taken before the sum, so that the widest bounds do not overflow.
-    location[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
-    scale[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
-    refinement = 1.0  # with public bounds the whole budget is there for it
-    if open_columns.size:
-        refinement = _REFINEMENT
-        magnitude, coarse, fine = SEARCH_SHARES
-        location[open_columns], scale[open_columns], found[open_columns] = find_bins(
-            table,
-            open_columns,
-            (total.share(magnitude), total.share(coarse), total.share(fine)),
-            releases,
-        )
+    ranges = data.search(noise, total, n_samples, charge)
+    location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
+    open_columns = np.flatnonzero(~ranges.bounded)
+    bounded = np.flatnonzero(ranges.bounded)
+    # with public bounds the whole budget is there for it
+    refinement = _REFINEMENT if open_columns.size else 1.0
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
             location[group], scale[group] = _refine(
-                Records(table),
+                Records(data.table),
                 group,
                 (location[group], scale[group], _REACH if group is not bounded else 1.0),
                 (total.share(refinement * group.size / np.count_nonzero(found)), n_samples),
-                releases,
+                ranges.releases,
                 label if open_columns.size else "",
             )
     return LocationScale(location, scale, found)
@@ -263,40 +230,16 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     return drawn_in
 
 
-def _as_table(columns: Any) -> NDArray[np.floating]:
-    vectors = isinstance(columns, list | tuple) and all(
+def _stacked(columns: Any) -> Any:
+    """Return a sequence of vectors as one table, and anything else as it is."""
+    if not isinstance(columns, list | tuple) or not all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
-    )
-    parts = list(columns) if vectors else [np.asarray(columns)]
-    if any(part.dtype.kind not in "iufb" for part in parts):
-        raise TypeError(
-            "The 'columns' parameter of private_location_scale must hold real numbers. Got "
-            f"dtypes {sorted({str(part.dtype) for part in parts})}."
-        )
-    if vectors:
-        if len({part.size for part in parts}) != 1:
-            raise ValueError(_NO_COLUMNS)
-        # Only one column needs no copy.
-        table = parts[0][:, np.newaxis] if len(parts) == 1 else np.column_stack(parts)
-    else:
-        (table,) = parts
-    if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(_NO_COLUMNS)
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = table if table.dtype.kind == "f" else table.astype(np.float64)
-    if not all_finite(table):
+    ):
+        return columns
+    if len({c.size for c in columns}) != 1:
         raise ValueError(
-            "The 'columns' parameter of private_location_scale must be finite in every entry: "
-            "remove or replace NaN and infinity first."
+            "The 'columns' parameter of private_location_scale must be a table, or a sequence of "
+            "arrays of one length."
         )
-    return table
-
-
-def check_bounds(
-    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = (-np.inf, np.inf) if bounds is None else bounds
-    low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
-    high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    check_order(owner, "bounds", low, high)
-    return low, high
+    # Only one column needs no copy.
+    return columns[0][:, np.newaxis] if len(columns) == 1 else np.column_stack(columns)

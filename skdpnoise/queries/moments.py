@@ -15,11 +15,11 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
-from skdpnoise.queries.ranges import Asked, find_ranges
+from skdpnoise.queries.ranges import Columns
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
@@ -157,15 +157,14 @@ def private_moments(
     >>> bool(np.all(np.abs(found.deviation / [5.0, 2e-6] - 1.0) < 0.1))
     True
     """
-
-    check_adaptive("private_moments", noise)
-
-    def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        return moments_budget(noise, guarantee, n_columns, relation, steps)
-
     owner = "private_moments"
-    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
-    ranges = find_ranges(values, asked, choose)
+    check_adaptive(owner, noise)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    columns = Columns.of(query, values, bounds)
+    chosen, budget = moments_budget(
+        noise, guarantee, columns.n_columns, query.adjacency, columns.n_releases
+    )
+    ranges = columns.search(chosen, budget, n_samples, charge)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)

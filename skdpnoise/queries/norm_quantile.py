@@ -20,10 +20,10 @@ from skdpnoise.privacy import (
     PureLoss,
     check_real,
 )
-from skdpnoise.privacy.checks import check_adjacency, check_type
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
@@ -66,8 +66,9 @@ class NormQuantileMechanism:
 
     Examples
     --------
+    >>> from skdpnoise.sampling import SeededWords
     >>> mechanism = NormQuantileMechanism.within(GaussianLoss(0.5))
-    >>> mechanism.select([500, 100, 200], random_words(0)), str(mechanism.privacy_loss())
+    >>> mechanism.select([500, 100, 200], SeededWords(0)), str(mechanism.privacy_loss())
     (0, '0.5-GDP')
     """
 
@@ -247,33 +248,22 @@ def private_norm_quantile(
             f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
             "floating-point numbers."
         )
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if n_samples is None:
-        if relation == "add_remove":
-            raise ValueError(
-                f"The 'n_samples' parameter of {owner} must be given when adjacency='add_remove': "
-                "the number of records is then private. Release a noisy count and pass it."
-            )
-        n_samples = values.size
-    n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
-    check_ledger(owner, ledger)
-    rng = random_words(random_state)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    n_samples = query.count(n_samples, values.size, low=-math.inf)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         within = _Counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
-    secure = rng.secure
-    spend(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    query.spend(budget, name)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
-            budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
+            budget.share(_MAGNITUDE), monotonic=query.adjacency == "add_remove"
         )
         if charge is not None:
             charge("magnitude of norms", mechanism)
-        low, high = _find_window(within, low, high, limits is None, mechanism, rng)
+        low, high = _find_window(within, low, high, limits is None, mechanism, query.rng)
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     if charge is not None:
@@ -282,7 +272,7 @@ def private_norm_quantile(
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
     utilities = _rank_utilities(within(candidates), q * n_samples, price)
-    return float(np.exp2(candidates[mechanism.select(utilities, rng)] / _PER_OCTAVE))
+    return float(np.exp2(candidates[mechanism.select(utilities, query.rng)] / _PER_OCTAVE))
 
 
 def _rank_utilities(

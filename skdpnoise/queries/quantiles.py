@@ -21,11 +21,11 @@ from skdpnoise.privacy import (
     PureLoss,
 )
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
-from skdpnoise.queries.ranges import Asked, find_ranges
+from skdpnoise.queries.ranges import Columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -160,14 +160,13 @@ def private_quantiles(
             f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
             f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
         )
-
     check_adaptive(owner, noise)
-
-    def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        return quantiles_budget(noise, guarantee, n_columns, relation, steps)
-
-    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
-    ranges = find_ranges(values, asked, choose)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    columns = Columns.of(query, values, bounds)
+    chosen, total = quantiles_budget(
+        noise, guarantee, columns.n_columns, query.adjacency, columns.n_releases
+    )
+    ranges = columns.search(chosen, total, n_samples, charge)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)

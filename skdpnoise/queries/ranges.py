@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_adjacency
+from skdpnoise.privacy import LossBudget, check_real
+from skdpnoise.privacy.checks import check_order
 from skdpnoise.queries._aggregation import as_table
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
+from skdpnoise.queries._query import Query
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
-from skdpnoise.queries.location_scale import check_bounds
 from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import random_words
 
-__all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
+__all__ = ["STEPS", "Columns", "Ranges", "stage_losses"]
 
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
-
-Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
-"""From columns, neighbouring relation and releases to the noise and the loss of all releases."""
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -60,71 +53,83 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What a query on columns is asked for beside the values, as its caller gave it."""
+class Columns:
+    """Private values with their public bounds."""
 
-    owner: str
-    guarantee: PrivacyGuarantee | LossBudget
-    adjacency: Adjacency | None
-    bounds: tuple[ArrayLike, ArrayLike] | None
-    n_samples: float | None
-    random_state: Any
-    charge: Charge | None
-    ledger: LedgerLike | None
+    query: Query
+    table: NDArray[np.floating]  # shape (n_samples, n_columns)
+    # low, high: shape (n_columns,); infinite where there are no bounds
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
 
-
-def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
-    """Return public ranges where there are some; estimate others with a part of the budget."""
-    # Columns without bounds are searched for their magnitude and location as
-    # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is bought
-    # under "add_remove" unless one is given. The shares of the budget never add up to more than the
-    # whole, whatever is released.
-    owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
-    check_ledger(owner, asked.ledger)
-    array, _ = as_table(owner, values)
-    if len(array) == 0:
-        raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = array if array.dtype.kind == "f" else array.astype(np.float64)
-    n_columns = table.shape[1]
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if asked.adjacency is None else asked.adjacency)
-    low, high = check_bounds(owner, asked.bounds, n_columns)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
-    rng, charge = random_words(asked.random_state), asked.charge or uncharged
-    releases = Releases(noise, relation, rng, charge)
-    if n_samples is not None:
-        n_samples = check_real(owner, "n_samples", n_samples)
-    secure = rng.secure
-    spend(
-        asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure
-    )
-    rest = 1.0
-    if n_samples is None and relation == "add_remove":
-        rest -= COUNT_SHARE
-        n_samples = release_record_count(len(table), budget, noise, releases.rng, releases.charge)
-    elif n_samples is None:
-        n_samples = float(len(table))
-    center, unit = np.zeros(n_columns), np.ones(n_columns)
-    # Halves are taken before the sum, so that the widest bounds do not overflow.
-    center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
-    unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
-    found = bounded.copy()
-    searched = np.flatnonzero(~bounded)
-    if searched.size:
-        shares = [budget.share(rest * part) for part in SEARCH_SHARES]
-        center[searched], unit[searched], found[searched] = find_bins(
-            table, searched, (shares[0], shares[1], shares[2]), releases
+    @classmethod
+    def of(
+        cls,
+        query: Query,
+        values: ArrayLike,
+        bounds: tuple[ArrayLike, ArrayLike] | None,
+        name: str = "values",
+    ) -> Columns:
+        """Check values and bounds; a matrix of "columns" may be empty under "add_remove"."""
+        owner, matrix = query.owner, name == "columns"
+        array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
+        if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
+            raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
+        # Floats stay as they are: a copy of large data would be as large again.
+        table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
+            for end in bounds or (-np.inf, np.inf)
         )
-        rest *= 1.0 - sum(SEARCH_SHARES)
-    return Ranges(
-        table,
-        center,
-        unit,
-        bounded,
-        found,
-        max(n_samples, 1.0),
-        budget if rest == 1.0 else budget.share(rest),
-        releases,
-    )
+        check_order(owner, "bounds", low, high)
+        return cls(query, table, low, high)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.low.size
+
+    @property
+    def bounded(self) -> NDArray[np.bool_]:
+        """Which columns have public bounds."""
+        bounded: NDArray[np.bool_] = np.isfinite(self.low) & np.isfinite(self.high)
+        return bounded
+
+    @property
+    def n_releases(self) -> int:
+        """Releases that find all ranges, and the one that comes after."""
+        return 1 if self.bounded.all() else STEPS
+
+    def search(
+        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
+    ) -> Ranges:
+        """Charge the budget, and estimate ranges that are not public with a part of it."""
+        # Columns without bounds are searched for their magnitude and location as
+        # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
+        # bought under "add_remove" unless one is given. The shares of the budget never add up to
+        # more than the whole, whatever is released.
+        query, table, bounded = self.query, self.table, self.bounded
+        relation = query.adjacency
+        releases = Releases(noise, relation, query.rng, charge or uncharged)
+        if n_samples is not None:
+            n_samples = check_real(query.owner, "n_samples", n_samples)
+        query.spend(budget, noise)
+        counts, searched = n_samples is None and relation == "add_remove", np.flatnonzero(~bounded)
+        *stages, left = stage_losses(budget, counts=counts, searches=searched.size > 0)
+        if counts:
+            n_samples = release_record_count(
+                len(table), budget, noise, releases.rng, releases.charge
+            )
+        elif n_samples is None:
+            n_samples = float(len(table))
+        center, unit = np.zeros(bounded.size), np.ones(bounded.size)
+        # Halves are taken before the sum, so that the widest bounds do not overflow.
+        center[bounded] = 0.5 * self.low[bounded] + 0.5 * self.high[bounded]
+        unit[bounded] = 0.5 * self.high[bounded] - 0.5 * self.low[bounded]
+        found = bounded.copy()
+        if searched.size:
+            center[searched], unit[searched], found[searched] = find_bins(
+                table, searched, stages[-3:], releases
+            )
+        n_samples = max(n_samples, 1.0)
+        return Ranges(table, center, unit, bounded, found, n_samples, left, releases)

@@ -42,18 +42,20 @@ arXiv:2210.17520, Theorem 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._chosen_location import Bulk, choose_bulk
+from skdpnoise.queries._quantile_choice import choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
+    Bulk,
+    Search,
     believe_location,
     believe_spread,
     plan_search,
@@ -76,17 +78,6 @@ _LEAST = 0.01  # mean square over squared spread
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
 
 
-_Quantiles = Callable[
-    [
-        NDArray[np.float64],
-        tuple[float, float],
-        tuple[LossBudget, Sequence[float], float],
-        tuple[Releases, float],
-    ],
-    Bulk,
-]
-
-
 @dataclass(frozen=True, slots=True)
 class _Schedule:
     """How a search shares its budget."""
@@ -101,7 +92,7 @@ class _Schedule:
     least: float
     order: float
     n_steps: int
-    quantiles: _Quantiles
+    quantiles: Callable[[NDArray[np.float64], tuple[float, float], Search], Bulk]
 
     @property
     def total(self) -> float:
@@ -138,16 +129,6 @@ class SearchedLocation:
     found: bool  # whether there is a scale: there is none for a constant, or with too little budget
 
 
-class Terms(TypedDict):
-    """On what terms values are searched, as :func:`private_location_scale` takes them too."""
-
-    noise: str
-    adjacency: Adjacency
-    n_samples: float
-    random_state: NotRequired[Any]
-    charge: NotRequired[Charge | None]
-
-
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -164,69 +145,65 @@ def search_location(
     values: ArrayLike,
     loss: LossBudget,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    **terms: Unpack[Terms],
+    *,
+    noise: str,
+    adjacency: Adjacency,
+    n_samples: float,
+    random_state: Any = None,
+    charge: Charge | None = None,
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
-    schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
-    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
-    releases = Releases(noise, terms["adjacency"], rng, charge)
-    common = (releases, n_samples)
-    strength = count_strength(noise, loss, n_samples)
+    schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
+    releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
+    search = Search(loss, schedule.shares(strength), strength, releases, n_samples)
     if strength < schedule.least:
-        prior = believe_location(*bounds)
-        belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
+        stage = "median", loss, schedule.n_steps
+        belief = _bisected(data, _HALF, believe_location(*bounds), search, stage)
         unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
         return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
-    bulk = schedule.quantiles(data, bounds, (loss, schedule.shares(strength), strength), common)
+    bulk = schedule.quantiles(data, bounds, search)
     if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
-    losses = (loss.share(bulk.shares[0]), loss.share(bulk.shares[1]))
-    mean, error, scale = _refined(data, bulk.median, bulk.spread, losses, *common)
+    mean, error, scale = _refined(data, bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
 
 
-def _searched(
-    data: NDArray[np.float64],
-    bounds: tuple[float, float],
-    budget: tuple[LossBudget, Sequence[float], float],
-    common: tuple[Releases, float],
-) -> Bulk:
+def _searched(data: NDArray[np.float64], bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread by bisection."""
-    loss, shares, _ = budget
-    prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
-    median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
+    first, second, *left = search.shares
+    stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
+    median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
     distances = sorted_distances(data, median)
-    widest = max(bounds[1] - median, median - bounds[0])
-    prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
-    spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)
-    return Bulk(median, spread.quantile(0.5), True, (shares[2], shares[3]))
+    prior = believe_spread(median, max(bounds[1] - median, median - bounds[0]))
+    stage = "spread", search.loss.share(second), _SPREAD_STEPS
+    spread = _bisected(distances, _NEARLY_ALL, prior, search, stage).quantile(0.5)
+    return Bulk(median, spread, True, (left[0], left[1]))
 
 
-def _search(
+def _bisected(
     ordered_values: NDArray[np.float64],
     parts: tuple[int, int],
     belief: Belief,
-    loss: LossBudget,
-    stage: tuple[str, int],
-    common: tuple[Releases, float],
+    search: Search,
+    stage: tuple[str, LossBudget, int],
 ) -> Belief:
-    """Charge for a search of so many steps, and run it."""
-    (label, n_steps), (releases, n_samples) = stage, common
+    """Charge for a bisection of so many steps, and run it."""
+    (label, loss, n_steps), releases = stage, search.releases
     mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
     releases.charge(label, mechanism)
-    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.rng)
+    return search_quantile(ordered_values, parts, belief, mechanism, search.n_samples, releases.rng)
 
 
-def _refined(
-    data: NDArray[np.float64],
-    center: float,
-    spread: float,
-    losses: tuple[LossBudget, LossBudget],
-    releases: Releases,
-    n_samples: float,
-) -> tuple[float, float, float]:
+def _refined(data: NDArray[np.float64], bulk: Bulk, search: Search) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
+    releases, n_samples, center, spread = (
+        search.releases,
+        search.n_samples,
+        bulk.median,
+        bulk.spread,
+    )
+    losses = [search.loss.share(part) for part in bulk.shares]
 
     def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2

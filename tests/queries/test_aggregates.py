@@ -13,17 +13,17 @@ from scipy.stats import chi2
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.queries import (
+    private_count,
+    private_histogram,
+    private_mean,
+    private_sum,
+)
 from skdpnoise.queries._aggregation import (
     _exact_sums,
     check_interval,
     noisy_sums,
     rounded_deviation,
-)
-from skdpnoise.queries.aggregates import (
-    private_count,
-    private_histogram,
-    private_mean,
-    private_sum,
 )
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
