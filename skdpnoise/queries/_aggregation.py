@@ -20,17 +20,6 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = [
-    "Bounds",
-    "as_table",
-    "check_interval",
-    "check_summands",
-    "check_widths",
-    "noisy_sums",
-    "rounded_deviation",
-    "with_count",
-]
-
 Vector = NDArray[np.float64]
 
 _ROWS = 1 << 16  # of one block: temporaries stay small beside the data

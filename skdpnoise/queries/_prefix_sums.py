@@ -8,8 +8,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SQUARE_ROOT", "Strategy", "prefix_strategy"]
-
 SQUARE_ROOT = 0  # in place of a tree's branching
 
 _UNIT = 2.0**20  # entries are whole multiples of its inverse

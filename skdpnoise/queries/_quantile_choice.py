@@ -40,8 +40,6 @@ from skdpnoise.queries._quantile_search import (
 from skdpnoise.queries._releases import Releases
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 
-__all__ = ["choose_bulk", "choose_quantile", "halved", "joined", "parts_told_apart"]
-
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common
 # Parts of the records that lie beyond the spread: the least, and the most. It is what a choice can

@@ -24,20 +24,6 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = [
-    "Belief",
-    "Bulk",
-    "Search",
-    "believe_location",
-    "believe_octaves",
-    "believe_spread",
-    "ordered",
-    "plan_search",
-    "real",
-    "search_quantile",
-    "sorted_distances",
-]
-
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
@@ -105,13 +91,6 @@ class Belief:
         log_mass = np.insert(self.log_mass, place, self.log_mass[place - 1] + math.log1p(-below))
         log_mass[place - 1] += math.log(below)
         return Belief(edges, log_mass), place
-
-    def updated(self, edge: int, below: float, above: float) -> Belief:
-        """Return the belief after an observation: its log-likelihoods on either side of an edge."""
-        log_mass = self.log_mass.copy()
-        log_mass[:edge] += below
-        log_mass[edge:] += above
-        return Belief(self.edges, log_mass - log_mass.max())
 
 
 def believe_location(low: float, high: float) -> Belief:
@@ -212,11 +191,10 @@ def search_quantile(
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
         answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
         facts = mechanism.family, answer / unit + probability, scale / unit
-        belief = belief.updated(
-            edge,
-            _log_likelihood(*facts, probability, 1.0),
-            _log_likelihood(*facts, 0.0, probability),
-        )
+        log_mass = belief.log_mass.copy()
+        log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)
+        log_mass[edge:] += _log_likelihood(*facts, 0.0, probability)
+        belief = Belief(belief.edges, log_mass - log_mass.max())
     return belief
 
 

@@ -13,8 +13,6 @@ from skdpnoise.privacy.checks import check_adjacency
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["LedgerLike", "Query", "check_adaptive"]
-
 
 class LedgerLike(Protocol):
     """What can be charged, such as :class:`~skdpnoise.ledger.PrivacyLedger`."""

@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._sweeps import Records, Visit, count_sums
+from skdpnoise.queries._sweeps import Records, Visit, tallies
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
-
-__all__ = ["Charge", "Releases", "uncharged"]
 
 Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
 
@@ -64,7 +62,12 @@ class Releases:
         low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
-        totals = count_sums(records, columns, mechanism.grid_size, contribution)
+
+        def visit(loops: Any, tile: NDArray[np.float64], n: int, totals: Any, which: Any) -> None:
+            contribution(loops, tile, n, totals, which)
+            loops.add_rounded(tile, n, mechanism.grid_size[which], totals)
+
+        totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
         draws = mechanism.sample(self.rng)[0]
         noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
         return noisy, float(mechanism.standard_deviation[0])

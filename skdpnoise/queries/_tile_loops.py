@@ -23,19 +23,6 @@ from skdpnoise.queries._tiles import (
     Integers,
 )
 
-__all__ = [
-    "add_powers",
-    "add_rounded",
-    "clip",
-    "count_bins",
-    "count_digits",
-    "count_exponents",
-    "count_lengths",
-    "fold",
-    "round_to_steps",
-    "subtract",
-]
-
 _COMPILED: dict[str, Any] = {"cache": True, "nogil": True}
 
 

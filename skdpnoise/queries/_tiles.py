@@ -10,26 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "DIGIT",
-    "HALF_WORD",
-    "LARGEST_EXPONENT",
-    "LARGEST_INDEX",
-    "LIMB",
-    "LONGEST",
-    "STEPS",
-    "add_powers",
-    "add_rounded",
-    "clip",
-    "count_bins",
-    "count_digits",
-    "count_exponents",
-    "count_lengths",
-    "fold",
-    "round_to_steps",
-    "subtract",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

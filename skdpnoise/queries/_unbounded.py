@@ -14,8 +14,6 @@ from skdpnoise.queries._sweeps import Gaps, Records, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST
 from skdpnoise.sampling import secret_order
 
-__all__ = ["DIGIT_BITS", "MOST_DIGITS", "SEARCH_SHARES", "find_bins"]
-
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
 

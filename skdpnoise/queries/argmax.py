@@ -94,18 +94,18 @@ def private_argmax(
     else:
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
         epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
+    chosen = method
+    if method == "auto":
+        chosen = "exponential" if ranged else "permute_and_flip"
     mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
-    if method == "report_noisy_max":
+    if chosen == "report_noisy_max":
         mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
-    elif ranged or method == "exponential":
+    elif chosen == "exponential":
         mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
     rng = random_words(random_state)
     mechanism.check(utilities)
-    chosen = method
-    if method == "auto":
-        chosen = "exponential" if ranged else "permute_and_flip"
     cost: LossBudget = mechanism.privacy_loss()
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()

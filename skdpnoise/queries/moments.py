@@ -19,7 +19,7 @@ from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
-from skdpnoise.queries.ranges import Columns
+from skdpnoise.queries.ranges import Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
@@ -171,12 +171,11 @@ def private_moments(
     clear = ranges.found.copy()
     if kept.size == 0:
         return Moments(mean, spread, ranges.found, clear, n)
-    bounded, plan = ranges.bounded[kept], _Plan(ranges.releases.noise, ranges.releases.adjacency)
-    reach = np.where(bounded, 1.0, plan.reach(kept.size, ranges.budget, n, second))
+    bounded = ranges.bounded[kept]
+    reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
-    first, square, mechanism = plan.calibrate(
-        reach / np.where(bounded, _TYPICAL, 1.0), ranges.budget, second
-    )
+    typical = np.where(bounded, _TYPICAL, 1.0)
+    first, square, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
@@ -206,40 +205,35 @@ def moments_budget(
     return shared_budget(noise, sums, guarantee, n_releases, rows_per_group)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Public choices: how far to reach, and the noise."""
+def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
+    """Return how many magnitudes columns without bounds reach: less where there is noise."""
+    first, square, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
+    deviation, n = mechanism.standard_deviation, ranges.n_samples
+    if not second:
+        wide = _TOLERATED * n * float(first[0] / deviation[0])
+    else:
+        wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
+    return min(max(wide, _NARROWEST), _WIDEST)
 
-    noise: str
-    adjacency: Adjacency
 
-    def reach(self, n_columns: int, budget: LossBudget, n: float, second: bool) -> float:
-        """Return how many magnitudes columns without bounds reach: less where there is noise."""
-        first, square, mechanism = self.calibrate(np.ones(n_columns), budget, second)
-        deviation = mechanism.standard_deviation
-        if not second:
-            wide = _TOLERATED * n * float(first[0] / deviation[0])
-        else:
-            wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
-        return min(max(wide, _NARROWEST), _WIDEST)
-
-    def calibrate(
-        self, half: NDArray[np.float64], budget: LossBudget, second: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], AdditiveMechanism]:
-        """Return a, b and the mechanism, for half widths in typical standard deviations."""
-        pure = isinstance(budget, PureLoss)
-        power = 1.0 / 3.0 if pure else 0.5
-        first = half ** (1.0 - power) if self.noise.startswith("inid") else half.copy()
-        weights = (half / first) ** 2
-        if not second:
-            sums = clipped_sum(-first, first, self.adjacency)
-            return first, first, calibrate(self.noise, sums, budget, weights=weights)
-        # Under "add_remove" nothing is free; the squares then count like the sums.
-        free = (FREE_L1 if pure else FREE_L2) if self.adjacency == "replace_one" else 1.0
-        square = free * first
-        weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
-        profile = clipped_moments(first, square, self.adjacency)
-        return first, square, calibrate(self.noise, profile, budget, weights=weights)
+def _calibrated(
+    ranges: Ranges, half: NDArray[np.float64], *, second: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], AdditiveMechanism]:
+    """Return a, b and the mechanism, for half widths in typical standard deviations."""
+    noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
+    pure = isinstance(budget, PureLoss)
+    power = 1.0 / 3.0 if pure else 0.5
+    first = half ** (1.0 - power) if noise.startswith("inid") else half.copy()
+    weights = (half / first) ** 2
+    if not second:
+        sums = clipped_sum(-first, first, adjacency)
+        return first, first, calibrate(noise, sums, budget, weights=weights)
+    # Under "add_remove" nothing is free; the squares then count like the sums.
+    free = (FREE_L1 if pure else FREE_L2) if adjacency == "replace_one" else 1.0
+    square = free * first
+    weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
+    profile = clipped_moments(first, square, adjacency)
+    return first, square, calibrate(noise, profile, budget, weights=weights)
 
 
 def _exact_sums(

@@ -254,7 +254,7 @@ def private_norm_quantile(
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     with np.errstate(over="ignore"):  # a warning would tell of a single record
-        within = _Counts(values.astype(np.float64, copy=False), high)
+        up_to = _counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
     query.spend(budget, name)
     if high - low > _WINDOW:
@@ -263,7 +263,7 @@ def private_norm_quantile(
         )
         if charge is not None:
             charge("magnitude of norms", mechanism)
-        low, high = _find_window(within, low, high, limits is None, mechanism, query.rng)
+        low, high = _find_window(up_to, low, high, limits is None, mechanism, query.rng)
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     if charge is not None:
@@ -271,7 +271,7 @@ def private_norm_quantile(
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
-    utilities = _rank_utilities(within(candidates), q * n_samples, price)
+    utilities = _rank_utilities(up_to[candidates - _LOWEST], q * n_samples, price)
     return float(np.exp2(candidates[mechanism.select(utilities, query.rng)] / _PER_OCTAVE))
 
 
@@ -295,28 +295,22 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-class _Counts:
-    """How many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
-
-    def __init__(self, norms: NDArray[np.float64], last: int) -> None:
-        mantissa, exponent = np.frexp(norms)
-        # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
-        least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)
-        for step in _STEPS:
-            least += mantissa > step
-        least[norms == 0.0] = _LOWEST
-        least[np.isinf(norms)] = last
-        span = np.clip(least, _LOWEST, last) - _LOWEST
-        self._up_to = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
-
-    def __call__(self, candidates: NDArray[np.int_]) -> NDArray[np.int_]:
-        """Return the counts of each k from the lowest candidate of all to the last."""
-        counts: NDArray[np.int_] = self._up_to[candidates - _LOWEST]
-        return counts
+def _counts(norms: NDArray[np.float64], last: int) -> NDArray[np.int_]:
+    """Return how many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
+    mantissa, exponent = np.frexp(norms)
+    # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
+    least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)
+    for step in _STEPS:
+        least += mantissa > step
+    least[norms == 0.0] = _LOWEST
+    least[np.isinf(norms)] = last
+    span = np.clip(least, _LOWEST, last) - _LOWEST
+    up_to: NDArray[np.int_] = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
+    return up_to
 
 
 def _find_window(
-    within: _Counts,
+    up_to: NDArray[np.int_],
     low: int,
     high: int,
     unlimited: bool,
@@ -330,7 +324,9 @@ def _find_window(
         octaves = tops / (_PER_OCTAVE * _PREFERRED)
         # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
         preference = -np.log1p(octaves**2) * mechanism.scale[0]
-    utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
+    utilities = _window_utilities(
+        up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST], preference
+    )
     top = int(tops[mechanism.select(utilities, rng)])
     return top - _WINDOW, top
 

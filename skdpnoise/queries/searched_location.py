@@ -44,7 +44,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,16 +94,6 @@ class _Schedule:
     n_steps: int
     quantiles: Callable[[NDArray[np.float64], tuple[float, float], Search], Bulk]
 
-    @property
-    def total(self) -> float:
-        """What all four need together."""
-        return float(np.linalg.norm(self.needs, self.order))
-
-    @property
-    def most(self) -> float:
-        """What all four want together."""
-        return float(np.linalg.norm(self.wants, self.order))
-
     def shares(self, strength: float) -> list[float]:
         """Return the parts of a loss that the four get; the loss gives a count such a strength."""
         needs, wants = np.power(self.needs, self.order), np.power(self.wants, self.order)
@@ -129,6 +119,16 @@ class SearchedLocation:
     found: bool  # whether there is a scale: there is none for a constant, or with too little budget
 
 
+class Terms(TypedDict):
+    """On what terms values are searched, as :func:`private_location_scale` takes them too."""
+
+    noise: str
+    adjacency: Adjacency
+    n_samples: float
+    random_state: NotRequired[Any]
+    charge: NotRequired[Charge | None]
+
+
 def search_share(
     noise: str, loss: LossBudget, n_samples: float, most: float, *, bare: bool = False
 ) -> float:
@@ -137,25 +137,26 @@ def search_share(
     # losses σ falls with the root of the part, under pure ones with the part itself. Where 28 % of
     # n/σ are more than is needed, it gets that, up to about twice its needs.
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
-    return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
+    needed, wanted = (
+        float(np.linalg.norm(all_four, schedule.order))
+        for all_four in (schedule.needs, schedule.wants)
+    )
+    plenty = max(needed, 0.0 if bare else _PLENTY * strength)
+    return float(min(most, (min(wanted, plenty) / strength) ** schedule.order))
 
 
 def search_location(
     values: ArrayLike,
     loss: LossBudget,
     bounds: tuple[float, float] = (-math.inf, math.inf),
-    *,
-    noise: str,
-    adjacency: Adjacency,
-    n_samples: float,
-    random_state: Any = None,
-    charge: Charge | None = None,
+    **terms: Unpack[Terms],
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
+    noise, n_samples = terms["noise"], terms["n_samples"]
+    rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
+    releases = Releases(noise, terms["adjacency"], rng, charge)
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    releases = Releases(noise, adjacency, random_words(random_state), charge or uncharged)
     search = Search(loss, schedule.shares(strength), strength, releases, n_samples)
     if strength < schedule.least:
         stage = "median", loss, schedule.n_steps

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+from skdpnoise.sampling.bits import BROKEN
 from skdpnoise.sampling.lazy import CAPACITY
 
 # Both numbers of an undecided comparison get so many more bits at a time, which are 19.3 decimal
@@ -21,12 +22,6 @@ _FIRST_DIGITS = 60
 
 # Exponents above this are not told apart. No comparison within CAPACITY bits notices.
 _HUGE = 10**5
-
-
-BROKEN = (
-    "The random words led to an event of probability below 2**-100 (two numbers that agree in "
-    f"{CAPACITY} bits, or a huge draw): the source of random words is broken."
-)
 
 
 class OutOfWordsError(Exception):
@@ -143,9 +138,7 @@ def draw_exactly(
             raise RuntimeError(BROKEN)
         if accepted:
             break
-    magnitude = point
-    if table.bits is not None:
-        magnitude = ((point >> (places - table.bits - 1)) + 1) >> 1
+    magnitude = point if table.bits is None else ((point >> (places - table.bits - 1)) + 1) >> 1
     if magnitude >= 2**63:
         raise RuntimeError(BROKEN)
     return (-magnitude if choice & 1 else magnitude), reader.position

@@ -10,17 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
-    EXTENSIONS,
     LazyNumbers,
     exponentials,
     half_normals,
-    no_decision,
+    settled,
     uniforms,
     with_random_signs,
 )
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["Radii", "most_places", "rounded_cube", "rounded_euclidean", "rounded_simplex_levels"]
+__all__ = [
+    "Radii",
+    "most_places",
+    "rounded_cube",
+    "rounded_euclidean",
+    "rounded_simplex_levels",
+    "scaled_normal",
+]
 
 _COARSEST = 32  # fewest places of a draw in the cube: more means that fewer draws must be extended
 _FINEST = 52  # most places of half-normals
@@ -61,15 +67,13 @@ def rounded_cube(
 
 
 def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
-    for extension in EXTENSIONS:
+    def ends(extension: int) -> tuple[bool, bool]:
         bits = numbers.bits + extension
         least = sum(numbers.floor(term, bits) for term in terms)
         value = candidate.floor(0, bits)
-        if value < least:
-            return True
-        if value >= least + len(terms):
-            return False
-    raise no_decision()
+        return value < least, value < least + len(terms)
+
+    return settled(ends)
 
 
 def rounded_euclidean(
@@ -105,37 +109,35 @@ def rounded_euclidean(
     low = bound(0)
     twice = low.astype(np.int64)
     for draw, column in np.argwhere(low != bound(1)).tolist():
-        extra = (draw + 1) * table.shape[1] - 1 if odd else None
+        extra = (normals, (draw + 1) * table.shape[1] - 1) if odd else None
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
-        twice[draw, column] = _product(terms, mine, normals, extra, index, bits + 1)
+        twice[draw, column] = scaled_normal(terms, mine, normals, index, extra, 2 * bits + 2)
     return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _product(
-    exponential: LazyNumbers,
-    terms: range,
-    normal: LazyNumbers,
-    extra: int | None,
+def scaled_normal(
+    terms: LazyNumbers,
+    mine: range,
+    normals: LazyNumbers,
     index: int,
-    bits: int,
+    extra: tuple[LazyNumbers, int] | None,
+    twice_bits: int,
 ) -> int:
-    """Return floor(2**bits sqrt(V) G) from as many places as it takes."""
-    for extension in EXTENSIONS:
-        places = normal.bits + extension
-        sums = [exponential.floor(term, places) for term in terms]
-        factor = normal.floor(index, places)
-        square = 0 if extra is None else normal.floor(extra, places)
-        ends = []
-        for one in (0, 1):
-            variance = (sum(sums) + one * len(sums)) << (places + 1)
-            if extra is not None:
-                variance += (square + one) ** 2
-            power = variance * (factor + one) ** 2
-            ends.append(math.isqrt(power >> (4 * places - 2 * bits)))
-        if ends[0] == ends[1]:
-            return ends[0]
-    raise no_decision()
+    """Return floor(2**bits sqrt(V) G), V twice a sum of terms, plus the square of the extra."""
+
+    def ends(extension: int) -> tuple[int, int]:
+        places = normals.bits + extension
+        least = sum(terms.floor(term, places) for term in mine)
+        factor = normals.floor(index, places)
+        square = 0 if extra is None else extra[0].floor(extra[1], places)
+        low, high = least << (places + 1), (least + len(mine)) << (places + 1)
+        if extra is not None:
+            low, high = low + square**2, high + (square + 1) ** 2
+        shift = 4 * places - twice_bits
+        return math.isqrt(low * factor**2 >> shift), math.isqrt(high * (factor + 1) ** 2 >> shift)
+
+    return settled(ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,14 +193,14 @@ def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDAr
 
 def _spacings(points: LazyNumbers, start: int, count: int, bits: int) -> list[int]:
     """Return floor(2**bits times each spacing) from as many places as it takes."""
-    for extension in EXTENSIONS:
+
+    def ends(extension: int) -> tuple[list[int], list[int]]:
         places = points.bits + extension
         values = sorted(points.floor(start + i, places) for i in range(count))
         # The first spacing begins at zero exactly; the others may be one unit less.
         high = [b - a for a, b in zip([0, *values], values, strict=False)]
         low = [high[0], *(spacing - 1 for spacing in high[1:])]
         dropped = places - bits
-        found = [spacing >> dropped for spacing in high]
-        if found == [spacing >> dropped for spacing in low]:
-            return found
-    raise no_decision()
+        return [spacing >> dropped for spacing in low], [spacing >> dropped for spacing in high]
+
+    return settled(ends)

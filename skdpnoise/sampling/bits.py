@@ -14,6 +14,11 @@ from skdpnoise.sampling.words import RandomWords
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
 _CHUNK = 1 << 14
 
+BROKEN = (
+    "The random words led to an event of probability below 2**-100 (two numbers that agree in 256 "
+    "bits, or a huge draw): the source of random words is broken."
+)
+
 # A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at
 # bit `position`, and returns (done, position, exhausted) when `out` is full or the words do not
 # suffice for the next draw; `position` is then the first bit that no finished draw has read.
@@ -74,7 +79,4 @@ def fill(
         run = kernel.for_bits(64 * fresh.size) if isinstance(kernel, Compilable) else kernel
         done, position, exhausted = run(buffer, position, out, done, *parameters)
         if exhausted:
-            raise RuntimeError(
-                "The random words led to an event of probability below 2**-200 (two numbers that "
-                "agree in 256 bits, or a huge draw): the source of random words is broken."
-            )
+            raise RuntimeError(BROKEN)

@@ -17,9 +17,19 @@ _MEAN_ATTEMPTS = 1.4
 
 @Compilable
 def _fill_below(
-    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, bound: int, n: int
+    words: NDArray[np.uint64],
+    position: int,
+    out: NDArray[np.int64],
+    done: int,
+    bounds: NDArray[np.int64],
+    repeats: int,
 ) -> Progress:
+    bound, n = 0, 0
     while done < out.size:
+        if bounds[done // repeats] != bound:
+            bound, n = bounds[done // repeats], 1
+            while n < 62 and 1 << n < bound:
+                n += 1
         value, after = take_below(words, position, bound, n)
         if after > 64 * words.size:
             break
@@ -27,6 +37,15 @@ def _fill_below(
         done += 1
         position = after
     return done, position, False
+
+
+def uniform_integers(
+    rng: RandomWords, bounds: NDArray[np.int64], repeats: int, n_bits: int
+) -> NDArray[np.int64]:
+    """Return so many integers below each bound, the largest of which has so many bits."""
+    out = np.empty(bounds.size * repeats, dtype=np.int64)
+    fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n_bits, bounds, repeats)
+    return out
 
 
 @Compilable
@@ -81,11 +100,10 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
     (0, 5)
     """
     bound = check_count("integers_below", "bound", bound, high=2**62)
-    out = np.zeros(check_count("integers_below", "size", size, low=0, high=2**48), dtype=np.int64)
-    if bound > 1:
-        n = (bound - 1).bit_length()
-        fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n, bound, n)
-    return out
+    size = check_count("integers_below", "size", size, low=0, high=2**48)
+    if bound == 1:
+        return np.zeros(size, dtype=np.int64)
+    return uniform_integers(rng, np.array([bound]), size, (bound - 1).bit_length())
 
 
 def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:

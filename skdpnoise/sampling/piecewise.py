@@ -55,11 +55,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.privacy.checks import check_real
-from skdpnoise.sampling._piecewise_exact import BROKEN, ExactExponent, OutOfWordsError, draw_exactly
+from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.sampling._piecewise_exact import ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
-from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import Progress, fill
+from skdpnoise.sampling.bits import BROKEN, Progress, fill
 from skdpnoise.sampling.words import RandomWords
 
 # Falls of the exponent that are taken for the rounding of c0, relative to the terms there.
@@ -69,10 +68,13 @@ _TOLERANCE = 2.0**-32
 # nearly every draw that is not sure is decided exactly, to the same result.
 _BAND = 0.0
 
+_MOST_BITS = 52
+
 # A draw that so many words do not finish shows that they are not random.
 _MOST_WORDS = 1 << 12
 
 Piece = tuple[float, float, float, float]
+Shape = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,9 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _fill(table: Table, rng: RandomWords, out: NDArray[np.int64]) -> None:
+def _draw(table: Table, rng: RandomWords, size: Shape) -> NDArray[np.int64]:
+    draws = np.empty(size, dtype=np.int64)
+    out = draws.reshape(-1)
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
@@ -272,21 +276,21 @@ def _fill(table: Table, rng: RandomWords, out: NDArray[np.int64]) -> None:
             done, position, undecided = fill_fast(
                 buffer, position, out, done, half, _BAND, law, cells
             )
-            if undecided:
-                try:
-                    out[done], position = draw_exactly(
-                        buffer, position, table, ExactExponent(table.law)
-                    )
-                except OutOfWordsError:
-                    undecided = False
-                else:
-                    done += 1
             if not undecided:
-                if done == before and buffer.size > _MOST_WORDS:
-                    raise RuntimeError(BROKEN)
-                return done, position, False
+                break
+            try:
+                out[done], position = draw_exactly(
+                    buffer, position, table, ExactExponent(table.law)
+                )
+            except OutOfWordsError:
+                break
+            done += 1
+        if done == before and buffer.size > _MOST_WORDS:
+            raise RuntimeError(BROKEN)
+        return done, position, False
 
     fill(kernel, rng, out, table.mean_bits)
+    return draws
 
 
 def rounded_piecewise(
@@ -298,8 +302,7 @@ def rounded_piecewise(
 
     A point uniform under a histogram above f is accepted if it lies below f. Every comparison is
     exact and only what is accepted is rounded, so the result is a post-processing of the ideal
-    real-valued noise and inherits its privacy (Mironov 2012). The proof is in the docstring of
-    the module `skdpnoise.sampling.piecewise`.
+    real-valued noise and inherits its privacy (proof: module `skdpnoise.sampling.piecewise`).
 
     Parameters
     ----------
@@ -339,14 +342,11 @@ def rounded_piecewise(
     >>> from skdpnoise.sampling import Exponent, SeededWords, rounded_piecewise
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.0, 1.0),), power=1.5)
     >>> draws = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
     >>> bool(0.8 < (draws / 2**20).std() < 0.9)
     True
     """
-    out, bits = new_draws(size, bits)
-    _fill(_table(exponent, bits), rng, out.reshape(-1))
-    return out
+    bits = check_count("sample_rounded", "bits", bits, low=0, high=_MOST_BITS)
+    return _draw(_table(exponent, bits), rng, size)
 
 
 _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
@@ -359,19 +359,13 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x`, whose coefficients are exact in floating
-    point: no comparison is rounded, and no floating-point noise reveals by its low bits the value
-    below it (Mironov 2012). Beyond the cells the envelope halves over every stretch as long as
-    they reach, which is at least :math:`\log 2`, so it stays above the density.
+    point: no comparison is rounded. Beyond the cells the envelope halves over every stretch as long
+    as they reach, which is at least :math:`\log 2`, so it stays above the density.
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness. For a given stream the result does not depend on the pieces in which
-        the words are fetched. Words fetched and not needed are thrown away.
-    size : int or tuple of int
-        Shape of the result.
-    bits : int
-        Binary places kept, 0 <= `bits` <= 52.
+    rng, size, bits
+        As in `rounded_piecewise`.
 
     Returns
     -------
@@ -380,11 +374,8 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart, or that
-        a draw is huge.
+    TypeError, ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
@@ -394,9 +385,7 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords, rounded_laplace
-    >>> draws = rounded_laplace(SeededWords(0), (4, 1000), bits=20)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
+    >>> draws = rounded_laplace(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
     True
     """
@@ -412,13 +401,12 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     floating point. The tail is as exact as the rest: the cells end at T = 16, where the density is
     :math:`e^{-128}` of its largest, and beyond
     :math:`\rho(T + jT) - \rho(T) = T^2 (j + j^2/2) \ge j \log 2`, so that the envelope that
-    halves with every T stays above it; a point there is accepted or rejected by the same exact
-    comparison.
+    halves with every T stays above it.
 
     Parameters
     ----------
     rng, size, bits
-        As in `rounded_laplace`.
+        As in `rounded_piecewise`.
 
     Returns
     -------
@@ -427,10 +415,8 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart.
+    TypeError, ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
@@ -441,9 +427,7 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     Examples
     --------
     >>> from skdpnoise.sampling import SeededWords, rounded_gaussian
-    >>> draws = rounded_gaussian(SeededWords(0), (4, 1000), bits=20)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
+    >>> draws = rounded_gaussian(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < (draws / 2**20).std() < 1.1)
     True
     """
@@ -460,11 +444,8 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness. For a given stream the result does not depend on the pieces in which
-        the words are fetched. Words fetched and not needed are thrown away.
-    size : int or tuple of int
-        Shape of the result.
+    rng, size
+        As in `rounded_piecewise`.
     exponent : Exponent
         The law; the discrete Laplace distribution of scale b is ``c1 = 1 / b``, the discrete
         Gaussian distribution of parameter sigma is ``c2 = 0.5 / sigma**2``.
@@ -495,6 +476,4 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
     >>> bool(9.5 < draws.std() < 10.5)
     True
     """
-    out, _ = new_draws(size, 0)
-    _fill(_table(exponent, None), rng, out.reshape(-1))
-    return out
+    return _draw(_table(exponent, None), rng, size)

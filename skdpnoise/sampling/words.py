@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,12 +42,8 @@ class RandomWords(Protocol):
 class SystemWords:
     """Words from the operating system's cryptographic source, `os.urandom`.
 
-    Nothing is kept between calls, so that a forked process never repeats the words of its parent.
-
-    Attributes
-    ----------
-    secure : bool
-        True.
+    They are secure. Nothing is kept between calls, so that a forked process never repeats the words
+    of its parent.
 
     Examples
     --------
@@ -57,11 +53,7 @@ class SystemWords:
     """
 
     __slots__ = ()
-
-    @property
-    def secure(self) -> bool:
-        """Whether the words are unpredictable: True."""
-        return True
+    secure: ClassVar[bool] = True
 
     def take(self, n: int) -> NDArray[np.uint64]:
         """Return `n` fresh words.
@@ -95,11 +87,6 @@ class SeededWords:
         Non-negative seed of numpy's Philox generator (Salmon et al. 2011), whose stream of raw
         words is fixed by numpy's compatibility policy.
 
-    Attributes
-    ----------
-    secure : bool
-        False.
-
     References
     ----------
     Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
@@ -112,14 +99,10 @@ class SeededWords:
     """
 
     __slots__ = ("_source",)
+    secure: ClassVar[bool] = False
 
     def __init__(self, seed: int | Sequence[int]) -> None:
         self._source = np.random.Philox(seed)
-
-    @property
-    def secure(self) -> bool:
-        """Whether the words are unpredictable: False."""
-        return False
 
     def take(self, n: int) -> NDArray[np.uint64]:
         """Return the next `n` words of the stream.
