@@ -1,11 +1,6 @@
 """What an analyst asks: counts, sums, means, histograms, quantiles, locations and scales."""
 
-from skdpnoise.queries.aggregates import (
-    PrivateEstimate,
-    private_count,
-    private_mean,
-    private_sum,
-)
+from skdpnoise.queries.aggregates import PrivateEstimate, private_count, private_mean, private_sum
 from skdpnoise.queries.argmax import private_argmax
 from skdpnoise.queries.histogram import noisy_histogram, private_histogram
 from skdpnoise.queries.location_scale import LocationScale, private_location_scale

@@ -38,6 +38,7 @@ from skdpnoise.queries._quantile_search import (
     sorted_distances,
 )
 from skdpnoise.queries._releases import Releases
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
@@ -58,7 +59,7 @@ _NOTHING = 1e-300  # a choice of zero is at most this
 _ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever their last digits
 
 
-def choose_bulk(data: NDArray[np.float64], bounds: tuple[float, float], search: Search) -> Bulk:
+def choose_bulk(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread of sorted values by choices."""
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
     halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
@@ -81,7 +82,7 @@ def choose_bulk(data: NDArray[np.float64], bounds: tuple[float, float], search: 
     return _closer(data, cell, search)
 
 
-def _closer(data: NDArray[np.float64], cell: Belief, search: Search) -> Bulk:
+def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
     """Return median and spread of values that lie within the cell of their median."""
     # What the mean square and the mean would have cost pays for it: for a median alone where it is
     # too little for both of them and a spread.
@@ -103,12 +104,7 @@ def _closer(data: NDArray[np.float64], cell: Belief, search: Search) -> Bulk:
 
 
 def _spread(
-    data: NDArray[np.float64],
-    center: float,
-    probability: float,
-    prior: Belief,
-    loss: LossBudget,
-    search: Search,
+    data: Floats, center: float, probability: float, prior: Belief, loss: LossBudget, search: Search
 ) -> float:
     """Return the distance from the centre that such a part of the values keeps."""
     distances = ordered(sorted_distances(data, center))
@@ -117,7 +113,7 @@ def _spread(
 
 
 def choose_quantile(
-    keys: NDArray[np.int64],
+    keys: Integers,
     probability: float,
     belief: Belief,
     losses: Sequence[LossBudget],
@@ -165,20 +161,16 @@ def joined(belief: Belief, least: float) -> Belief:
     return Belief(edges, np.append(below, cut.log_mass[place:]))
 
 
-def quantile_utilities(
-    below: NDArray[np.int_], rank: float, preference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def quantile_utilities(below: NDArray[np.int_], rank: float, preference: Floats) -> Floats:
     """Return the utility of each cell, exactly for the public numbers as rounded."""
     # `below` counts the records below each edge of the cells.
     wanted = exact_terms(np.asarray(rank))
     fits = np.minimum(np.minimum(wanted - below[:-1], below[1:] - wanted), 0.0)
-    utilities: NDArray[np.float64] = fits + exact_terms(preference)
+    utilities: Floats = fits + exact_terms(preference)
     return utilities
 
 
-def _cut(
-    edges: NDArray[np.int64], log_mass: NDArray[np.float64], n_parts: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _cut(edges: Integers, log_mass: Floats, n_parts: int) -> tuple[Integers, Floats]:
     """Return the edges of parts that are as even as whole numbers allow, and their log-masses."""
     low, width = edges[:-1, np.newaxis], np.diff(edges)[:, np.newaxis]
     steps = np.arange(n_parts)

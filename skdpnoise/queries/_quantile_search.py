@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.queries._releases import Releases
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
@@ -60,9 +60,9 @@ class Belief:
 
     # The doubles from one edge to the next are equally probable: within an octave this is uniform.
 
-    edges: NDArray[np.int64]  # increasing, as `ordered` integers
+    edges: Integers  # increasing, as `ordered` integers
     # shape (n,): logarithm of the probability of each interval, up to a constant
-    log_mass: NDArray[np.float64]
+    log_mass: Floats
 
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
@@ -158,7 +158,7 @@ def plan_search(
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
-def sorted_distances(ordered_values: NDArray[np.float64], center: float) -> NDArray[np.float64]:
+def sorted_distances(ordered_values: Floats, center: float) -> Floats:
     """Return the sorted distances of sorted values from a centre, in linear time."""
     distances = np.abs(ordered_values - center)
     n_below = int(np.searchsorted(ordered_values, center))
@@ -168,7 +168,7 @@ def sorted_distances(ordered_values: NDArray[np.float64], center: float) -> NDAr
 
 
 def search_quantile(
-    ordered_values: NDArray[np.float64],
+    ordered_values: Floats,
     parts: tuple[int, int],
     belief: Belief,
     mechanism: AdditiveMechanism,
@@ -208,31 +208,29 @@ def _log_likelihood(family: Noise, share: float, scale: float, low: float, high:
     return math.log(max(likelihood, 1e-300))
 
 
-def _octave_weights(center: float, width: float = 6.0) -> NDArray[np.float64]:
+def _octave_weights(center: float, width: float = 6.0) -> Floats:
     """Return the probability of each octave, falling as a power of the distance from a centre."""
     weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
-    normalised: NDArray[np.float64] = weights / weights.sum()
+    normalised: Floats = weights / weights.sum()
     return normalised
 
 
-def _mass_between(
-    edges: NDArray[np.float64], mass: NDArray[np.float64], cells: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _mass_between(edges: Floats, mass: Floats, cells: Floats) -> Floats:
     """Return the probability between neighbouring cells, each of which lies in one interval."""
     keys, places = ordered(edges), ordered(cells)
     interval = np.searchsorted(keys, places[:-1], side="right") - 1
     interval = np.clip(interval, 0, mass.size - 1)
     width = (keys[interval + 1] - keys[interval]).astype(np.float64)
-    part: NDArray[np.float64] = mass[interval] * (np.diff(places).astype(np.float64) / width)
+    part: Floats = mass[interval] * (np.diff(places).astype(np.float64) / width)
     return part
 
 
-def _belief(cells: NDArray[np.float64], mass: NDArray[np.float64]) -> Belief:
+def _belief(cells: Floats, mass: Floats) -> Belief:
     floor = np.finfo(np.float64).tiny
     return Belief(ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
 
 
-def ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def ordered(values: Floats) -> Integers:
     """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
     bits = np.asarray(values, dtype=np.float64).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)

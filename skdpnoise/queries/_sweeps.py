@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.queries import _tiles
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Places = NDArray[np.intp]
+from skdpnoise.queries._tiles import Floats, Integers, Places
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
 """``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.

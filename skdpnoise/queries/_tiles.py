@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Places = NDArray[np.intp]
 
 HALF_WORD = 32  # bits of the second row number of a pair
 LARGEST_EXPONENT = 100  # magnitudes are told apart from 2**-100 to 2**100

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from skdpnoise.privacy import LossBudget
 from skdpnoise.queries._releases import Releases
 from skdpnoise.queries._sweeps import Gaps, Records, tallies
-from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST
+from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.sampling import secret_order
 
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
@@ -21,16 +21,9 @@ _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Places = NDArray[np.intp]
-
 
 def find_bins(
-    table: NDArray[np.floating],
-    columns: Places,
-    losses: Sequence[LossBudget],
-    releases: Releases,
+    table: NDArray[np.floating], columns: Places, losses: Sequence[LossBudget], releases: Releases
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Return locations, magnitudes, and which of the columns have both."""
     location = np.zeros(columns.size)
@@ -44,10 +37,7 @@ def find_bins(
 
 
 def _magnitudes(
-    table: NDArray[np.floating],
-    columns: Places,
-    loss: LossBudget,
-    releases: Releases,
+    table: NDArray[np.floating], columns: Places, loss: LossBudget, releases: Releases
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Return powers of two near the typical difference of two records, and which stand out."""
     gaps = Gaps(table, secret_order(releases.rng, len(table)))

@@ -22,6 +22,7 @@ from skdpnoise.queries._aggregation import (
     with_count,
 )
 from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import random_words
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
@@ -348,7 +349,7 @@ def _release(
     mechanism: AdditiveMechanism,
     *,
     counted: bool,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return noisy sums, and the noisy count if it is wanted, after all checks and the charge."""
     check_widths(query.owner, bounds, mechanism)
     query.spend_for(mechanism)

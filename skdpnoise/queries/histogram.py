@@ -17,6 +17,7 @@ from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._aggregation import as_table
 from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._tiles import Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
@@ -195,7 +196,7 @@ def private_histogram(
     return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
 
 
-def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.int64]:
+def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     """Return how many values fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
@@ -214,13 +215,11 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> NDArray[np.in
     places = np.searchsorted(edges, column, side="right") - 1
     places[column == edges[-1]] = edges.size - 2
     within = places[(places >= 0) & (places < edges.size - 1)]
-    counts: NDArray[np.int64] = np.bincount(within, minlength=edges.size - 1)
+    counts: Integers = np.bincount(within, minlength=edges.size - 1)
     return counts
 
 
-def _count_categories(
-    owner: str, values: ArrayLike, categories: ArrayLike | None
-) -> NDArray[np.int64]:
+def _count_categories(owner: str, values: ArrayLike, categories: ArrayLike | None) -> Integers:
     """Return how many values equal each category."""
     labels = _one_by_one(owner, "categories", categories)
     if not labels or len(set(labels)) < len(labels):

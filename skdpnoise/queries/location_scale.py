@@ -15,6 +15,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge, Releases
 from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES
 from skdpnoise.queries.ranges import Columns
 from skdpnoise.sampling import RandomWords
@@ -186,23 +187,19 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 
 def _refine(
     records: Records,
-    columns: NDArray[np.intp],
-    around: tuple[NDArray[np.float64], NDArray[np.float64], float],
+    columns: Places,
+    around: tuple[Floats, Floats, float],
     budget: tuple[LossBudget, float],
     releases: Releases,
     suffix: str,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     (location, unit, reach), (loss, n_samples) = around, budget
 
-    def clipped(
-        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
-    ) -> None:
+    def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
 
-    def deviation(
-        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
-    ) -> None:
+    def deviation(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         clipped(loops, tile, n, _, which)
         loops.fold(tile, n, mean[which], reach)
 
@@ -218,7 +215,7 @@ def _refine(
     return location + mean * unit, scale
 
 
-def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def _james_stein(estimates: Floats, noise: float) -> Floats:
     """Draw noisy estimates towards their mean (Efron and Morris 1973, positive part)."""
     n_estimates = estimates.size
     if n_estimates < 4:
@@ -226,7 +223,7 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     centred = estimates - estimates.mean()
     spread = float(centred @ centred)
     keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
-    drawn_in: NDArray[np.float64] = estimates.mean() + keep * centred
+    drawn_in: Floats = estimates.mean() + keep * centred
     return drawn_in
 
 

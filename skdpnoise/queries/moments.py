@@ -18,7 +18,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
-from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
+from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
@@ -217,8 +217,8 @@ def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
 
 
 def _calibrated(
-    ranges: Ranges, half: NDArray[np.float64], *, second: bool
-) -> tuple[NDArray[np.float64], NDArray[np.float64], AdditiveMechanism]:
+    ranges: Ranges, half: Floats, *, second: bool
+) -> tuple[Floats, Floats, AdditiveMechanism]:
     """Return a, b and the mechanism, for half widths in typical standard deviations."""
     noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
     pure = isinstance(budget, PureLoss)
@@ -237,14 +237,11 @@ def _calibrated(
 
 
 def _exact_sums(
-    records: Records,
-    columns: NDArray[np.intp],
-    center: NDArray[np.float64],
-    half: NDArray[np.float64],
+    records: Records, columns: Places, center: Floats, half: Floats
 ) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
 
-    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+    def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.round_to_steps(tile, n, center[which], half[which])
         loops.add_powers(tile, n, counts)
 
@@ -260,10 +257,10 @@ def _exact_sums(
 def _release(
     mechanism: AdditiveMechanism,
     totals: list[tuple[int, int]],
-    first: NDArray[np.float64],
-    square: NDArray[np.float64],
+    first: Floats,
+    square: Floats,
     rng: Any,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
     factors = np.concatenate([first, square])[: n_parts * len(totals)]

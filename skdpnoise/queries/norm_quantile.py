@@ -23,6 +23,7 @@ from skdpnoise.privacy import (
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -275,16 +276,12 @@ def private_norm_quantile(
     return float(np.exp2(candidates[mechanism.select(utilities, query.rng)] / _PER_OCTAVE))
 
 
-def _rank_utilities(
-    counts: NDArray[np.int_], rank: float, price: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _rank_utilities(counts: NDArray[np.int_], rank: float, price: Floats) -> Floats:
     """Return -|N - rank| - price, exactly for the public numbers as rounded."""
     return -np.abs(counts - exact_terms(np.asarray(rank))) - exact_terms(price)
 
 
-def _window_utilities(
-    counts: NDArray[np.int_], preference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
     """Return N + preference, exactly for the preference as rounded."""
     return counts + exact_terms(preference)
 
@@ -295,7 +292,7 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-def _counts(norms: NDArray[np.float64], last: int) -> NDArray[np.int_]:
+def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
     """Return how many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
     mantissa, exponent = np.frexp(norms)
     # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last

@@ -13,18 +13,13 @@ from scipy.optimize import isotonic_regression
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import (
-    Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-)
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
+from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
@@ -216,26 +211,24 @@ def quantiles_budget(
     return min(options, key=lambda option: option[0])[1:]
 
 
-def _edges(center: float, unit: float, n_open: int | None) -> NDArray[np.float64]:
+def _edges(center: float, unit: float, n_open: int | None) -> Floats:
     """Return edges between public bounds, or of so many bins around a location."""
     if n_open is None:
         steps = np.linspace(-1.0, 1.0, _BOUNDED_BINS + 1)
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
-    edges: NDArray[np.float64] = center + unit * steps
+    edges: Floats = center + unit * steps
     return edges
 
 
-def _counts(
-    records: Records, columns: NDArray[np.intp], edges: list[NDArray[np.float64]]
-) -> list[NDArray[np.int64]]:
+def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:
     """Return counts in bins closed on the left; the outermost hold all beyond them."""
     n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
     inner = np.full((columns.size, n_bins - 1), np.inf)
     for row, ends in zip(inner, edges, strict=True):
         row[: ends.size - 2] = ends[1:-1]
 
-    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+    def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.count_bins(tile, n, inner[which], counts)
 
     found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
@@ -278,16 +271,11 @@ def _change(strategies: list[Strategy], adjacency: Adjacency) -> SensitivityProf
     return SensitivityProfile(box, l1=l1 * (1.0 + 1e-12), l2=l2 * (1.0 + 1e-12))
 
 
-def _invert(
-    sums: NDArray[np.float64],
-    edges: NDArray[np.float64],
-    ranks: NDArray[np.float64],
-    total: float,
-) -> NDArray[np.float64]:
+def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
     """Return the values at which the cumulative counts reach the ranks."""
     rising = np.clip(isotonic_regression(sums[:-1]).x, 0.0, total)
     counts = np.concatenate([[0.0], rising, [total]])
     # A slope too small to matter decides where the counts are flat.
     counts = counts + np.linspace(0.0, 1e-9 * total, counts.size)
-    found: NDArray[np.float64] = np.interp(ranks * (1.0 + 1e-9), counts, edges)
+    found: Floats = np.interp(ranks * (1.0 + 1e-9), counts, edges)
     return found

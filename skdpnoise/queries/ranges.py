@@ -12,6 +12,7 @@ from skdpnoise.privacy.checks import check_order
 from skdpnoise.queries._aggregation import as_table
 from skdpnoise.queries._query import Query
 from skdpnoise.queries._releases import Charge, Releases, uncharged
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
 from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
 
@@ -42,8 +43,8 @@ class Ranges:
     table: NDArray[np.floating]
     # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
     # bounds; else a location, and a power of two about one standard deviation
-    center: NDArray[np.float64]
-    unit: NDArray[np.float64]
+    center: Floats
+    unit: Floats
     bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
     # shape (n_columns,): false where the noise drowned a column, or it is constant
     found: NDArray[np.bool_]
@@ -59,8 +60,8 @@ class Columns:
     query: Query
     table: NDArray[np.floating]  # shape (n_samples, n_columns)
     # low, high: shape (n_columns,); infinite where there are no bounds
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
 
     @classmethod
     def of(

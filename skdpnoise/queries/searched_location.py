@@ -47,7 +47,7 @@ from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
@@ -64,6 +64,7 @@ from skdpnoise.queries._quantile_search import (
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -92,7 +93,7 @@ class _Schedule:
     least: float
     order: float
     n_steps: int
-    quantiles: Callable[[NDArray[np.float64], tuple[float, float], Search], Bulk]
+    quantiles: Callable[[Floats, tuple[float, float], Search], Bulk]
 
     def shares(self, strength: float) -> list[float]:
         """Return the parts of a loss that the four get; the loss gives a count such a strength."""
@@ -170,7 +171,7 @@ def search_location(
     return SearchedLocation(bulk.median + mean, error, scale, True)
 
 
-def _searched(data: NDArray[np.float64], bounds: tuple[float, float], search: Search) -> Bulk:
+def _searched(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread by bisection."""
     first, second, *left = search.shares
     stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
@@ -183,7 +184,7 @@ def _searched(data: NDArray[np.float64], bounds: tuple[float, float], search: Se
 
 
 def _bisected(
-    ordered_values: NDArray[np.float64],
+    ordered_values: Floats,
     parts: tuple[int, int],
     belief: Belief,
     search: Search,
@@ -196,7 +197,7 @@ def _bisected(
     return search_quantile(ordered_values, parts, belief, mechanism, search.n_samples, releases.rng)
 
 
-def _refined(data: NDArray[np.float64], bulk: Bulk, search: Search) -> tuple[float, float, float]:
+def _refined(data: Floats, bulk: Bulk, search: Search) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
     releases, n_samples, center, spread = (
         search.releases,
@@ -206,7 +207,7 @@ def _refined(data: NDArray[np.float64], bulk: Bulk, search: Search) -> tuple[flo
     )
     losses = [search.loss.share(part) for part in bulk.shares]
 
-    def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+    def square(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
@@ -217,7 +218,7 @@ def _refined(data: NDArray[np.float64], bulk: Bulk, search: Search) -> tuple[flo
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+    def clipped(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
     sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._karney import CDF, exponential, half_normal
-from skdpnoise.sampling.bits import BROKEN, Progress, fill, take_bits
+from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill, take_bits
 from skdpnoise.sampling.integers import uniform_integers
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
@@ -36,7 +35,7 @@ class LazyNumbers:
     """Non-negative numbers of which first[i] is the integer part of number i times 2**bits."""
 
     rng: RandomWords  # where further places come from
-    first: NDArray[np.int64]  # the places drawn so far
+    first: Integers  # the places drawn so far
     bits: int  # how many of them are behind the point
     # value and places of those numbers of which more is known
     known: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -62,12 +61,7 @@ def settled(ends: Callable[[int], tuple[T, T]]) -> T:
 
 @inner
 def _floor(
-    words: NDArray[np.uint64],
-    position: int,
-    whole: int,
-    bits: int,
-    width: int,
-    numbers: NDArray[np.int64],
+    words: Words, position: int, whole: int, bits: int, width: int, numbers: Integers
 ) -> tuple[int, int]:
     """Return floor(2**bits * (whole + x)), the fraction x being in its row."""
     if numbers[_X, 0] > 0:
@@ -81,16 +75,16 @@ def _floor(
 
 @Compilable
 def _fill_floors(
-    words: NDArray[np.uint64],
+    words: Words,
     position: int,
-    out: NDArray[np.int64],
+    out: Integers,
     done: int,
     normal: bool,
     bits: int,
     width: int,
-    numbers: NDArray[np.int64],
-    noted: NDArray[np.int64],
-    n_noted: NDArray[np.int64],
+    numbers: Integers,
+    noted: Integers,
+    n_noted: Integers,
 ) -> Progress:
     end = 64 * words.size
     while done < out.size:
@@ -151,13 +145,13 @@ def half_normals(
     return _draw(rng, size, bits, True, digit_bits)
 
 
-def uniforms(rng: RandomWords, bounds: NDArray[np.int64], repeats: int, bits: int) -> LazyNumbers:
+def uniforms(rng: RandomWords, bounds: Integers, repeats: int, bits: int) -> LazyNumbers:
     """Draw numbers exactly uniform on [0, bound / 2**bits), ``repeats`` for each bound."""
     n_bits = int(bounds.max(initial=0)).bit_length()
     return LazyNumbers(rng, uniform_integers(rng, bounds, repeats, n_bits), bits)
 
 
-def with_random_signs(rng: RandomWords, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
+def with_random_signs(rng: RandomWords, magnitudes: Integers) -> Integers:
     """Return the magnitudes, each with an independent fair sign.
 
     Examples

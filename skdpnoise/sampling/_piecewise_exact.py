@@ -8,10 +8,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
-from skdpnoise.sampling.bits import BROKEN
+from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
 # Both numbers of an undecided comparison get so many more bits at a time, which are 19.3 decimal
@@ -31,7 +30,7 @@ class OutOfWordsError(Exception):
 class BitReader:
     """The bits of a buffer of words as integers of any length, the lowest first."""
 
-    def __init__(self, words: NDArray[np.uint64], position: int) -> None:
+    def __init__(self, words: Words, position: int) -> None:
         self._words = words
         self.position = position
 
@@ -105,7 +104,7 @@ def _exp_of_minus(value: Decimal) -> Decimal:
 
 
 def draw_exactly(
-    words: NDArray[np.uint64], position: int, table: Table, exponent: ExactExponent
+    words: Words, position: int, table: Table, exponent: ExactExponent
 ) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)

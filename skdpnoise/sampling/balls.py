@@ -7,7 +7,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
     LazyNumbers,
@@ -17,6 +16,7 @@ from skdpnoise.sampling._extended import (
     uniforms,
     with_random_signs,
 )
+from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = [
@@ -42,7 +42,7 @@ def most_places(n_exponentials: int) -> int:
 
 def rounded_cube(
     rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_\infty}`.
 
     Reference: Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4.
@@ -78,7 +78,7 @@ def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) ->
 
 def rounded_euclidean(
     rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_2}`.
 
     .. math:: X = \sqrt{V} \, G, \qquad V \sim \chi^2_{K+1}
@@ -97,13 +97,13 @@ def rounded_euclidean(
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
-    def bound(one: int) -> NDArray[np.float64]:
+    def bound(one: int) -> Floats:
         variance = np.ldexp((total + one * n_terms).astype(np.float64), 1 - terms.bits)
         if odd:
             variance += np.ldexp((table[:, -1] + one).astype(np.float64), -places) ** 2
         magnitude = (table[:, :n_coordinates] + one) * np.sqrt(variance)[:, None]
         error = 1.0 + (_FLOAT_ERROR if one else -_FLOAT_ERROR)
-        twice: NDArray[np.float64] = np.floor(np.ldexp(magnitude * error, bits + 1 - places))
+        twice: Floats = np.floor(np.ldexp(magnitude * error, bits + 1 - places))
         return twice
 
     low = bound(0)
@@ -158,7 +158,7 @@ def rounded_simplex_levels(
     bits: int,
     radii: Radii,
     places: int | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X uniform on an l1 ball of random radius.
 
     Reference: Devroye, "Non-uniform random variate generation", 1986, Theorem V.2.1 (spacings).
@@ -182,7 +182,7 @@ def rounded_simplex_levels(
     return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
+def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Integers:
     numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.words import RandomWords
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
 _CHUNK = 1 << 14
 
@@ -27,7 +31,7 @@ Kernel = Callable[..., Progress]
 
 
 @inner
-def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
+def take_bits(words: Words, position: int, n: int) -> int:
     """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero."""
     # Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
     # undo the draw.
@@ -42,7 +46,7 @@ def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
 
 
 @inner
-def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
+def take_below(words: Words, position: int, bound: int, n: int) -> tuple[int, int]:
     """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it."""
     # The first of successive n-bit integers that is below the bound: no modulo, hence no bias.
     while True:
@@ -54,11 +58,7 @@ def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> 
 
 
 def fill(
-    kernel: Kernel,
-    rng: RandomWords,
-    out: NDArray[np.int64],
-    mean_bits: float,
-    *parameters: object,
+    kernel: Kernel, rng: RandomWords, out: Integers, mean_bits: float, *parameters: object
 ) -> None:
     """Fill the flat array `out` with successive draws of a kernel."""
     buffer = np.empty(0, dtype=np.uint64)

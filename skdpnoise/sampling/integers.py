@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count
-from skdpnoise.sampling.bits import Progress, fill, take_below
+from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
@@ -17,12 +17,7 @@ _MEAN_ATTEMPTS = 1.4
 
 @Compilable
 def _fill_below(
-    words: NDArray[np.uint64],
-    position: int,
-    out: NDArray[np.int64],
-    done: int,
-    bounds: NDArray[np.int64],
-    repeats: int,
+    words: Words, position: int, out: Integers, done: int, bounds: Integers, repeats: int
 ) -> Progress:
     bound, n = 0, 0
     while done < out.size:
@@ -49,9 +44,7 @@ def uniform_integers(
 
 
 @Compilable
-def _shuffle(
-    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, n: int
-) -> Progress:
+def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> Progress:
     """Fisher-Yates from the back; `done` steps have been taken."""
     while done < out.size:
         last = out.size - 1 - done

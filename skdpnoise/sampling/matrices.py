@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
     EXTENSIONS,
@@ -19,6 +18,7 @@ from skdpnoise.sampling._extended import (
     with_random_signs,
 )
 from skdpnoise.sampling.balls import most_places, scaled_normal
+from skdpnoise.sampling.bits import Integers
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = ["MOST_ROWS", "rounded_frobenius", "rounded_wishart", "wishart_places"]
@@ -29,8 +29,6 @@ _LIMB = 19  # bits of a limb: sums of products of two stay exact in double preci
 _LOW = (1 << _LIMB) - 1
 MOST_ROWS = (1 << 53 - 2 * _LIMB - 1) - 1  # sums of 2 (p + 1) products of limbs stay exact
 _MOST_RESULT_BITS = 50  # of the places of a result and of the degrees of freedom together
-
-Integers = NDArray[np.int64]
 
 
 def rounded_frobenius(

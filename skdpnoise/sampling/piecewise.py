@@ -58,7 +58,7 @@ from numpy.typing import NDArray
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.sampling._piecewise_exact import ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
-from skdpnoise.sampling.bits import BROKEN, Progress, fill
+from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
 
 # Falls of the exponent that are taken for the rounding of c0, relative to the terms there.
@@ -261,16 +261,14 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _draw(table: Table, rng: RandomWords, size: Shape) -> NDArray[np.int64]:
+def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
     draws = np.empty(size, dtype=np.int64)
     out = draws.reshape(-1)
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
-    def kernel(
-        buffer: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int
-    ) -> Progress:
+    def kernel(buffer: Words, position: int, out: Integers, done: int) -> Progress:
         before = done
         while True:
             done, position, undecided = fill_fast(
