@@ -92,8 +92,7 @@ def private_count(
     .. math:: \mathrm{round}(n + z)
 
     **Guarantee.** Replacing a record, or adding or removing one, changes the count by at most one;
-    the noise is that of :func:`~skdpnoise.mechanisms.calibrate` for a change by one, and rounding
-    is post-processing. (The number of all records is public under "replace_one".)
+    rounding is post-processing. (The number of all records is public under "replace_one".)
 
     Parameters
     ----------
@@ -159,14 +158,13 @@ def private_sum(
     *Add or remove one.* The better of two, by the expected error, which is public:
 
     1. :math:`\sum_i x_i`, which one record moves by at most ``max(|low|, |high|)``;
-    2. :math:`F = \sum_i (x_i - c)` and the number n together, which one record moves by at most
+    2. :math:`F = \sum_i (x_i - c)` and n together, which one record moves by at most
        ((high − low)/2, 1); the sum is :math:`\tilde F + c\,\tilde n`. For many columns bounded by
        [0, h] this has up to a quarter of the variance, and the count comes with it.
 
-    **Guarantee.** The bounds above hold for the values as they are summed: each is clipped and
-    rounded to an integer number of a public fine grid step, within integers that obey the bound;
-    sums of integers are exact. All columns (and the count) are released by one mechanism of
-    :func:`~skdpnoise.mechanisms.calibrate`.
+    **Guarantee.** The bounds hold for the values as they are summed: each is clipped and rounded to
+    an integer number of public fine grid steps that obeys the bound. Sums of integers are exact.
+    All columns (and the count) are released by one mechanism.
 
     Parameters
     ----------
@@ -264,15 +262,13 @@ def private_mean(
 
     .. math:: c + \tilde F / \tilde n
 
-    Its error is that of F/n, about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2` with m the distance of
-    the mean from the centre: the noise of the count hardly matters. The noise is shared between
-    the two so that this is least on average over means that are uniform within the bounds,
-    :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of about
-    :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less:
-    negligible wherever the mean is of any use.
+    Its error is about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2`, m the distance of the mean from the
+    centre. The noise is shared between the two so that this is least on average over means that are
+    uniform within the bounds, :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of
+    about :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less.
 
-    The result is clipped to the bounds, which is post-processing; this only lowers the error, and
-    biases a mean that is within the noise of a bound.
+    The result is clipped to the bounds. This is post-processing; it lowers the error, and biases a
+    mean that is within the noise of a bound.
 
     **Guarantee.** As :func:`private_sum`: integers, exact sums, one mechanism.
 
@@ -303,8 +299,8 @@ def private_mean(
 
     References
     ----------
-    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853, Algorithm 1 (the
-    count beside the centred sum). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5.
+    Lebeda, arXiv:2408.06853, Algorithm 1. Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4
+    and 5.
 
     Examples
     --------

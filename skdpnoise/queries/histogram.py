@@ -41,10 +41,9 @@ def noisy_histogram(
     .. math:: \tilde c_{ij} = c_{ij} + z_{ij}
 
     **Guarantee.** One record is at most one count of each column
-    (:func:`~skdpnoise.sensitivity.histogram_counts`); all columns are released by one
-    mechanism, calibrated to that joint bound. Whatever is computed from the result costs nothing
-    more: rounding, clipping at zero, a cumulative sum, or the fullest bin,
-    ``noisy.argmax(axis=-1)``, which is *report noisy max*.
+    (:func:`~skdpnoise.sensitivity.histogram_counts`); one mechanism, calibrated to that joint
+    bound, releases all columns. What is computed from the result costs nothing more, such as the
+    fullest bin, ``noisy.argmax(axis=-1)``, which is *report noisy max*.
 
     Parameters
     ----------
@@ -132,9 +131,8 @@ def private_histogram(
 ) -> PrivateEstimate:
     """Release how many values fall in each public bin, or equal each public category.
 
-    **Guarantee.** One record is at most one count; see
-    :func:`~skdpnoise.queries.noisy_histogram`, which releases counts already made. Values in no
-    bin, and of no category, are not counted.
+    **Guarantee.** One record is at most one count, as in :func:`noisy_histogram`, which releases
+    counts already made. Values in no bin, and of no category, are not counted.
 
     Parameters
     ----------
@@ -170,13 +168,10 @@ def private_histogram(
 
     Examples
     --------
-    >>> colours = ["red", "blue", "red", "green"]
-    >>> known = ["red", "green", "blue"]
-    >>> estimate = private_histogram(
-    ...     colours, PrivacyGuarantee(1.0), categories=known, noise="iid_laplace", random_state=0
-    ... )
+    >>> known = {"categories": ["red", "blue"], "noise": "iid_laplace"}
+    >>> estimate = private_histogram(["red", "blue", "red"], PrivacyGuarantee(1.0), **known)
     >>> estimate.value.shape, estimate.standard_error.round(2)
-    ((3,), array([2.83, 2.83, 2.83]))
+    ((2,), array([2.83, 2.83]))
     """
     owner = "private_histogram"
     relation = checked_relation(owner, adjacency, guarantee)

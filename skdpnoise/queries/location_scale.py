@@ -41,12 +41,11 @@ class LocationScale:
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or the column is constant: its location and scale
-        then mean nothing, and it is best left out. No more budget is spent on it. A column that
-        should be left out is found with a probability of about 2 %.
+        then mean nothing. No more budget is spent on it. A column that should be left out is found
+        with a probability of about 2 %.
 
     Examples
     --------
-    >>> import numpy as np
     >>> LocationScale(np.zeros(1), np.ones(1), np.array([True])).found.all()
     np.True_
     """
@@ -81,21 +80,18 @@ def private_location_scale(
        1.25 is the scale.
 
     Means and deviations of four columns or more are shrunk towards their common value by the
-    James-Stein estimator with the known noise variance: post-processing, which costs nothing, and
-    which matters when the noise is as large as the differences between columns.
+    James-Stein estimator with the known noise variance, which is post-processing.
 
-    **Privacy.** Each column's paired histogram moves by at most one count down and one up, under
-    either adjacency (see :func:`~skdpnoise.sensitivity.paired_histogram`); each histogram of single
-    records as :func:`~skdpnoise.sensitivity.histogram_counts` says; sums of clipped values as
-    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer grid steps
-    before they are summed, so that the sums are exact. The scales of later releases depend on
-    earlier ones only through released numbers (which columns stand out, how many digits a location
-    needs), and the shares of the budget that they use never add up to more than the whole, whatever
-    was released: fully adaptive composition then costs no more than the whole budget, for pure and
-    for Gaussian loss.
+    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram` (one
+    count down and one up in each column, under either adjacency),
+    :func:`~skdpnoise.sensitivity.histogram_counts` and :func:`~skdpnoise.sensitivity.clipped_sum`.
+    Contributions are rounded to integer grid steps before they are summed, so that the sums are
+    exact. Later releases depend on earlier ones only through released numbers (which columns stand
+    out, how many digits a location needs), and the shares of the budget that they use never add up
+    to more than the whole, whatever was released: fully adaptive composition then costs no more
+    than the whole budget, for pure and for Gaussian loss.
 
-    Large data are read by as many threads as numba may use (the environment variable
-    ``NUMBA_NUM_THREADS``); no result depends on their number.
+    Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
@@ -108,9 +104,7 @@ def private_location_scale(
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
     %(queries: adjacency)s
         A loss stands for "replace_one".
-    bounds : tuple (low, high) or None, default=None
-        Public bounds, each broadcast to (n_columns,), in the units of the columns. Columns with
-        infinite bounds are treated as having none.
+    %(queries: bounds)s
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows, which is public under "replace_one";
         under "add_remove" a private count must be given.
@@ -138,8 +132,6 @@ def private_location_scale(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([1000.0, -3e-5], [5.0, 2e-6], size=(20_000, 2))
     >>> found = private_location_scale(X, PrivacyGuarantee(1.0, 1e-6), random_state=0)

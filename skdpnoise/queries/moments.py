@@ -98,10 +98,9 @@ def private_moments(
     **Privacy.** u is rounded to k/2^34 with an integer k first, which makes it another function of
     the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
     :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
-    Q comes for nothing beside S. Σk and Σk² are exact integers, the released vector is computed
-    from them and rounded to grid steps by exact arithmetic, and one mechanism releases it. Where
-    ranges are estimated, adaptive composition of shares that never exceed the whole is what
-    :func:`~skdpnoise.queries.private_location_scale` says.
+    Q comes for nothing beside S. Σk and Σk² are exact integers, from which the released vector is
+    computed by exact arithmetic. Adaptive composition is as in
+    :func:`~skdpnoise.queries.private_location_scale`.
 
     **Allocation.** With b_j = t a_j the joint bound is that of the sums alone, a sum over columns.
     The error of a mean counts relative to a typical standard deviation s_j of its column, that of a
@@ -109,8 +108,7 @@ def private_moments(
     for :math:`a_j \propto H_j^{1/2}` (Laplace noise: :math:`H_j^{2/3}`), H_j = h_j/s_j, and scales
     that do not depend on j, as in Theorems 4 and 5 for :math:`\lambda_j = 2 H_j`.
 
-    Large data are read by as many threads as numba may use (the environment variable
-    ``NUMBA_NUM_THREADS``); no result depends on their number.
+    Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------

@@ -183,19 +183,18 @@ def private_norm_quantile(
        that hold almost the same rows: noise grows with the radius.
 
     With limits that are no further apart than a window there is no first step. The largest of all
-    candidates counts as holding all rows: it is taken where most are longer. Without limits a
-    public preference, :math:`(1 + (\log_2 r / 4)^2)^{-1}`, multiplies the probabilities of an
-    exponential mechanism in the first step, so that magnitudes near 1 are looked at first, and
-    those of :math:`2^{\pm 300}` last.
+    candidates counts as holding all rows. Without limits a public preference,
+    :math:`(1 + (\log_2 r / 4)^2)^{-1}`, multiplies the probabilities of an exponential mechanism in
+    the first step: magnitudes near 1 are looked at first.
 
     **Guarantee.** The norm of a row is a function of that row, and n is public or released. Adding
-    a record adds 0 or 1 to each N(r), hence 0 or 1 to each N(r) - N(r/4), and moves each u_k by at
-    most 1. Replacing one moves each N(r) by −1, 0 or 1; it moves u_k by at most 1, and the count of
-    a window by at most 1, since the record leaves the window, enters it, or neither. So the
-    sensitivity is 1 throughout, under both relations, and the counts of windows are monotonic under
-    "add_remove". Whatever is added to utilities that is public costs nothing; it is rounded to
-    multiples of 2^-10, so that utilities *as computed* are exact. Both choices are exact
-    (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and their costs add up.
+    a record adds 0 or 1 to each N(r) and each N(r) - N(r/4), and moves each u_k by at most 1.
+    Replacing one moves each N(r) by −1, 0 or 1, hence u_k by at most 1, and the count of a window
+    by at most 1: the record leaves it, enters it, or neither. So the sensitivity is 1 under both
+    relations, and the counts of windows are monotonic under "add_remove". What is public in
+    utilities costs nothing; it is rounded to multiples of 2^-10, so that utilities *as computed*
+    are exact. Both choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and
+    their costs add up.
 
     Parameters
     ----------

@@ -3,35 +3,32 @@ r"""Location and scale of one column from very few records, with or without boun
 The releases, under their labels:
 
 1. *median* m, over all doubles or those within public bounds. Under Gaussian losses it is found by
-noisy
-   bisection: 48 steps, each the number of records below a threshold, with noise. Under pure losses
-   it is found by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
-   the *cell*.
+   noisy bisection: 48 steps, each the number of records below a threshold, with noise. Under pure
+   losses it is found by two choices: of an interval of doubles, then of one of its parts, the
+   *cell*.
 2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
    of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
    is below the width of the cell.
-3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
-   parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
-   it. If not, or if the values lie within the part as well, there is no scale.
+3. Where a choice says that the values lie within the cell: one more *median*, of parts of the cell;
+   and one more *spread*, from the quantile of 3/4, if there is enough for it. If not, or if the
+   values lie within the part as well, there is no scale.
 4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
 5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
    are shrunk towards typical values by as much as their noise suggests.
 
-Where the loss is too small for all of this, it goes into one median alone, by bisection in 48 steps
-(24 for pure losses). Which it is, and every share, depends on public numbers only; what is looked
-at closer costs what the mean square and the mean would have.
+Where the loss is too small for all of this, it goes into one median alone, by bisection. Which it
+is, and every share, depends on public numbers only; what is looked at closer costs what the mean
+square and the mean would have.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
-it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced,
-by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13. A choice is
-by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility of a cell [l,
-h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and a record moves it
-by at most 1 under either relation. Mean square and mean are clipped sums in [0, 4] and [-r, r], r
-the 2.5 to 5 scales. (Each is rounded to integer grid steps once, and sums are exact.) Thresholds,
-cells, m, s and whether to look closer depend on released numbers and public ones only. So all are
-adaptive releases, and the shares of `loss` that they may get never add up to more than the whole,
-whatever was released: adaptive composition then costs no more than `loss`. For groups of rows,
-`loss` is that of one row, as everywhere.
+it: one record moves it by a + b if it is replaced, and by max(a, b) if it is added or removed
+(:func:`~skdpnoise.sensitivity.clipped_sum`). Medians have a = b = 1, spreads a = 1, b = 13. A
+choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with utilities of
+sensitivity 1. Mean square and mean are clipped sums, of contributions rounded to integer grid
+steps. Thresholds, cells, m, s and whether to look closer depend on released numbers and public ones
+only. So all are adaptive releases, and the shares of `loss` that they may get never add up to more
+than the whole, whatever was released: adaptive composition then costs no more than `loss`. For
+groups of rows, `loss` is that of one row, as everywhere.
 
 McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
 "Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
