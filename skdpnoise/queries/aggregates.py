@@ -262,8 +262,8 @@ def private_mean(
 
     .. math:: c + \tilde F / \tilde n
 
-    Its error is about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2`, m the distance of the mean from the
-    centre. The noise is shared between the two so that this is least on average over means that are
+    Its error is about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2`, m the distance of the mean from
+    the centre. The noise is shared between the two so that this is least on average over means
     uniform within the bounds, :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of
     about :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less.
 
