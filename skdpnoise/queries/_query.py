@@ -1,4 +1,4 @@
-"""What a query is asked for beside its values, and charging a ledger before it samples."""
+"""What a query is asked for: its values, its terms, and the ledger that is charged first."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.checks import check_adjacency
+from skdpnoise.queries._sweeps import all_finite
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.words import HIDDEN_SEED
 
@@ -94,3 +99,23 @@ def check_adaptive(owner: str, noise: object) -> None:
             f"The 'noise' parameter of {owner} must be among {allowed}, which all of its releases "
             f"can take. Got {noise!r} instead."
         )
+
+
+def as_table(
+    owner: str, values: ArrayLike, *, name: str = "values", n_dims: tuple[int, ...] = (1, 2)
+) -> tuple[NDArray[Any], Callable[[Floats], Any]]:
+    """Return the values as columns, and what gives a result per column the shape of the input."""
+    array = np.asarray(values)
+    shapes = " or ".join(["(n_records,)", "(n_records, n_columns)"][n - 1] for n in n_dims)
+    allowed = f"The {name!r} parameter of {owner} must be an array of real numbers, shape {shapes}"
+    if array.dtype.kind not in "iufb":
+        raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
+    if array.ndim not in n_dims or 0 in array.shape[1:]:
+        raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
+    if not all_finite(array):
+        raise ValueError(
+            f"{allowed}, finite in every entry: remove or replace NaN and infinity first."
+        )
+    if array.ndim == 1:
+        return array[:, np.newaxis], lambda result: float(result[0])
+    return array, np.asarray

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,25 +12,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._aggregation import (
-    Bounds,
-    check_summands,
-    check_widths,
-    noisy_sums,
-    rounded_deviation,
-    with_count,
-)
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Query, as_table
 from skdpnoise.queries._tiles import Floats
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sampling.words import with_caveat
 from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
 __all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
+_ROWS = 1 << 16  # of one block: temporaries stay small beside the data
+# Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
+# so rounding adds up to nothing that shows, even over 10**9 records.
+_FINE_BITS = 16
+_HALF_BITS = 31
+_LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
 _SHOWN = 6  # numbers of a vector that are printed
 # A count that comes at no more than this factor in the error of a sum is taken along.
 _FREE = 1.0 + 1e-4
@@ -131,9 +134,9 @@ def private_count(
     query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
     query.spend_for(mechanism)
-    (released,) = noisy_sums(None, None, mechanism, rng, n)
+    (released,) = _noisy_sums(None, None, mechanism, rng, n)
     return PrivateEstimate(
-        round(released), rounded_deviation(mechanism), mechanism, secure=rng.secure
+        round(released), _rounded_deviation(mechanism), mechanism, secure=rng.secure
     )
 
 
@@ -208,7 +211,7 @@ def private_sum(
     """
     owner = "private_sum"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds, importance = check_summands(owner, values, low, high, weights, noise)
+    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
     n, counted = float(len(table)), False
     if relation == "replace_one":
@@ -221,7 +224,7 @@ def private_sum(
         deviation = mechanism.standard_deviation
         centre = bounds.centre
         if centre.any():
-            joint = with_count(noise, bounds, guarantee, importance, float(importance @ centre**2))
+            joint = _with_count(noise, bounds, guarantee, importance, float(importance @ centre**2))
             combined = np.hypot(
                 joint.standard_deviation[:-1], centre * joint.standard_deviation[-1]
             )
@@ -312,12 +315,12 @@ def private_mean(
     """
     owner = "private_mean"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds, importance = check_summands(owner, values, low, high, weights, noise)
+    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
     half, counted = bounds.half_width, relation == "add_remove"
     if counted:
         weight = float(importance @ half**2) / 3
-        mechanism = with_count(noise, bounds, guarantee, importance, weight)
+        mechanism = _with_count(noise, bounds, guarantee, importance, weight)
     else:
         if len(table) == 0:
             raise ValueError(
@@ -341,15 +344,15 @@ def private_mean(
 def _release(
     query: Query,
     table: NDArray[Any],
-    bounds: Bounds,
+    bounds: _Bounds,
     mechanism: AdditiveMechanism,
     *,
     counted: bool,
 ) -> Floats:
     """Return noisy sums, and the noisy count if it is wanted, after all checks and the charge."""
-    check_widths(query.owner, bounds, mechanism)
+    _check_widths(query.owner, bounds, mechanism)
     query.spend_for(mechanism)
-    return noisy_sums(table, bounds, mechanism, query.rng, len(table) if counted else None)
+    return _noisy_sums(table, bounds, mechanism, query.rng, len(table) if counted else None)
 
 
 def _count(owner: str, records: ArrayLike) -> int:
@@ -369,3 +372,138 @@ def _count(owner: str, records: ArrayLike) -> int:
             f"The 'records' parameter of {owner} must not be negative if it is a count."
         )
     return int(mask)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bounds:
+    """Public bounds of the columns, and the point that contributions are measured from."""
+
+    # low, high, centre: shape (n_columns,): in the units of the values
+    low: Floats
+    high: Floats
+    centre: Floats
+    # shape (n_columns,): the most that a contribution can be away from the centre
+    half_width: Floats
+
+    def uncentred(self) -> _Bounds:
+        """Return the same bounds, with contributions measured from zero."""
+        reach = np.maximum(np.abs(self.low), np.abs(self.high))
+        return _Bounds(self.low, self.high, np.zeros_like(reach), reach)
+
+
+def _noisy_sums(
+    table: NDArray[Any] | None,
+    bounds: _Bounds | None,
+    mechanism: AdditiveMechanism,
+    rng: RandomWords,
+    count: int | None = None,
+) -> Floats:
+    """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
+    # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
+    # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
+    # its rounding to grid steps by one more at most: what the mechanism is charged for.
+    unit = np.ldexp(mechanism.grid_size, -_FINE_BITS)
+    totals = []
+    if table is not None and bounds is not None:
+        totals += _exact_sums(table, bounds, unit[: table.shape[1]])
+    if count is not None:
+        totals.append(count * math.floor(1.0 / unit[-1]))
+    half = 1 << (_FINE_BITS - 1)
+    (draws,) = mechanism.sample(rng)
+    # Python's integers: a sum may be larger than any of numpy's.
+    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
+    noisy = plus_noise(mechanism, quanta, draws.astype(object))
+    released: Floats = mechanism.grid_size * noisy.astype(np.float64)
+    return released
+
+
+def _check_widths(owner: str, bounds: _Bounds, mechanism: AdditiveMechanism) -> None:
+    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
+    unit = np.ldexp(mechanism.grid_size[: bounds.half_width.size], -_FINE_BITS)
+    if np.floor(bounds.half_width / unit).max() >= 2.0**62:
+        raise ValueError(
+            f"The bounds of {owner} are too wide in some columns for the noise that others need: "
+            "choose units, or weights, in which the columns are nearer to each other."
+        )
+
+
+@np.errstate(over="ignore")  # a warning would tell of a single record
+def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]:
+    limit = np.floor(bounds.half_width / unit)
+    high, low = np.zeros((2, limit.size), dtype=np.int64)
+    for start in range(0, len(table), _ROWS):
+        block = np.clip(table[start : start + _ROWS].astype(np.float64), bounds.low, bounds.high)
+        steps = np.clip(np.rint((block - bounds.centre) / unit), -limit, limit).astype(np.int64)
+        # Two digits, so that no number of records overflows.
+        high += (steps >> _HALF_BITS).sum(axis=0)
+        low += (steps & ((1 << _HALF_BITS) - 1)).sum(axis=0)
+    return [(h << _HALF_BITS) + d for h, d in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _with_count(
+    noise: str,
+    bounds: _Bounds,
+    guarantee: PrivacyGuarantee | LossBudget,
+    weights: Floats,
+    count_weight: float,
+) -> AdditiveMechanism:
+    """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
+    profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
+    return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
+
+
+def _rounded_deviation(mechanism: AdditiveMechanism) -> float:
+    r"""Return the standard deviation of the noise of one coordinate, rounded to integers.
+
+    .. math:: E[K^2] = \sum_{k \ge 1} (2k - 1) \Pr(|K| \ge k), \qquad K = \mathrm{round}(s Z)
+    """
+    scale, family = float(mechanism.scale[0]), mechanism.family
+    if family.lattice:
+        return float(mechanism.standard_deviation[0])
+    if scale > 64.0:  # the noise is smooth on the scale of one: Sheppard's correction
+        return math.sqrt(scale**2 * family.variance + 1.0 / 12.0)
+    k = np.arange(1.0, math.ceil(scale * float(family.isf(1e-20))) + 2.0)
+    return math.sqrt(float(np.sum((2.0 * k - 1.0) * 2.0 * family.sf((k - 0.5) / scale))))
+
+
+def _check_summands(
+    owner: str,
+    values: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    weights: ArrayLike | None,
+    noise: str,
+) -> tuple[NDArray[Any], Callable[[Floats], Any], _Bounds, Floats]:
+    """Return what `as_table` does, the bounds of the columns and their error weights."""
+    family = str(noise).partition("_")[2]
+    if family in noise_names() and get_noise(family).lattice:
+        raise ValueError(
+            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
+            f"of real numbers are not integer. Got {noise!r} instead."
+        )
+    table, shape = as_table(owner, values)
+    n_columns = table.shape[1]
+    bounds = _check_interval(owner, low, high, n_columns)
+    remedy = "Give a column that does not matter a small weight."
+    given = np.ones(n_columns) if weights is None else weights
+    importance = check_array(owner, "weights", given, (n_columns,), sign="positive", remedy=remedy)
+    return table, shape, bounds, importance
+
+
+def _check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> _Bounds:
+    """Return the bounds of every column, or say what is wrong with them."""
+    shapes: tuple[tuple[int, ...], ...] = ((), (n_columns,))
+    remedy = "Values without bounds cannot be protected by noise."
+    left, right = (
+        np.broadcast_to(check_array(owner, name, end, *shapes, remedy=remedy), (n_columns,))
+        for name, end in (("low", low), ("high", high))
+    )
+    check_order(owner, "low", left, right)
+    # Halves are taken before the sum, so that the widest bounds do not overflow.
+    half = 0.5 * right - 0.5 * left
+    if not (half.min() >= 1.0 / _LARGEST and np.abs([left, right]).max() <= _LARGEST):
+        raise ValueError(
+            f"The bounds of {owner} are beyond {_LARGEST:g}, or closer than its inverse: choose "
+            "units in which they are nearer to one."
+        )
+    return _Bounds(left, right, 0.5 * left + 0.5 * right, half)

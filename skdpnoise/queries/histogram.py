@@ -15,8 +15,7 @@ from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._aggregation import as_table
-from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._query import LedgerLike, Query, as_table
 from skdpnoise.queries._tiles import Integers
 from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words

@@ -16,8 +16,7 @@ from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge, Releases
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES
-from skdpnoise.queries.ranges import Columns
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
