@@ -36,10 +36,9 @@ def private_argmax(
 ) -> tuple[int, ExponentialMechanism | PermuteAndFlip | ReportNoisyMax]:
     r"""Choose the best candidate privately.
 
-    Under (ε, δ) the choice is by permute-and-flip with ε, which no exponential mechanism beats.
-    Under a :class:`~skdpnoise.privacy.GaussianLoss` μ it is by the exponential mechanism, whose
-    bounded range allows twice the ε that pure privacy allows, ε = 2 logit Φ(μ/2) (see
-    :meth:`ExponentialMechanism.gaussian_loss`).
+    Under (ε, δ) the choice is by permute-and-flip with ε. Under a
+    :class:`~skdpnoise.privacy.GaussianLoss` μ it is by the exponential mechanism, whose bounded
+    range allows ε = 2 logit Φ(μ/2) (:meth:`ExponentialMechanism.gaussian_loss`).
 
     **Guarantee.** It holds for neighbours between which no utility moves by more than Δ. The
     neighbouring relation is that for which the sensitivity was computed.

@@ -88,18 +88,9 @@ class NormQuantileMechanism:
 
     @classmethod
     def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:
-        """Return the mechanism that spends a budget on utilities of sensitivity 1.
+        """Return the mechanism that spends a pure or Gaussian budget on utilities of sensitivity 1.
 
-        Parameters
-        ----------
-        budget : PureLoss or GaussianLoss
-            What the choice may cost.
-        monotonic : bool, default=False
-            Whether a record moves all utilities in the same direction.
-
-        Returns
-        -------
-        NormQuantileMechanism
+        They are `monotonic` if a record moves all of them in the same direction.
         """
         if isinstance(budget, GaussianLoss):
             epsilon = range_epsilon(budget.mu)
@@ -128,30 +119,16 @@ class NormQuantileMechanism:
         return np.array([factor * self.selection.sensitivity / self.selection.epsilon])
 
     def privacy_loss(self) -> PureLoss | GaussianLoss:
-        """Return what one choice costs.
-
-        Returns
-        -------
-        PureLoss or GaussianLoss
-        """
+        """Return what one choice costs."""
         if self.bounded_range:
             assert isinstance(self.selection, ExponentialMechanism)
             return self.selection.gaussian_loss()
         return self.selection.privacy_loss()
 
     def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
-        """Return the index of the chosen candidate: what may be made public.
+        """Return the index of the chosen candidate, which may be made public.
 
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            In records; larger is better.
-        rng : RandomWords
-            Source of randomness.
-
-        Returns
-        -------
-        int
+        Utilities, of shape (n_candidates,), are in records; larger is better.
         """
         return self.selection.select(utilities, rng)
 

@@ -61,11 +61,9 @@ def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> P
 
 
 def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
-    r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
+    """Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
-    .. math:: P(N = i) = 1 / \mathrm{bound}
-
-    by rejection: of successive integers of just enough bits the first that is small enough.
+    Of successive integers of just enough bits it takes the first that is small enough.
 
     Parameters
     ----------
@@ -87,7 +85,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, integers_below
+    >>> from skdpnoise.sampling import SeededWords
     >>> draws = integers_below(SeededWords(0), 6, 1000)
     >>> int(draws.min()), int(draws.max())
     (0, 5)
@@ -127,7 +125,7 @@ def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, permutation
+    >>> from skdpnoise.sampling import SeededWords
     >>> sorted(permutation(SeededWords(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """

@@ -14,25 +14,23 @@ with one number S for all cells. A draw goes as follows.
 3. If :math:`V < S w_j e^{\rho(0) - \rho(x)}` the x is accepted, otherwise all begins again.
 
 (V, x) is uniform under a histogram that lies above :math:`S e^{\rho(0) - \rho(x)}`, so an accepted
-x has that density: rejection from a piecewise constant envelope (Devroye 1986, II.3 and VIII). How
-good the envelope is decides the speed, nothing else. The cells end at some T; beyond, the envelope
-halves from :math:`[jT, (j+1)T)` to the next, and j is the number of tosses of a fair coin up to
-the first head.
+x has that density: rejection from a piecewise constant envelope (Devroye 1986, II.3 and VIII). The
+envelope decides the speed, nothing else. The cells end at some T; beyond, the envelope halves from
+:math:`[jT, (j+1)T)` to the next, and j is the number of tosses of a fair coin up to the first head.
 
 **Nothing is rounded before the end.** The comparison in 3 is one of two real numbers of which some
-digits are known (Karney 2016). Doubles with a bound on all their errors decide it when these
-digits suffice; when they do not, which happens once in many millions of draws, the same draw is
-made again from the same random bits in rational and decimal arithmetic whose errors are bounded
-as well, with 64 more digits of V and of x at a time until they suffice. The fast path decides
-nothing that the exact one would decide otherwise, so the draws are those of the exact one. Only
-an accepted x is rounded, by completing it to one place more than is asked for.
+digits are known (Karney 2016). Doubles with a bound on all their errors decide it where these
+digits suffice. Where they do not, once in many millions of draws, the same draw is made again from
+the same random bits in rational and decimal arithmetic whose errors are bounded as well, with 64
+more digits of V and of x at a time. So the draws are those of the exact path. Only an accepted x is
+rounded, by completing it to one place more than is asked for.
 
-**Privacy.** The result therefore is :math:`\mathrm{round}(2^{bits} Z)` of an exact Z, a
-post-processing of the ideal real-valued noise, and for integer queries q
+**Privacy.** The result is :math:`\mathrm{round}(2^{bits} Z)` of an exact Z, a post-processing of
+the ideal real-valued noise, and for integer queries q
 :math:`q + \mathrm{round}(N) = \mathrm{round}(q + N)`: whatever guarantee is proved for the ideal
-mechanism holds for the program. No floating-point noise is added to anything, so its gaps reveal
-nothing (Mironov 2012). The one exception is an error, raised with probability below
-:math:`2^{-100}` and independently of any data, when a draw does not fit into 64 bits.
+mechanism holds for the program, and gaps of floating-point noise reveal nothing (Mironov 2012). The
+one exception is an error, raised with probability below :math:`2^{-100}` and independently of any
+data, when a draw does not fit into 64 bits.
 
 References
 ----------
@@ -112,7 +110,6 @@ class Exponent:
     --------
     The standard normal distribution, and a staircase of steps of one half and one:
 
-    >>> from skdpnoise.sampling import Exponent
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
     >>> staircase = Exponent(
     ...     knots=(0.0, 0.5),
@@ -329,15 +326,13 @@ def rounded_piecewise(
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
-    the least significant bits for differential privacy".
+    Devroye (1986), chapters II.3 and VIII; Karney (2016); Mironov (2012): see the module.
 
     Examples
     --------
     Generalised Gaussian noise, density proportional to exp(-abs(z)**1.5):
 
-    >>> from skdpnoise.sampling import Exponent, SeededWords, rounded_piecewise
+    >>> from skdpnoise.sampling import SeededWords
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.0, 1.0),), power=1.5)
     >>> draws = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
     >>> bool(0.8 < (draws / 2**20).std() < 0.9)
@@ -377,12 +372,11 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Mironov
-    (2012), "On significance of the least significant bits for differential privacy".
+    Devroye (1986), chapters II.3 and VIII; Mironov (2012): see the module.
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, rounded_laplace
+    >>> from skdpnoise.sampling import SeededWords
     >>> draws = rounded_laplace(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
     True
@@ -418,13 +412,11 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
-    the least significant bits for differential privacy".
+    Devroye (1986), chapters II.3 and VIII; Karney (2016); Mironov (2012): see the module.
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, rounded_gaussian
+    >>> from skdpnoise.sampling import SeededWords
     >>> draws = rounded_gaussian(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < (draws / 2**20).std() < 1.1)
     True
@@ -468,7 +460,7 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
     --------
     Discrete Gaussian noise:
 
-    >>> from skdpnoise.sampling import Exponent, SeededWords, integer_piecewise
+    >>> from skdpnoise.sampling import SeededWords
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5 / 10.0**2, 0.0),))
     >>> draws = integer_piecewise(SeededWords(0), 5000, exponent)
     >>> bool(9.5 < draws.std() < 10.5)

@@ -47,7 +47,6 @@ class SystemWords:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SystemWords
     >>> SystemWords().take(3).shape
     (3,)
     """
@@ -56,18 +55,7 @@ class SystemWords:
     secure: ClassVar[bool] = True
 
     def take(self, n: int) -> NDArray[np.uint64]:
-        """Return `n` fresh words.
-
-        Parameters
-        ----------
-        n : int
-            Number of words, at least 0.
-
-        Returns
-        -------
-        words : ndarray of uint64, shape (n,)
-            The words, read-only.
-        """
+        """Return `n` >= 0 fresh words, an ndarray of uint64 that is read-only."""
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -78,8 +66,7 @@ class SeededWords:
     """A reproducible stream of words; **not secure**.
 
     Anyone who knows or guesses the seed can compute the same noise, subtract it, and read the
-    private value: no privacy guarantee holds against such a person. Meant for tests and for
-    studies on public data.
+    private value. Meant for tests and for studies on public data.
 
     Parameters
     ----------
@@ -93,7 +80,6 @@ class SeededWords:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords
     >>> bool((SeededWords(7).take(5) == SeededWords(7).take(5)).all())
     True
     """
@@ -105,17 +91,7 @@ class SeededWords:
         self._source = np.random.Philox(seed)
 
     def take(self, n: int) -> NDArray[np.uint64]:
-        """Return the next `n` words of the stream.
-
-        Parameters
-        ----------
-        n : int
-            Number of words, at least 0.
-
-        Returns
-        -------
-        words : ndarray of uint64, shape (n,)
-        """
+        """Return the next `n` >= 0 words of the stream, an ndarray of uint64."""
         return np.asarray(self._source.random_raw(n), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -140,7 +116,6 @@ def is_seeded(random_state: object = None) -> bool:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import is_seeded
     >>> is_seeded(None), is_seeded(SystemWords()), is_seeded(0), is_seeded(SeededWords(0))
     (False, False, True, True)
     """
@@ -154,7 +129,6 @@ def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
 
     Examples
     --------
-    >>> from skdpnoise.sampling.words import with_caveat
     >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
     NOT PRIVATE: random_state is set
     (epsilon=1, delta=0)
