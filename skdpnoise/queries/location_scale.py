@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,10 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge, Releases
+from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns, Ranges
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
@@ -143,7 +144,7 @@ def private_location_scale(
     data = Columns.of(query, _stacked(columns), bounds, "columns")
     n_samples = query.count(n_samples, len(data.table))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(data.n_columns), 1.0, query.adjacency)
+    sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
     ranges = data.search(noise, total, n_samples, charge)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
@@ -154,14 +155,10 @@ def private_location_scale(
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
-            location[group], scale[group] = _refine(
-                Records(data.table),
-                group,
-                (location[group], scale[group], _REACH if group is not bounded else 1.0),
-                (total.share(refinement * group.size / np.count_nonzero(found)), n_samples),
-                ranges.releases,
-                label if open_columns.size else "",
-            )
+            loss = total.share(refinement * group.size / np.count_nonzero(found))
+            reach = 1.0 if group is bounded else _REACH
+            suffix = label if open_columns.size else ""
+            location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
     return LocationScale(location, scale, found)
 
 
@@ -177,15 +174,11 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 
 
 def _refine(
-    records: Records,
-    columns: Places,
-    around: tuple[Floats, Floats, float],
-    budget: tuple[LossBudget, float],
-    releases: Releases,
-    suffix: str,
+    ranges: Ranges, columns: Places, reach: float, loss: LossBudget, n_samples: float, suffix: str
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
-    (location, unit, reach), (loss, n_samples) = around, budget
+    location, unit = ranges.center[columns], ranges.unit[columns]
+    release = partial(ranges.releases.sums, Records(ranges.table), columns)
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
@@ -195,10 +188,10 @@ def _refine(
         loops.fold(tile, n, mean[which], reach)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(records, columns, clipped, (-reach, reach), half, "means" + suffix)
+    sums, noise = release(clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     label = "mean absolute deviations" + suffix
-    sums, noise = releases.sums(records, columns, deviation, (0.0, reach), half, label)
+    sums, noise = release(deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)

@@ -160,7 +160,7 @@ def private_moments(
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     columns = Columns.of(query, values, bounds)
     chosen, budget = moments_budget(
-        noise, guarantee, columns.n_columns, query.adjacency, columns.n_releases
+        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
     ranges = columns.search(chosen, budget, n_samples, charge)
     n = ranges.n_samples

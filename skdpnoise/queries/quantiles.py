@@ -156,7 +156,7 @@ def private_quantiles(
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     columns = Columns.of(query, values, bounds)
     chosen, total = quantiles_budget(
-        noise, guarantee, columns.n_columns, query.adjacency, columns.n_releases
+        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
     ranges = columns.search(chosen, total, n_samples, charge)
     found = ranges.found

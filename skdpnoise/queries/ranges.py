@@ -78,6 +78,7 @@ class Columns:
     # low, high: shape (n_columns,); infinite where there are no bounds
     low: Floats
     high: Floats
+    bounded: NDArray[np.bool_]  # shape (n_columns,): whether both are finite
 
     @classmethod
     def of(
@@ -99,18 +100,7 @@ class Columns:
             for end in bounds or (-np.inf, np.inf)
         )
         check_order(owner, "bounds", low, high)
-        return cls(query, table, low, high)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.low.size
-
-    @property
-    def bounded(self) -> NDArray[np.bool_]:
-        """Which columns have public bounds."""
-        bounded: NDArray[np.bool_] = np.isfinite(self.low) & np.isfinite(self.high)
-        return bounded
+        return cls(query, table, low, high, np.isfinite(low) & np.isfinite(high))
 
     @property
     def n_releases(self) -> int:

@@ -326,7 +326,9 @@ def rounded_piecewise(
 
     References
     ----------
-    Devroye (1986), chapters II.3 and VIII; Karney (2016); Mironov (2012): see the module.
+    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
+    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
+    the least significant bits for differential privacy".
 
     Examples
     --------
@@ -372,7 +374,7 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
 
     References
     ----------
-    Devroye (1986), chapters II.3 and VIII; Mironov (2012): see the module.
+    Devroye (1986), chapters II.3 and VIII, and Mironov (2012), as in `rounded_piecewise`.
 
     Examples
     --------
@@ -412,7 +414,8 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
 
     References
     ----------
-    Devroye (1986), chapters II.3 and VIII; Karney (2016); Mironov (2012): see the module.
+    Devroye (1986), chapters II.3 and VIII, Karney (2016) and Mironov (2012), as in
+    `rounded_piecewise`.
 
     Examples
     --------
