@@ -102,15 +102,10 @@ def believe_location(low: float, high: float) -> Belief:
     weights = _octave_weights(0.0)
     inner = weights[:1]  # between 0 and the smallest octave
     mass = np.concatenate([weights[::-1], inner, inner, weights])
-    ends = [max(low, float(edges[0]))], [min(high, float(edges[-1]))]
-    inside = edges[(edges > ends[0][0]) & (edges < ends[1][0])]
-    if math.isfinite(low) and math.isfinite(high):
-        linear = np.linspace(0.0, 1.0, 65)[1:-1]
-        inside = np.union1d(inside, low * (1.0 - linear) + high * linear)
-        inside = inside[(inside > low) & (inside < high)]
-    cells = np.concatenate([ends[0], inside, ends[1]])
-    share = _mass_between(edges, mass, cells)
-    if math.isfinite(low) and math.isfinite(high):
+    finite = math.isfinite(low) and math.isfinite(high)
+    linear = np.linspace(0.0, 1.0, 65)[1:-1] if finite else np.empty(0)
+    cells, share = _between(edges, mass, low, high, low * (1.0 - linear) + high * linear)
+    if finite:
         share = 0.5 * share / share.sum() + 0.5 * np.diff(cells / 2.0) / (high / 2.0 - low / 2.0)
     return _belief(cells, share)
 
@@ -131,10 +126,7 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
             # it is, nothing is known of k.
             weights *= np.exp2(-np.clip(_EXPONENTS[:-1] - exponent, 0.0, _FEW_OCTAVES))
     mass = np.concatenate([weights[:1], weights])
-    end = min(widest, float(edges[-1]))
-    inside = edges[(edges > 0.0) & (edges < end)]
-    cells = np.concatenate([[0.0], inside, [end]])
-    return _belief(cells, _mass_between(edges, mass, cells))
+    return _belief(*_between(edges, mass, 0.0, widest, np.empty(0)))
 
 
 def believe_octaves(least: float, most: float) -> Belief:
@@ -215,14 +207,18 @@ def _octave_weights(center: float, width: float = 6.0) -> Floats:
     return normalised
 
 
-def _mass_between(edges: Floats, mass: Floats, cells: Floats) -> Floats:
-    """Return the probability between neighbouring cells, each of which lies in one interval."""
+def _between(
+    edges: Floats, mass: Floats, low: float, high: float, more: Floats
+) -> tuple[Floats, Floats]:
+    """Return intervals from low to high, with more edges than those given, and their mass."""
+    low, high = max(low, float(edges[0])), min(high, float(edges[-1]))
+    inside = np.union1d(edges, more)
+    cells = np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]])
     keys, places = ordered(edges), ordered(cells)
     interval = np.searchsorted(keys, places[:-1], side="right") - 1
     interval = np.clip(interval, 0, mass.size - 1)
     width = (keys[interval + 1] - keys[interval]).astype(np.float64)
-    part: Floats = mass[interval] * (np.diff(places).astype(np.float64) / width)
-    return part
+    return cells, mass[interval] * (np.diff(places).astype(np.float64) / width)
 
 
 def _belief(cells: Floats, mass: Floats) -> Belief:
