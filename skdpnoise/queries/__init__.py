@@ -1,9 +1,8 @@
 """What an analyst asks: counts, sums, means, histograms, quantiles, locations and scales."""
 
-from skdpnoise.queries._estimate import PrivateEstimate
-from skdpnoise.queries.aggregates import private_count, private_histogram, private_mean, private_sum
+from skdpnoise.queries.aggregates import PrivateEstimate, private_count, private_mean, private_sum
 from skdpnoise.queries.argmax import private_argmax
-from skdpnoise.queries.histogram import noisy_histogram
+from skdpnoise.queries.histogram import noisy_histogram, private_histogram
 from skdpnoise.queries.location_scale import LocationScale, private_location_scale
 from skdpnoise.queries.moments import Moments, private_moments
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, private_norm_quantile

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["SQUARE_ROOT", "Strategy", "prefix_strategy"]
+from skdpnoise.queries._tiles import Floats, Integers
 
 SQUARE_ROOT = 0  # in place of a tree's branching
 
@@ -20,11 +19,11 @@ _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
 class Strategy:
     """Linear functions A x of the counts x, and cumulative sums estimated from them."""
 
-    rows: NDArray[np.int64]  # A, in units of 2**-20; not negative
+    rows: Integers  # A, in units of 2**-20; not negative
     # shape (n_bins, n_rows): from noisy A x to the cumulative sums, by least squares
-    estimate: NDArray[np.float64]
+    estimate: Floats
     # shape (n_bins, n_bins): of these estimates, for noise of variance one
-    covariance: NDArray[np.float64]
+    covariance: Floats
     # moved_l1, moved_l2: the most that |A x|_1 and |A x|_2 change when one count moves to another
     # bin
     moved_l1: float
@@ -34,9 +33,9 @@ class Strategy:
     added_l2: float
     largest: float  # largest entry of A: the most that one entry of A x changes
 
-    def answers(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    def answers(self, counts: Integers) -> Floats:
         """Return A x, exactly for fewer than 2**32 records."""
-        exact: NDArray[np.int64] = self.rows @ counts
+        exact: Integers = self.rows @ counts
         return exact / _UNIT
 
     def mean_variance(self) -> float:
@@ -45,7 +44,7 @@ class Strategy:
         known = np.diag(self.covariance) - last**2 / last[-1]
         return float(known[:-1].mean())
 
-    def cumulative(self, noisy: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    def cumulative(self, noisy: Floats, total: float) -> Floats:
         """Return estimates of all cumulative sums, the last of which is known."""
         sums = self.estimate @ noisy
         sums -= self.covariance[:, -1] / self.covariance[-1, -1] * (sums[-1] - total)

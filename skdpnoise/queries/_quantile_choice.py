@@ -1,7 +1,7 @@
-r"""A quantile of one column by two private choices: the method under pure losses.
+r"""Median and spread of one column by private choices: the method under pure losses.
 
-The doubles are cut into public cells, more of them where the quantile is believed to be. Cell
-[l, h) has the utility
+A quantile takes two choices. The doubles are cut into public cells, more of them where the quantile
+is believed to be. Cell [l, h) has the utility
 
 .. math:: u = \min\bigl(q n - N(l),\; N(h) - q n,\; 0\bigr)
 
@@ -12,6 +12,10 @@ is believed is public, and enters as a preference. A cell is chosen, then one of
 
 A noisy bisection of T steps under a pure loss has T times the noise of one count in every step. A
 choice has about the logarithm of the number of cells instead.
+
+The median is found to within a cell. Where the values turn out to lie within that cell, what was
+meant for the mean looks closer: at the median alone, or at the spread too, if there is enough.
+Whether it does is decided by released numbers.
 """
 
 from __future__ import annotations
@@ -23,18 +27,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy import LossBudget
-from skdpnoise.queries._quantile_search import Belief
+from skdpnoise.queries._quantile_search import (
+    Belief,
+    Bulk,
+    Search,
+    believe_location,
+    believe_octaves,
+    believe_spread,
+    ordered,
+    sorted_distances,
+)
 from skdpnoise.queries._releases import Releases
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
-
-__all__ = ["choose_quantile", "halved", "joined", "parts_told_apart"]
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common
+# Parts of the records that lie beyond the spread: the least, and the most. It is what a choice can
+# tell from nothing by so many times the scale of its utilities: then it is rarely far too wide.
+_BEYOND, _MOST_BEYOND, _SURE = 1 / 9, 0.15, 9.0
+# Within a cell a choice of one among many magnitudes is far too wide less often if it looks for
+# fewer records; normal values have this ratio of the two quantiles of their distances.
+_FEWER, _TO_MOST = 3 / 4, 1.385
+# Of the median's loss: an interval of the belief is chosen, then one of at most so many parts.
+_MEDIAN_SHARES = 0.5, 0.5
+_MOST_PARTS, _MOST_CLOSER = 1 << 18, 1 << 20
+# Numbers of records over the noise on one count, for the median, the spread, the mean square and
+# the mean of values within a cell.
+_CLOSER_NEEDS = 50.0, 56.0, 8.0, 34.0
+_NOTHING = 1e-300  # a choice of zero is at most this
+_ROUNDING = 1.0 - 1e-12  # shares add up to no more than the whole, whatever their last digits
+
+
+def choose_bulk(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
+    """Return median and spread of sorted values by choices."""
+    loss, shares, n_samples = search.loss, search.shares, search.n_samples
+    halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
+    parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
+    stage = ("median", search.releases, n_samples)
+    cell = choose_quantile(ordered(data), 0.5, believe_location(*bounds), halves, parts, stage)
+    median = cell.quantile(0.5)
+    center = median if abs(median) > _NOTHING else 0.0
+    widest = max(bounds[1] - median, median - bounds[0])
+    # Distances below the width of the cell are not told apart: the median is no better known.
+    prior = joined(halved(believe_spread(center, widest, sure=True)), cell.width)
+    part = loss.share(shares[1])
+    scale = float(NormQuantileMechanism.within(part).scale[0])
+    beyond = min(max(_BEYOND, _SURE * scale / n_samples), _MOST_BEYOND)
+    spread = _spread(data, median, 1.0 - beyond, prior, part, search)
+    if spread > cell.width or spread <= _NOTHING:
+        # Tails of exponential laws: beyond this a ninth of the values lies.
+        spread *= math.log(_BEYOND) / math.log(beyond)
+        return Bulk(median, spread, spread > _NOTHING, (shares[2], shares[3]))
+    return _closer(data, cell, search)
+
+
+def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
+    """Return median and spread of values that lie within the cell of their median."""
+    # What the mean square and the mean would have cost pays for it: for a median alone where it is
+    # too little for both of them and a spread.
+    left = (search.shares[2] + search.shares[3]) * _ROUNDING
+    enough = left * search.strength >= sum(_CLOSER_NEEDS)
+    costs = [left * need / sum(_CLOSER_NEEDS) for need in _CLOSER_NEEDS]
+    first = search.loss.share(costs[0] if enough else left)
+    parts = (parts_told_apart(first, search.n_samples, _MOST_CLOSER),)
+    stage = ("median", search.releases, search.n_samples)
+    closer = choose_quantile(ordered(data), 0.5, cell, (first,), parts, stage)
+    median = closer.quantile(0.5)
+    if not enough:
+        return Bulk(median, cell.width, False, (0.0, 0.0))
+    prior = joined(halved(believe_octaves(closer.width, 2.0 * cell.width)), closer.width)
+    second = search.loss.share(costs[1])
+    spread = _TO_MOST * _spread(data, median, _FEWER, prior, second, search)
+    found = spread > closer.width
+    return Bulk(median, max(spread, closer.width), found, (costs[2], costs[3]))
+
+
+def _spread(
+    data: Floats, center: float, probability: float, prior: Belief, loss: LossBudget, search: Search
+) -> float:
+    """Return the distance from the centre that such a part of the values keeps."""
+    distances = ordered(sorted_distances(data, center))
+    stage = ("spread", search.releases, search.n_samples)
+    return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)
 
 
 def choose_quantile(
-    keys: NDArray[np.int64],
+    keys: Integers,
     probability: float,
     belief: Belief,
     losses: Sequence[LossBudget],
@@ -82,20 +161,16 @@ def joined(belief: Belief, least: float) -> Belief:
     return Belief(edges, np.append(below, cut.log_mass[place:]))
 
 
-def quantile_utilities(
-    below: NDArray[np.int_], rank: float, preference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def quantile_utilities(below: NDArray[np.int_], rank: float, preference: Floats) -> Floats:
     """Return the utility of each cell, exactly for the public numbers as rounded."""
     # `below` counts the records below each edge of the cells.
     wanted = exact_terms(np.asarray(rank))
     fits = np.minimum(np.minimum(wanted - below[:-1], below[1:] - wanted), 0.0)
-    utilities: NDArray[np.float64] = fits + exact_terms(preference)
+    utilities: Floats = fits + exact_terms(preference)
     return utilities
 
 
-def _cut(
-    edges: NDArray[np.int64], log_mass: NDArray[np.float64], n_parts: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _cut(edges: Integers, log_mass: Floats, n_parts: int) -> tuple[Integers, Floats]:
     """Return the edges of parts that are as even as whole numbers allow, and their log-masses."""
     low, width = edges[:-1, np.newaxis], np.diff(edges)[:, np.newaxis]
     steps = np.arange(n_parts)

@@ -9,36 +9,49 @@ Errors of early steps are corrected by later ones, which plain bisection cannot 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
+from skdpnoise.queries._releases import Releases
+from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum
 
-__all__ = [
-    "Belief",
-    "believe_location",
-    "believe_octaves",
-    "believe_spread",
-    "ordered",
-    "plan_search",
-    "real",
-    "search_quantile",
-    "sorted_distances",
-]
-
 _EXPONENTS = np.arange(-1022, 341)  # octaves of magnitudes that are told apart, to beyond 1e100
 _FEW_OCTAVES = 12.0  # by which a spread may exceed its centre and be thought of still
 _DECAY = 1.6  # octaves lose prior probability as this power of the distance
-_WHOLE = (
-    0.5  # prior chance that a threshold has all records on one side; else any share is as likely
-)
+# prior chance that a threshold has all records on one side; else any share is as likely
+_WHOLE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What the stages of a search share."""
+
+    loss: LossBudget  # of all of them
+    shares: Sequence[float]  # of the median, the spread, the mean square and the mean
+    strength: float  # number of records over the standard deviation of the noise on one count
+    releases: Releases
+    n_samples: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """Where most of the values are."""
+
+    median: float  # in the units of the values
+    # distance from the median that about nine tenths of the values keep; where it is not found, the
+    # width of the cell of the median, or as much as the median may be off
+    spread: float
+    found: bool  # whether there is a spread
+    shares: tuple[float, float]  # parts of the loss that are left for the mean square and the mean
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,13 +60,19 @@ class Belief:
 
     # The doubles from one edge to the next are equally probable: within an octave this is uniform.
 
-    edges: NDArray[np.int64]  # increasing, as `ordered` integers
+    edges: Integers  # increasing, as `ordered` integers
     # shape (n,): logarithm of the probability of each interval, up to a constant
-    log_mass: NDArray[np.float64]
+    log_mass: Floats
 
     def quantile(self, probability: float) -> float:
         """Return a quantile of the number."""
-        return real(self._locate(probability)[1])
+        mass = np.exp(self.log_mass - self.log_mass.max())
+        ends = np.cumsum(mass)
+        wanted = probability * float(ends[-1])
+        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
+        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
+        left, right = int(self.edges[place]), int(self.edges[place + 1])
+        return real(left + round(min(max(inside, 0.0), 1.0) * (right - left)))
 
     @property
     def width(self) -> float:
@@ -73,22 +92,6 @@ class Belief:
         log_mass[place - 1] += math.log(below)
         return Belief(edges, log_mass), place
 
-    def updated(self, edge: int, below: float, above: float) -> Belief:
-        """Return the belief after an observation: its log-likelihoods on either side of an edge."""
-        log_mass = self.log_mass.copy()
-        log_mass[:edge] += below
-        log_mass[edge:] += above
-        return Belief(self.edges, log_mass - log_mass.max())
-
-    def _locate(self, probability: float) -> tuple[int, int]:
-        mass = np.exp(self.log_mass - self.log_mass.max())
-        ends = np.cumsum(mass)
-        wanted = probability * float(ends[-1])
-        place = min(int(np.searchsorted(ends, wanted)), mass.size - 1)
-        inside = 1.0 - (float(ends[place]) - wanted) / max(float(mass[place]), 1e-300)
-        left, right = int(self.edges[place]), int(self.edges[place + 1])
-        return place, left + round(min(max(inside, 0.0), 1.0) * (right - left))
-
 
 def believe_location(low: float, high: float) -> Belief:
     """Return what is believed of a location before any data: units near 1, and public bounds."""
@@ -99,15 +102,10 @@ def believe_location(low: float, high: float) -> Belief:
     weights = _octave_weights(0.0)
     inner = weights[:1]  # between 0 and the smallest octave
     mass = np.concatenate([weights[::-1], inner, inner, weights])
-    ends = [max(low, float(edges[0]))], [min(high, float(edges[-1]))]
-    inside = edges[(edges > ends[0][0]) & (edges < ends[1][0])]
-    if math.isfinite(low) and math.isfinite(high):
-        linear = np.linspace(0.0, 1.0, 65)[1:-1]
-        inside = np.union1d(inside, low * (1.0 - linear) + high * linear)
-        inside = inside[(inside > low) & (inside < high)]
-    cells = np.concatenate([ends[0], inside, ends[1]])
-    share = _mass_between(edges, mass, cells)
-    if math.isfinite(low) and math.isfinite(high):
+    finite = math.isfinite(low) and math.isfinite(high)
+    linear = np.linspace(0.0, 1.0, 65)[1:-1] if finite else np.empty(0)
+    cells, share = _between(edges, mass, low, high, low * (1.0 - linear) + high * linear)
+    if finite:
         share = 0.5 * share / share.sum() + 0.5 * np.diff(cells / 2.0) / (high / 2.0 - low / 2.0)
     return _belief(cells, share)
 
@@ -128,10 +126,7 @@ def believe_spread(center: float, widest: float, *, sure: bool = False) -> Belie
             # it is, nothing is known of k.
             weights *= np.exp2(-np.clip(_EXPONENTS[:-1] - exponent, 0.0, _FEW_OCTAVES))
     mass = np.concatenate([weights[:1], weights])
-    end = min(widest, float(edges[-1]))
-    inside = edges[(edges > 0.0) & (edges < end)]
-    cells = np.concatenate([[0.0], inside, [end]])
-    return _belief(cells, _mass_between(edges, mass, cells))
+    return _belief(*_between(edges, mass, 0.0, widest, np.empty(0)))
 
 
 def believe_octaves(least: float, most: float) -> Belief:
@@ -155,7 +150,7 @@ def plan_search(
     return calibrate(noise, sums, loss, n_releases=n_steps)
 
 
-def sorted_distances(ordered_values: NDArray[np.float64], center: float) -> NDArray[np.float64]:
+def sorted_distances(ordered_values: Floats, center: float) -> Floats:
     """Return the sorted distances of sorted values from a centre, in linear time."""
     distances = np.abs(ordered_values - center)
     n_below = int(np.searchsorted(ordered_values, center))
@@ -165,7 +160,7 @@ def sorted_distances(ordered_values: NDArray[np.float64], center: float) -> NDAr
 
 
 def search_quantile(
-    ordered_values: NDArray[np.float64],
+    ordered_values: Floats,
     parts: tuple[int, int],
     belief: Belief,
     mechanism: AdditiveMechanism,
@@ -176,35 +171,27 @@ def search_quantile(
     # The values are sorted. Sums are exact integers, and the thresholds and the belief depend on
     # earlier answers and public numbers only: they are post-processing.
     below, above = parts
-    probability = above / (below + above)
+    probability, unit = above / (below + above), (below + above) * n_samples
     draws = mechanism.sample(rng)
-    quanta = np.broadcast_to(mechanism.grid_size, draws.shape)
-    scales = np.broadcast_to(mechanism.scale, draws.shape)
-    for step, draw in enumerate(draws):
+    grid_sizes = np.broadcast_to(mechanism.grid_size, draws.shape)[:, 0].tolist()
+    scales = np.broadcast_to(mechanism.scale, draws.shape)[:, 0].tolist()
+    for draw, grid_size, scale in zip(draws, grid_sizes, scales, strict=True):
         belief, edge = belief.cut(belief.quantile(0.5))
         threshold = real(int(belief.edges[edge]))
-        grid_size = float(quanta[step, 0])
         n_below = int(np.searchsorted(ordered_values, threshold, side="left"))
         steps_below, steps_above = round(below / grid_size), round(above / grid_size)
         total = n_below * steps_below - (ordered_values.size - n_below) * steps_above
         answer = float(plus_noise(mechanism, np.array([total]), draw)[0]) * grid_size
-        unit = (below + above) * n_samples
-        share = answer / unit + probability
-        scale = float(scales[step, 0]) / unit
-        belief = belief.updated(
-            edge,
-            _log_likelihood(mechanism, share, scale, (probability, 1.0)),
-            _log_likelihood(mechanism, share, scale, (0.0, probability)),
-        )
+        facts = mechanism.family, answer / unit + probability, scale / unit
+        log_mass = belief.log_mass.copy()
+        log_mass[:edge] += _log_likelihood(*facts, probability, 1.0)
+        log_mass[edge:] += _log_likelihood(*facts, 0.0, probability)
+        belief = Belief(belief.edges, log_mass - log_mass.max())
     return belief
 
 
-def _log_likelihood(
-    mechanism: AdditiveMechanism, share: float, scale: float, shares: tuple[float, float]
-) -> float:
+def _log_likelihood(family: Noise, share: float, scale: float, low: float, high: float) -> float:
     """Return the log-likelihood of a noisy share of records, the true one being in an interval."""
-    low, high = shares
-    family = mechanism.family
     whole = 1.0 if high == 1.0 else 0.0
     between = float(family.sf((share - high) / scale) - family.sf((share - low) / scale))
     at_end = math.exp(float(family.logpdf((share - whole) / scale)))
@@ -213,31 +200,33 @@ def _log_likelihood(
     return math.log(max(likelihood, 1e-300))
 
 
-def _octave_weights(center: float, width: float = 6.0) -> NDArray[np.float64]:
+def _octave_weights(center: float, width: float = 6.0) -> Floats:
     """Return the probability of each octave, falling as a power of the distance from a centre."""
     weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
-    normalised: NDArray[np.float64] = weights / weights.sum()
+    normalised: Floats = weights / weights.sum()
     return normalised
 
 
-def _mass_between(
-    edges: NDArray[np.float64], mass: NDArray[np.float64], cells: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the probability between neighbouring cells, each of which lies in one interval."""
+def _between(
+    edges: Floats, mass: Floats, low: float, high: float, more: Floats
+) -> tuple[Floats, Floats]:
+    """Return intervals from low to high, with more edges than those given, and their mass."""
+    low, high = max(low, float(edges[0])), min(high, float(edges[-1]))
+    inside = np.union1d(edges, more)
+    cells = np.concatenate([[low], inside[(inside > low) & (inside < high)], [high]])
     keys, places = ordered(edges), ordered(cells)
     interval = np.searchsorted(keys, places[:-1], side="right") - 1
     interval = np.clip(interval, 0, mass.size - 1)
     width = (keys[interval + 1] - keys[interval]).astype(np.float64)
-    part: NDArray[np.float64] = mass[interval] * (np.diff(places).astype(np.float64) / width)
-    return part
+    return cells, mass[interval] * (np.diff(places).astype(np.float64) / width)
 
 
-def _belief(cells: NDArray[np.float64], mass: NDArray[np.float64]) -> Belief:
+def _belief(cells: Floats, mass: Floats) -> Belief:
     floor = np.finfo(np.float64).tiny
     return Belief(ordered(cells), np.log(np.maximum(mass / mass.sum(), floor)))
 
 
-def ordered(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def ordered(values: Floats) -> Integers:
     """Return integers in the order of the doubles: their bits, those of negative ones mirrored."""
     bits = np.asarray(values, dtype=np.float64).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._sweeps import Records, Visit, count_sums
+from skdpnoise.queries._sweeps import Records, Visit, tallies
+from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
-
-__all__ = ["Charge", "Releases", "uncharged"]
 
 Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
 
@@ -33,8 +32,8 @@ class Releases:
     charge: Charge  # called with a label and the mechanism before each release
 
     def fullest_bins(
-        self, counts: NDArray[np.int64], loss: LossBudget, label: str, *, paired: bool = False
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        self, counts: Integers, loss: LossBudget, label: str, *, paired: bool = False
+    ) -> tuple[Places, NDArray[np.bool_]]:
         """Release histograms, one per row; return their fullest bins and whether they stand out."""
         # A bin stands out if it exceeds what the largest of all noises exceeds with probability
         # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
@@ -54,17 +53,22 @@ class Releases:
     def sums(
         self,
         records: Records,
-        columns: NDArray[np.intp],
+        columns: Places,
         contribution: Visit,
         interval: tuple[float, float],
         loss: LossBudget,
         label: str,
-    ) -> tuple[NDArray[np.float64], float]:
+    ) -> tuple[Floats, float]:
         """Release one sum per column; return the sums and the standard deviation of the noise."""
         low, high = (end * np.ones(columns.size) for end in interval)
         mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
         self.charge(label, mechanism)
-        totals = count_sums(records, columns, mechanism.grid_size, contribution)
+
+        def visit(loops: Any, tile: Floats, n: int, totals: Any, which: Any) -> None:
+            contribution(loops, tile, n, totals, which)
+            loops.add_rounded(tile, n, mechanism.grid_size[which], totals)
+
+        totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
         draws = mechanism.sample(self.rng)[0]
         noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
         return noisy, float(mechanism.standard_deviation[0])

@@ -10,18 +10,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.queries import _tiles
-
-__all__ = ["Gaps", "Records", "all_finite", "count_sums", "tallies"]
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Places = NDArray[np.intp]
+from skdpnoise.queries._tiles import Floats, Integers, Places
 
 Visit = Callable[[Any, Floats, int, Integers, Places], None]
 """``visit(loops, tile, n, counts, which)`` adds what the first n values in each row count for.
@@ -38,18 +33,6 @@ _INTERPRETED = 1 << 20
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
-
-
-class Source(Protocol):
-    """What a sweep reads."""
-
-    def __len__(self) -> int:
-        """Return how many values each column has."""
-        ...
-
-    def load(self, loops: Any, columns: Places, begin: int, n: int, tile: Floats) -> None:
-        """Write values `begin` to `begin` + n of some columns to the rows of a tile."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,14 +81,15 @@ class Gaps:
 
 
 def tallies(
-    source: Source, columns: Places, width: int, visit: Visit
+    source: Records | Gaps, columns: Places, width: int, visit: Visit
 ) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
     loops, n_threads = _loops(len(source) * columns.size)
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
         sweep = _Sweep(source, columns[which], which, width, visit, loops)
-        yield which, sweep.run(min(n_threads, len(source) * which.size // _VALUES_PER_THREAD))
+        n_useful = max(1, len(source) * which.size // _VALUES_PER_THREAD)
+        yield which, sweep.run(min(n_threads, n_useful))
 
 
 def _loops(n_values: int) -> tuple[Any, int]:
@@ -123,7 +107,7 @@ def _loops(n_values: int) -> tuple[Any, int]:
 class _Sweep:
     """One sweep over a few columns."""
 
-    source: Source
+    source: Records | Gaps
     columns: Places
     which: Places
     width: int
@@ -134,8 +118,8 @@ class _Sweep:
         """Return the sums of all visits."""
         # Threads are plain ones, which work after a fork and under joblib, as the loops release the
         # lock of the interpreter.
-        edges = [len(self.source) * i // max(n_threads, 1) for i in range(max(n_threads, 1) + 1)]
-        first, *others = pairwise(edges)
+        n = len(self.source)
+        first, *others = pairwise(n * i // n_threads for i in range(n_threads + 1))
         if not others:
             return self._count(first)
         with ThreadPoolExecutor(len(others)) as pool:
@@ -153,16 +137,6 @@ class _Sweep:
                 self.source.load(self.loops, self.columns, begin, n, tile)
                 self.visit(self.loops, tile, n, counts, self.which)
         return counts
-
-
-def count_sums(source: Source, columns: Places, grid_size: Floats, contribution: Visit) -> Integers:
-    """Return the sums of what all values contribute, each rounded to integer grid steps."""
-
-    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
-        contribution(loops, tile, n, counts, which)
-        loops.add_rounded(tile, n, grid_size[which], counts)
-
-    return np.concatenate([c for _, c in tallies(source, columns, 1, visit)])[:, 0]
 
 
 def all_finite(table: NDArray[Any]) -> bool:

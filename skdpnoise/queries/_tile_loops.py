@@ -1,4 +1,4 @@
-"""The functions of ``_tiles`` as compiled loops; this file imports numba.
+"""The functions of ``_tiles``, which says what they do, as compiled loops; this imports numba.
 
 A value meets the same operations in the same order, so the numbers are the same bit for bit.
 """
@@ -23,25 +23,11 @@ from skdpnoise.queries._tiles import (
     Integers,
 )
 
-__all__ = [
-    "add_powers",
-    "add_rounded",
-    "clip",
-    "count_bins",
-    "count_digits",
-    "count_exponents",
-    "count_lengths",
-    "fold",
-    "round_to_steps",
-    "subtract",
-]
-
 _COMPILED: dict[str, Any] = {"cache": True, "nogil": True}
 
 
 @njit(**_COMPILED)
 def subtract(table: NDArray[Any], pairs: Integers, columns: Integers, tile: Floats) -> None:
-    """Write the differences of pairs of rows of a table."""
     n, mask = pairs.shape[0], (1 << HALF_WORD) - 1
     if table.strides[0] < table.strides[1]:
         for j in range(columns.shape[0]):
@@ -59,7 +45,6 @@ def subtract(table: NDArray[Any], pairs: Integers, columns: Integers, tile: Floa
 
 @njit(**_COMPILED)
 def count_exponents(tile: Floats, n: int, counts: Integers) -> None:
-    """Count floor(log2) of the magnitudes that are not 0."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
         for i in range(n):
@@ -81,7 +66,6 @@ def _signed_index(values: Floats, n: int, inverse: float) -> None:
 
 @njit(**_COMPILED)
 def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> None:
-    """Count signs and bit lengths of bin indices."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
         _signed_index(values, n, inverse[j])
@@ -93,7 +77,6 @@ def count_lengths(tile: Floats, n: int, inverse: Floats, counts: Integers) -> No
 
 @njit(**_COMPILED)
 def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts: Integers) -> None:
-    """Count the next digits of the bin indices that begin as is known."""
     for j in range(counts.shape[0]):
         values, count = tile[j], counts[j]
         below_zero, start, shift, width = known[:, j]
@@ -107,7 +90,6 @@ def count_digits(tile: Floats, n: int, inverse: Floats, known: Integers, counts:
 
 @njit(**_COMPILED, error_model="numpy")
 def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the locations, in units, up to the reach."""
     for j in range(location.shape[0]):
         values, middle, scale = tile[j], location[j], unit[j]
         for i in range(n):
@@ -116,7 +98,6 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
 
 @njit(**_COMPILED)
 def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
-    """Overwrite values by their distances from the means, up to the reach."""
     for j in range(mean.shape[0]):
         values, middle = tile[j], mean[j]
         for i in range(n):
@@ -125,7 +106,6 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
 
 @njit(**_COMPILED, error_model="numpy")
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
-    """Add the values in grid steps, rounded to the nearest integers, to the totals."""
     for j in range(grid_size.shape[0]):
         values, unit = tile[j], grid_size[j]
         for i in range(n):
@@ -138,7 +118,6 @@ def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> No
 
 @njit(**_COMPILED, error_model="numpy")
 def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
-    """Overwrite values by their distances from the centres, in whole 2**-34 of the half widths."""
     for j in range(center.shape[0]):
         values, middle, width = tile[j], center[j], half[j]
         low, high = middle - width, middle + width
@@ -150,7 +129,6 @@ def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
 # All sums are integers below 2**53, so the flags change nothing but the speed.
 @njit(**_COMPILED, fastmath={"reassoc", "contract", "nsz"})
 def add_powers(tile: Floats, n: int, counts: Integers) -> None:
-    """Add Σ k, and the sums of products of the digits of k, each as its upper and lower bits."""
     for j in range(counts.shape[0]):
         values, total = tile[j], counts[j]
         first = high_high = high_low = low_low = 0.0
@@ -170,7 +148,6 @@ def add_powers(tile: Floats, n: int, counts: Integers) -> None:
 
 @njit(**_COMPILED)
 def count_bins(tile: Floats, n: int, inner: Floats, counts: Integers) -> None:
-    """Count values by how many of 2**k - 1 inner edges are not above them."""
     places = np.empty(n, dtype=np.int64)
     for j in range(inner.shape[0]):
         values, edges, count = tile[j], inner[j], counts[j]

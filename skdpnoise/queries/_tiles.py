@@ -10,28 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "DIGIT",
-    "HALF_WORD",
-    "LARGEST_EXPONENT",
-    "LARGEST_INDEX",
-    "LIMB",
-    "LONGEST",
-    "STEPS",
-    "add_powers",
-    "add_rounded",
-    "clip",
-    "count_bins",
-    "count_digits",
-    "count_exponents",
-    "count_lengths",
-    "fold",
-    "round_to_steps",
-    "subtract",
-]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Places = NDArray[np.intp]
 
 HALF_WORD = 32  # bits of the second row number of a pair
 LARGEST_EXPONENT = 100  # magnitudes are told apart from 2**-100 to 2**100

@@ -1,43 +1,83 @@
-"""Private counts, sums, means and histograms: the mechanism that fits, and what it found."""
+"""Private counts, sums and means: the mechanism that fits, and what it found."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._aggregation import (
-    as_table,
-    check_continuous,
-    check_interval,
-    check_weights,
-    check_widths,
-    noisy_sums,
-    rounded_deviation,
-    with_count,
-)
-from skdpnoise.queries._estimate import PrivateEstimate
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
-from skdpnoise.queries._tallies import count_bins, count_categories, count_records
+from skdpnoise.queries._query import LedgerLike, Query, as_table
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import RandomWords, random_words
-from skdpnoise.sensitivity import SensitivityProfile, clipped_sum, histogram_counts
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sensitivity import SensitivityProfile, clipped_sum
 
-__all__ = [
-    "PrivateEstimate",
-    "private_count",
-    "private_histogram",
-    "private_mean",
-    "private_sum",
-]
+__all__ = ["PrivateEstimate", "private_count", "private_mean", "private_sum"]
 
+_ROWS = 1 << 16  # of one block: temporaries stay small beside the data
+# Contributions are rounded to 2**-16 of the grid step of the noise, and their sum to the grid step:
+# so rounding adds up to nothing that shows, even over 10**9 records.
+_FINE_BITS = 16
+_HALF_BITS = 31
+_LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
+_SHOWN = 6  # numbers of a vector that are printed
 # A count that comes at no more than this factor in the error of a sum is taken along.
 _FREE = 1.0 + 1e-4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateEstimate:
+    """A released number, or vector of numbers, with its standard error: all of it public.
+
+    Parameters
+    ----------
+    value : float, int or ndarray of shape (n_columns,)
+        The estimate.
+    standard_error : float or ndarray of shape (n_columns,)
+        Of the noise, from public facts and released numbers; what clipping to the bounds does to
+        the data is not in it.
+    mechanism : AdditiveMechanism
+        What sampled the noise; its ``privacy_loss`` is what the estimate cost.
+    count : float or None, default=None
+        Noisy number of records, where that was released, too.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source. If not, the first
+        line of what is printed says so.
+
+    Examples
+    --------
+    >>> estimate = private_sum([0.2], 0.0, 1.0, PrivacyGuarantee(1.0), noise="iid_laplace")
+    >>> print("about", estimate)
+    about ... ± 1.41 (1-DP)
+    """
+
+    value: Any
+    standard_error: Any
+    mechanism: AdditiveMechanism
+    count: float | None = None
+    secure: bool = True
+
+    def __str__(self) -> str:
+        values, errors = np.atleast_1d(self.value), np.atleast_1d(self.standard_error)
+        pairs = zip(values[:_SHOWN], errors, strict=False)
+        text = ", ".join(f"{value:.6g} ± {error:.3g}" for value, error in pairs)
+        if values.size > 1:
+            text = f"[{text}{', ...' if values.size > _SHOWN else ''}]"
+        count = "" if self.count is None else f"; count {self.count:.6g}"
+        stated = f"{text} ({self.mechanism.privacy_loss()}{count})"
+        return with_caveat(stated, secure=self.secure)
 
 
 @shared_texts
@@ -55,8 +95,7 @@ def private_count(
     .. math:: \mathrm{round}(n + z)
 
     **Guarantee.** Replacing a record, or adding or removing one, changes the count by at most one;
-    the noise is that of :func:`~skdpnoise.mechanisms.calibrate` for a change by one, and rounding
-    is post-processing. (The number of all records is public under "replace_one".)
+    rounding is post-processing. (The number of all records is public under "replace_one".)
 
     Parameters
     ----------
@@ -91,13 +130,13 @@ def private_count(
     """
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_ledger(owner, ledger)
-    n, rng = count_records(owner, records), random_words(random_state)
+    n, rng = _count(owner, records), random_words(random_state)
+    query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
-    (released,) = noisy_sums(None, None, mechanism, rng, n)
+    query.spend_for(mechanism)
+    (released,) = _noisy_sums(None, None, mechanism, rng, n)
     return PrivateEstimate(
-        round(released), rounded_deviation(mechanism), mechanism, secure=rng.secure
+        round(released), _rounded_deviation(mechanism), mechanism, secure=rng.secure
     )
 
 
@@ -116,20 +155,19 @@ def private_sum(
 ) -> PrivateEstimate:
     r"""Release the sum of values clipped to public bounds.
 
-    *Replace one.* The number n of records is public. :math:`\sum_i (x_i - c)` is released, c the
-    centre of the bounds, and n c is added back: one record moves it by at most high − low.
+    *Replace one.* :math:`\sum_i (x_i - c)` is released, c the centre of the bounds, and n c is
+    added, n the public number of records: one record moves it by at most high − low.
 
     *Add or remove one.* The better of two, by the expected error, which is public:
 
     1. :math:`\sum_i x_i`, which one record moves by at most ``max(|low|, |high|)``;
-    2. :math:`F = \sum_i (x_i - c)` and the number n together, which one record moves by at most
+    2. :math:`F = \sum_i (x_i - c)` and n together, which one record moves by at most
        ((high − low)/2, 1); the sum is :math:`\tilde F + c\,\tilde n`. For many columns bounded by
        [0, h] this has up to a quarter of the variance, and the count comes with it.
 
-    **Guarantee.** The bounds above hold for the values as they are summed: each is clipped and
-    rounded to an integer number of a public fine grid step, within integers that obey the bound;
-    sums of integers are exact. All columns (and the count) are released by one mechanism of
-    :func:`~skdpnoise.mechanisms.calibrate`.
+    **Guarantee.** The bounds hold for the values as they are summed: each is clipped and rounded to
+    an integer number of public fine grid steps that obeys the bound. Sums of integers are exact.
+    All columns (and the count) are released by one mechanism.
 
     Parameters
     ----------
@@ -173,41 +211,36 @@ def private_sum(
     """
     owner = "private_sum"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_continuous(owner, noise)
-    check_ledger(owner, ledger)
-    table, shape = as_table(owner, values)
-    bounds = check_interval(owner, low, high, table.shape[1])
-    importance = check_weights(owner, weights, table.shape[1])
-    centre, half = bounds.centre, bounds.half_width
-    rng = random_words(random_state)
-    n: float | None = None
+    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
+    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    n, counted = float(len(table)), False
     if relation == "replace_one":
-        mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        sums = noisy_sums(table, bounds, mechanism, rng)
-        sums = sums + len(table) * centre
+        profile = SensitivityProfile(2.0 * bounds.half_width)
+        mechanism = calibrate(noise, profile, guarantee, weights=importance)
         deviation = mechanism.standard_deviation
-        return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
-    profile = clipped_sum(bounds.low, bounds.high, "add_remove")
-    mechanism = calibrate(noise, profile, guarantee, weights=importance)
-    if (centre != 0.0).any():
-        joint = with_count(noise, half, guarantee, importance, float(importance @ centre**2))
-        deviation = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
-        error = float(importance @ deviation**2)
-        if error <= _FREE * mechanism.expected_error(weights=importance):
-            check_widths(owner, bounds, joint)
-            _spend(ledger, owner, joint, guarantee, relation, rng)
-            *centred, n = noisy_sums(table, bounds, joint, rng, len(table)).tolist()
-            return PrivateEstimate(
-                shape(np.array(centred) + n * centre), shape(deviation), joint, n, rng.secure
+    else:
+        profile = clipped_sum(bounds.low, bounds.high, "add_remove")
+        mechanism = calibrate(noise, profile, guarantee, weights=importance)
+        deviation = mechanism.standard_deviation
+        centre = bounds.centre
+        if centre.any():
+            joint = _with_count(noise, bounds, guarantee, importance, float(importance @ centre**2))
+            combined = np.hypot(
+                joint.standard_deviation[:-1], centre * joint.standard_deviation[-1]
             )
-    bounds = bounds.uncentred()
-    check_widths(owner, bounds, mechanism)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
-    sums = noisy_sums(table, bounds, mechanism, rng)
-    deviation = mechanism.standard_deviation
-    return PrivateEstimate(shape(sums), shape(deviation), mechanism, secure=rng.secure)
+            error = float(importance @ combined**2)
+            counted = error <= _FREE * mechanism.expected_error(weights=importance)
+        if counted:
+            mechanism, deviation = joint, combined
+        else:
+            bounds = bounds.uncentred()
+    noisy = _release(query, table, bounds, mechanism, counted=counted)
+    if counted:
+        n = float(noisy[-1])
+    sums = noisy[: table.shape[1]] + n * bounds.centre
+    return PrivateEstimate(
+        shape(sums), shape(deviation), mechanism, n if counted else None, query.rng.secure
+    )
 
 
 @shared_texts
@@ -232,15 +265,13 @@ def private_mean(
 
     .. math:: c + \tilde F / \tilde n
 
-    Its error is that of F/n, about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2` with m the distance of
-    the mean from the centre: the noise of the count hardly matters. The noise is shared between
-    the two so that this is least on average over means that are uniform within the bounds,
-    :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of about
-    :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less:
-    negligible wherever the mean is of any use.
+    Its error is about :math:`(\sigma_F^2 + m^2 \sigma_n^2)/n^2`, m the distance of the mean from
+    the centre. The noise is shared between the two so that this is least on average over means
+    uniform within the bounds, :math:`m^2 = h^2/3` with h half their width. The ratio has a bias of
+    about :math:`m \sigma_n^2/n^2`, a fraction :math:`\sigma_n/n` of the standard error or less.
 
-    The result is clipped to the bounds, which is post-processing; this only lowers the error, and
-    biases a mean that is within the noise of a bound.
+    The result is clipped to the bounds. This is post-processing; it lowers the error, and biases a
+    mean that is within the noise of a bound.
 
     **Guarantee.** As :func:`private_sum`: integers, exact sums, one mechanism.
 
@@ -271,8 +302,8 @@ def private_mean(
 
     References
     ----------
-    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853, Algorithm 1 (the
-    count beside the centred sum). Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5.
+    Lebeda, arXiv:2408.06853, Algorithm 1. Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4
+    and 5.
 
     Examples
     --------
@@ -284,132 +315,195 @@ def private_mean(
     """
     owner = "private_mean"
     relation = checked_relation(owner, adjacency, guarantee)
-    check_continuous(owner, noise)
-    check_ledger(owner, ledger)
-    table, shape = as_table(owner, values)
-    bounds = check_interval(owner, low, high, table.shape[1])
-    importance = check_weights(owner, weights, table.shape[1])
-    centre, half = bounds.centre, bounds.half_width
-    rng = random_words(random_state)
-    count: float | None = None
-    if relation == "replace_one":
+    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
+    query = Query(owner, guarantee, relation, ledger, random_words(random_state))
+    half, counted = bounds.half_width, relation == "add_remove"
+    if counted:
+        weight = float(importance @ half**2) / 3
+        mechanism = _with_count(noise, bounds, guarantee, importance, weight)
+    else:
         if len(table) == 0:
             raise ValueError(
                 f"The 'values' parameter of {owner} must not be empty under 'replace_one', where "
                 "the number of records is public: an empty table has no mean."
             )
         mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
-        divisor = float(len(table))
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        sums = noisy_sums(table, bounds, mechanism, rng)
-        deviation = mechanism.standard_deviation
-        distance = np.clip(sums / divisor, -half, half)
-    else:
-        mechanism = with_count(noise, half, guarantee, importance, float(importance @ half**2) / 3)
-        check_widths(owner, bounds, mechanism)
-        _spend(ledger, owner, mechanism, guarantee, relation, rng)
-        *released, count = noisy_sums(table, bounds, mechanism, rng, len(table)).tolist()
-        divisor = max(count, 1.0)
-        distance = np.clip(np.array(released) / divisor, -half, half)
-        deviation = np.hypot(
-            mechanism.standard_deviation[:-1], distance * mechanism.standard_deviation[-1]
-        )
-    mean = np.clip(centre + distance, bounds.low, bounds.high)
+    noisy = _release(query, table, bounds, mechanism, counted=counted)
+    count = float(noisy[-1]) if counted else None
+    divisor = float(len(table)) if count is None else max(count, 1.0)
+    distance = np.clip(noisy[: half.size] / divisor, -half, half)
+    deviation = mechanism.standard_deviation
+    if counted:
+        deviation = np.hypot(deviation[:-1], distance * deviation[-1])
+    mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
-    return PrivateEstimate(shape(mean), shape(error), mechanism, count, rng.secure)
+    return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
 
 
-@shared_texts
-def private_histogram(
-    values: ArrayLike,
-    guarantee: PrivacyGuarantee | LossBudget,
-    *,
-    bins: ArrayLike | None = None,
-    categories: ArrayLike | None = None,
-    adjacency: Adjacency | None = None,
-    noise: str = "auto",
-    random_state: Any = None,
-    ledger: LedgerLike | None = None,
-) -> PrivateEstimate:
-    """Release how many values fall in each public bin, or equal each public category.
-
-    **Guarantee.** One record is at most one count; see
-    :func:`~skdpnoise.queries.noisy_histogram`, which releases counts already made. Values in no
-    bin, and of no category, are not counted.
-
-    Parameters
-    ----------
-    values : array-like of shape (n_records,)
-        The private values. There may be none.
-    %(queries: guarantee)s
-    bins : array-like of shape (n_bins + 1,) or None, default=None
-        Public increasing edges; the first and last may be infinite. Bins are closed on the left,
-        the last one on both sides. A number of bins is refused: their ends would be read from the
-        data.
-    categories : array-like of shape (n_categories,) or None, default=None
-        Public distinct values to count, instead of bins.
-    %(queries: adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
-
-    Returns
-    -------
-    PrivateEstimate
-        Noisy counts: real numbers, possibly negative; unbiased.
-
-    Raises
-    ------
-    TypeError
-        If the values of a histogram with bins are not real numbers.
-    ValueError
-        If both or neither of `bins` and `categories` are given, edges do not increase, categories
-        repeat, or values of a histogram with bins are not finite.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
-
-    Examples
-    --------
-    >>> colours = ["red", "blue", "red", "green"]
-    >>> known = ["red", "green", "blue"]
-    >>> estimate = private_histogram(
-    ...     colours, PrivacyGuarantee(1.0), categories=known, noise="iid_laplace", random_state=0
-    ... )
-    >>> estimate.value.shape, estimate.standard_error.round(2)
-    ((3,), array([2.83, 2.83, 2.83]))
-    """
-    owner = "private_histogram"
-    relation = checked_relation(owner, adjacency, guarantee)
-    check_ledger(owner, ledger)
-    if (bins is None) == (categories is None):
-        raise ValueError(
-            f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
-        )
-    if bins is not None:
-        counts = count_bins(owner, values, bins)
-    else:
-        counts = count_categories(owner, values, categories)
-    sensitivity = histogram_counts(counts.size, relation)
-    mechanism = calibrate(noise, sensitivity, guarantee)
-    rng = random_words(random_state)
-    _spend(ledger, owner, mechanism, guarantee, relation, rng)
-    noisy = mechanism.release(counts, rng)
-    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
-
-
-def _spend(
-    ledger: LedgerLike | None,
-    owner: str,
+def _release(
+    query: Query,
+    table: NDArray[Any],
+    bounds: _Bounds,
     mechanism: AdditiveMechanism,
-    guarantee: PrivacyGuarantee | LossBudget,
-    relation: Adjacency,
+    *,
+    counted: bool,
+) -> Floats:
+    """Return noisy sums, and the noisy count if it is wanted, after all checks and the charge."""
+    _check_widths(query.owner, bounds, mechanism)
+    query.spend_for(mechanism)
+    return _noisy_sums(table, bounds, mechanism, query.rng, len(table) if counted else None)
+
+
+def _count(owner: str, records: ArrayLike) -> int:
+    """Return how many records there are."""
+    if type(records) is int and records >= 0:
+        return records  # of any size
+    mask = np.asarray(records)
+    if mask.dtype.kind == "b" and mask.ndim == 1:
+        return int(np.count_nonzero(mask))
+    if mask.ndim != 0 or mask.dtype.kind not in "iu":
+        raise TypeError(
+            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
+            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
+        )
+    if int(mask) < 0:
+        raise ValueError(
+            f"The 'records' parameter of {owner} must not be negative if it is a count."
+        )
+    return int(mask)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Bounds:
+    """Public bounds of the columns, and the point that contributions are measured from."""
+
+    # low, high, centre: shape (n_columns,): in the units of the values
+    low: Floats
+    high: Floats
+    centre: Floats
+    # shape (n_columns,): the most that a contribution can be away from the centre
+    half_width: Floats
+
+    def uncentred(self) -> _Bounds:
+        """Return the same bounds, with contributions measured from zero."""
+        reach = np.maximum(np.abs(self.low), np.abs(self.high))
+        return _Bounds(self.low, self.high, np.zeros_like(reach), reach)
+
+
+def _noisy_sums(
+    table: NDArray[Any] | None,
+    bounds: _Bounds | None,
+    mechanism: AdditiveMechanism,
     rng: RandomWords,
-) -> None:
-    """Charge a ledger by what the noise discloses."""
-    if ledger is not None:
-        cost = mechanism.own_loss()
-        name, secure = mechanism.noise, rng.secure
-        spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    count: int | None = None,
+) -> Floats:
+    """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
+    # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
+    # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
+    # its rounding to grid steps by one more at most: what the mechanism is charged for.
+    unit = np.ldexp(mechanism.grid_size, -_FINE_BITS)
+    totals = []
+    if table is not None and bounds is not None:
+        totals += _exact_sums(table, bounds, unit[: table.shape[1]])
+    if count is not None:
+        totals.append(count * math.floor(1.0 / unit[-1]))
+    half = 1 << (_FINE_BITS - 1)
+    (draws,) = mechanism.sample(rng)
+    # Python's integers: a sum may be larger than any of numpy's.
+    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
+    noisy = plus_noise(mechanism, quanta, draws.astype(object))
+    released: Floats = mechanism.grid_size * noisy.astype(np.float64)
+    return released
+
+
+def _check_widths(owner: str, bounds: _Bounds, mechanism: AdditiveMechanism) -> None:
+    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
+    unit = np.ldexp(mechanism.grid_size[: bounds.half_width.size], -_FINE_BITS)
+    if np.floor(bounds.half_width / unit).max() >= 2.0**62:
+        raise ValueError(
+            f"The bounds of {owner} are too wide in some columns for the noise that others need: "
+            "choose units, or weights, in which the columns are nearer to each other."
+        )
+
+
+@np.errstate(over="ignore")  # a warning would tell of a single record
+def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]:
+    limit = np.floor(bounds.half_width / unit)
+    high, low = np.zeros((2, limit.size), dtype=np.int64)
+    for start in range(0, len(table), _ROWS):
+        block = np.clip(table[start : start + _ROWS].astype(np.float64), bounds.low, bounds.high)
+        steps = np.clip(np.rint((block - bounds.centre) / unit), -limit, limit).astype(np.int64)
+        # Two digits, so that no number of records overflows.
+        high += (steps >> _HALF_BITS).sum(axis=0)
+        low += (steps & ((1 << _HALF_BITS) - 1)).sum(axis=0)
+    return [(h << _HALF_BITS) + d for h, d in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _with_count(
+    noise: str,
+    bounds: _Bounds,
+    guarantee: PrivacyGuarantee | LossBudget,
+    weights: Floats,
+    count_weight: float,
+) -> AdditiveMechanism:
+    """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
+    profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
+    return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
+
+
+def _rounded_deviation(mechanism: AdditiveMechanism) -> float:
+    r"""Return the standard deviation of the noise of one coordinate, rounded to integers.
+
+    .. math:: E[K^2] = \sum_{k \ge 1} (2k - 1) \Pr(|K| \ge k), \qquad K = \mathrm{round}(s Z)
+    """
+    scale, family = float(mechanism.scale[0]), mechanism.family
+    if family.lattice:
+        return float(mechanism.standard_deviation[0])
+    if scale > 64.0:  # the noise is smooth on the scale of one: Sheppard's correction
+        return math.sqrt(scale**2 * family.variance + 1.0 / 12.0)
+    k = np.arange(1.0, math.ceil(scale * float(family.isf(1e-20))) + 2.0)
+    return math.sqrt(float(np.sum((2.0 * k - 1.0) * 2.0 * family.sf((k - 0.5) / scale))))
+
+
+def _check_summands(
+    owner: str,
+    values: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    weights: ArrayLike | None,
+    noise: str,
+) -> tuple[NDArray[Any], Callable[[Floats], Any], _Bounds, Floats]:
+    """Return what `as_table` does, the bounds of the columns and their error weights."""
+    family = str(noise).partition("_")[2]
+    if family in noise_names() and get_noise(family).lattice:
+        raise ValueError(
+            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
+            f"of real numbers are not integer. Got {noise!r} instead."
+        )
+    table, shape = as_table(owner, values)
+    n_columns = table.shape[1]
+    bounds = _check_interval(owner, low, high, n_columns)
+    remedy = "Give a column that does not matter a small weight."
+    given = np.ones(n_columns) if weights is None else weights
+    importance = check_array(owner, "weights", given, (n_columns,), sign="positive", remedy=remedy)
+    return table, shape, bounds, importance
+
+
+def _check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> _Bounds:
+    """Return the bounds of every column, or say what is wrong with them."""
+    shapes: tuple[tuple[int, ...], ...] = ((), (n_columns,))
+    remedy = "Values without bounds cannot be protected by noise."
+    left, right = (
+        np.broadcast_to(check_array(owner, name, end, *shapes, remedy=remedy), (n_columns,))
+        for name, end in (("low", low), ("high", high))
+    )
+    check_order(owner, "low", left, right)
+    # Halves are taken before the sum, so that the widest bounds do not overflow.
+    half = 0.5 * right - 0.5 * left
+    if not (half.min() >= 1.0 / _LARGEST and np.abs([left, right]).max() <= _LARGEST):
+        raise ValueError(
+            f"The bounds of {owner} are beyond {_LARGEST:g}, or closer than its inverse: choose "
+            "units in which they are nearer to one."
+        )
+    return _Bounds(left, right, 0.5 * left + 0.5 * right, half)

@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.selection import (
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.sampling import random_words
 
 __all__ = ["private_argmax"]
@@ -36,10 +36,9 @@ def private_argmax(
 ) -> tuple[int, ExponentialMechanism | PermuteAndFlip | ReportNoisyMax]:
     r"""Choose the best candidate privately.
 
-    Under (ε, δ) the choice is by permute-and-flip with ε, which no exponential mechanism beats.
-    Under a :class:`~skdpnoise.privacy.GaussianLoss` μ it is by the exponential mechanism, whose
-    bounded range allows twice the ε that pure privacy allows, ε = 2 logit Φ(μ/2) (see
-    :meth:`ExponentialMechanism.gaussian_loss`).
+    Under (ε, δ) the choice is by permute-and-flip with ε. Under a
+    :class:`~skdpnoise.privacy.GaussianLoss` μ it is by the exponential mechanism, whose bounded
+    range allows ε = 2 logit Φ(μ/2) (:meth:`ExponentialMechanism.gaussian_loss`).
 
     **Guarantee.** It holds for neighbours between which no utility moves by more than Δ. The
     neighbouring relation is that for which the sensitivity was computed.
@@ -94,23 +93,21 @@ def private_argmax(
     else:
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
         epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
-    mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
-    if method == "report_noisy_max":
-        mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
-    elif ranged or method == "exponential":
-        mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
-    else:
-        mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
-    check_ledger("private_argmax", ledger)
-    rng = random_words(random_state)
-    mechanism.check(utilities)
     chosen = method
     if method == "auto":
         chosen = "exponential" if ranged else "permute_and_flip"
+    mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
+    if chosen == "report_noisy_max":
+        mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
+    elif chosen == "exponential":
+        mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
+    else:
+        mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
+    rng = random_words(random_state)
+    mechanism.check(utilities)
     cost: LossBudget = mechanism.privacy_loss()
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    owner, secure = "private_argmax", rng.secure
-    spend(ledger, owner, cost, guarantee, adjacency=relation, mechanism=chosen, secure=secure)
+    Query("private_argmax", guarantee, relation, ledger, rng).spend(cost, chosen)
     return mechanism.select(utilities, rng), mechanism

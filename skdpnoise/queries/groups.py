@@ -16,8 +16,8 @@ For every such outcome a pure loss ε per row becomes mε (Dwork and Roth, Theor
 μ-Gaussian one mμ (Dong, Roth and Su, Theorem 2.14). The coins are secret, and mixtures of outputs
 that are (e, δ(e))-close are (e, δ(e))-close, since the hockey-stick divergence is jointly convex.
 
-Whether coins are drawn at all, and how many, does not enter: fresh words are independent of those
-that were read before. So none are drawn where no group is too large.
+Fresh words are independent of those that were read before, so that no coins need be drawn where no
+group is too large.
 
 References
 ----------
@@ -92,10 +92,13 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
+    shape: tuple[int, ...] | None = None
+    found = None
     try:
         labels = _as_array(groups)
-        shape = np.shape(labels) if labels is not None else None
-        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
+        shape = None if labels is None else np.shape(labels)
+        if shape == (n_rows,):
+            found = _numbered(np.asarray(labels))
         read = True
     except MemoryError:
         raise
@@ -106,16 +109,11 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
             f"{expected} of labels that can be hashed by their value, such as numbers, strings "
             "or tuples. Got labels that cannot."
         )
-    if labels is None or shape is None or len(shape) != 1:
-        given = f"an object of type {type(groups).__name__}" if shape in (None, ()) else shape
-        raise ValueError(
-            f"{expected}, one label for each row of X. Got {_of(given)} instead. Of a frame, give "
-            "one column, such as frame['person']."
-        )
     if found is None:
+        given = f"shape {shape}" if shape else f"an object of type {type(groups).__name__}"
         raise ValueError(
-            f"{expected}, one label for each row of X. Got shape {shape} instead: give the labels "
-            "of the rows that are fitted, in their order."
+            f"{expected}, one label for each row of X that is fitted, in their order. Got {given} "
+            "instead. Of a frame, give one column, such as frame['person']."
         )
     masked = np.ma.isMaskedArray(labels) and np.ma.getmaskarray(labels).any()
     codes, missing = found
@@ -155,10 +153,6 @@ def _is_missing(label: Any) -> bool:
         return True
     # pyarrow's scalars say themselves whether they hold a value.
     return getattr(label, "is_valid", True) is False or bool(label != label)
-
-
-def _of(given: Any) -> str:
-    return given if isinstance(given, str) else f"shape {given}"
 
 
 def _as_array(groups: Any) -> Any:

@@ -1,7 +1,9 @@
-"""Private histograms, and the fullest bin of one."""
+"""Private histograms of values, and of counts already made."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,13 @@ from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
+from skdpnoise.queries._query import LedgerLike, Query, as_table
+from skdpnoise.queries._tiles import Integers
+from skdpnoise.queries.aggregates import PrivateEstimate
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
-__all__ = ["noisy_histogram"]
+__all__ = ["noisy_histogram", "private_histogram"]
 
 
 @shared_texts
@@ -36,10 +40,9 @@ def noisy_histogram(
     .. math:: \tilde c_{ij} = c_{ij} + z_{ij}
 
     **Guarantee.** One record is at most one count of each column
-    (:func:`~skdpnoise.sensitivity.histogram_counts`); all columns are released by one
-    mechanism, calibrated to that joint bound. Whatever is computed from the result costs nothing
-    more: rounding, clipping at zero, a cumulative sum, or the fullest bin,
-    ``noisy.argmax(axis=-1)``, which is *report noisy max*.
+    (:func:`~skdpnoise.sensitivity.histogram_counts`); one mechanism, calibrated to that joint
+    bound, releases all columns. What is computed from the result costs nothing more, such as the
+    fullest bin, ``noisy.argmax(axis=-1)``, which is *report noisy max*.
 
     Parameters
     ----------
@@ -99,7 +102,6 @@ def noisy_histogram(
             "The 'adjacency' parameter of noisy_histogram must be None when 'sensitivity' is "
             f"given, which has one already. Got {adjacency!r} instead."
         )
-    check_ledger("noisy_histogram", ledger)
     mechanism, rng = calibrate(noise, sensitivity, guarantee), random_words(random_state)
     if array.size != sensitivity.n_coordinates or (
         mechanism.family.lattice and not are_integers(array)
@@ -109,16 +111,127 @@ def noisy_histogram(
             "entries, those of the sensitivity, integer for noise on the integers. Got shape "
             f"{array.shape} and noise={mechanism.noise!r}."
         )
-    if ledger is not None:
-        cost = mechanism.own_loss()
-        spend(
-            ledger,
-            "noisy_histogram",
-            cost,
-            guarantee,
-            adjacency=adjacency,
-            mechanism=mechanism.noise,
-            secure=rng.secure,
-        )
+    Query("noisy_histogram", guarantee, adjacency, ledger, rng).spend_for(mechanism)
     noisy = mechanism.release(array.reshape(-1), rng)
     return noisy.reshape(array.shape), mechanism
+
+
+@shared_texts
+def private_histogram(
+    values: ArrayLike,
+    guarantee: PrivacyGuarantee | LossBudget,
+    *,
+    bins: ArrayLike | None = None,
+    categories: ArrayLike | None = None,
+    adjacency: Adjacency | None = None,
+    noise: str = "auto",
+    random_state: Any = None,
+    ledger: LedgerLike | None = None,
+) -> PrivateEstimate:
+    """Release how many values fall in each public bin, or equal each public category.
+
+    **Guarantee.** One record is at most one count, as in :func:`noisy_histogram`, which releases
+    counts already made. Values in no bin, and of no category, are not counted.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_records,)
+        The private values. There may be none.
+    %(queries: guarantee)s
+    bins : array-like of shape (n_bins + 1,) or None, default=None
+        Public increasing edges; the first and last may be infinite. Bins are closed on the left,
+        the last one on both sides. A number of bins is refused: their ends would be read from the
+        data.
+    categories : array-like of shape (n_categories,) or None, default=None
+        Public distinct values to count, instead of bins.
+    %(queries: adjacency)s
+        A loss has none, so it must be named here.
+    %(queries: noise, random_state, ledger)s
+
+    Returns
+    -------
+    PrivateEstimate
+        Noisy counts: real numbers, possibly negative; unbiased.
+
+    Raises
+    ------
+    TypeError
+        If the values of a histogram with bins are not real numbers.
+    ValueError
+        If both or neither of `bins` and `categories` are given, edges do not increase, categories
+        repeat, or values of a histogram with bins are not finite.
+
+    References
+    ----------
+    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Example 3.2.
+
+    Examples
+    --------
+    >>> known = {"categories": ["red", "blue"], "noise": "iid_laplace"}
+    >>> estimate = private_histogram(["red", "blue", "red"], PrivacyGuarantee(1.0), **known)
+    >>> estimate.value.shape, estimate.standard_error.round(2)
+    ((2,), array([2.83, 2.83]))
+    """
+    owner = "private_histogram"
+    relation = checked_relation(owner, adjacency, guarantee)
+    if (bins is None) == (categories is None):
+        raise ValueError(
+            f"Exactly one of the 'bins' and 'categories' parameters of {owner} must be given."
+        )
+    if bins is not None:
+        counts = _count_bins(owner, values, bins)
+    else:
+        counts = _count_categories(owner, values, categories)
+    rng = random_words(random_state)
+    query = Query(owner, guarantee, relation, ledger, rng)
+    mechanism = calibrate(noise, histogram_counts(counts.size, relation), guarantee)
+    query.spend_for(mechanism)
+    noisy = mechanism.release(counts, rng)
+    return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
+
+
+def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
+    """Return how many values fall in each bin."""
+    edges = np.asarray(bins)
+    if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
+        raise ValueError(
+            f"The 'bins' parameter of {owner} must be a one-dimensional array of at least two "
+            f"edges. Got an array of dtype {edges.dtype} and shape {edges.shape} instead. For "
+            "equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
+        )
+    edges = edges.astype(np.float64)
+    if not (edges[1:] > edges[:-1]).all():
+        raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
+    table, _ = as_table(owner, values, n_dims=(1,))
+    # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
+    with np.errstate(over="ignore"):  # a warning would tell of a single record
+        column = table[:, 0].astype(np.float64)
+    places = np.searchsorted(edges, column, side="right") - 1
+    places[column == edges[-1]] = edges.size - 2
+    within = places[(places >= 0) & (places < edges.size - 1)]
+    counts: Integers = np.bincount(within, minlength=edges.size - 1)
+    return counts
+
+
+def _count_categories(owner: str, values: ArrayLike, categories: ArrayLike | None) -> Integers:
+    """Return how many values equal each category."""
+    labels = _one_by_one(owner, "categories", categories)
+    if not labels or len(set(labels)) < len(labels):
+        raise ValueError(f"The 'categories' parameter of {owner} must hold distinct values.")
+    tally = Counter(_one_by_one(owner, "values", values))
+    return np.array([tally[label] for label in labels], dtype=np.int64)
+
+
+def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:
+    """Return labels as they are: numpy would make strings of all numbers beside one string."""
+    if isinstance(given, list | tuple):
+        shape = (len(given),)
+        labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+    else:
+        shape, labels = np.shape(given), np.asarray(given).tolist()
+    if len(shape) != 1 or not all(isinstance(label, Hashable) for label in labels):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be one-dimensional, with labels that can be "
+            f"hashed. Got an array of shape {shape} instead."
+        )
+    return labels

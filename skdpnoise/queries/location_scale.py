@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_adjacency, check_order
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive, check_ledger, spend
-from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._sweeps import Records, all_finite
-from skdpnoise.queries._unbounded import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, find_bins
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
+from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._tiles import Floats, Places
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns, Ranges
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
 __all__ = ["LocationScale", "finest_histogram", "private_location_scale"]
@@ -26,10 +27,6 @@ _REFINEMENT = 0.3  # share of the budget that a search leaves
 _STEPS = 5  # releases: magnitude, coarse and fine location, mean, deviation
 _REACH = 8.0  # refinement looks this many magnitudes to either side of the location
 _TO_SIGMA = 1.25  # standard deviation over mean absolute deviation of a normal law
-_NO_COLUMNS = (
-    "The 'columns' parameter of private_location_scale must be a non-empty array of shape "
-    "(n_samples, n_columns), or a sequence of arrays of one length."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,12 +41,11 @@ class LocationScale:
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
         False where the noise drowned the column, or the column is constant: its location and scale
-        then mean nothing, and it is best left out. No more budget is spent on it. A column that
-        should be left out is found with a probability of about 2 %.
+        then mean nothing. No more budget is spent on it. A column that should be left out is found
+        with a probability of about 2 %.
 
     Examples
     --------
-    >>> import numpy as np
     >>> LocationScale(np.zeros(1), np.ones(1), np.array([True])).found.all()
     np.True_
     """
@@ -84,21 +80,18 @@ def private_location_scale(
        1.25 is the scale.
 
     Means and deviations of four columns or more are shrunk towards their common value by the
-    James-Stein estimator with the known noise variance: post-processing, which costs nothing, and
-    which matters when the noise is as large as the differences between columns.
+    James-Stein estimator with the known noise variance, which is post-processing.
 
-    **Privacy.** Each column's paired histogram moves by at most one count down and one up, under
-    either adjacency (see :func:`~skdpnoise.sensitivity.paired_histogram`); each histogram of single
-    records as :func:`~skdpnoise.sensitivity.histogram_counts` says; sums of clipped values as
-    :func:`~skdpnoise.sensitivity.clipped_sum` says. Contributions are rounded to integer grid steps
-    before they are summed, so that the sums are exact. The scales of later releases depend on
-    earlier ones only through released numbers (which columns stand out, how many digits a location
-    needs), and the shares of the budget that they use never add up to more than the whole, whatever
-    was released: fully adaptive composition then costs no more than the whole budget, for pure and
-    for Gaussian loss.
+    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram` (one
+    count down and one up in each column, under either adjacency),
+    :func:`~skdpnoise.sensitivity.histogram_counts` and :func:`~skdpnoise.sensitivity.clipped_sum`.
+    Contributions are rounded to integer grid steps before they are summed, so that the sums are
+    exact. Later releases depend on earlier ones only through released numbers (which columns stand
+    out, how many digits a location needs), and the shares of the budget that they use never add up
+    to more than the whole, whatever was released: fully adaptive composition then costs no more
+    than the whole budget, for pure and for Gaussian loss.
 
-    Large data are read by as many threads as numba may use (the environment variable
-    ``NUMBA_NUM_THREADS``); no result depends on their number.
+    Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
@@ -111,9 +104,7 @@ def private_location_scale(
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
     %(queries: adjacency)s
         A loss stands for "replace_one".
-    bounds : tuple (low, high) or None, default=None
-        Public bounds, each broadcast to (n_columns,), in the units of the columns. Columns with
-        infinite bounds are treated as having none.
+    %(queries: bounds)s
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows, which is public under "replace_one";
         under "add_remove" a private count must be given.
@@ -141,8 +132,6 @@ def private_location_scale(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([1000.0, -3e-5], [5.0, 2e-6], size=(20_000, 2))
     >>> found = private_location_scale(X, PrivacyGuarantee(1.0, 1e-6), random_state=0)
@@ -151,58 +140,25 @@ def private_location_scale(
     """
     owner = "private_location_scale"
     check_adaptive(owner, noise)
-    check_ledger(owner, ledger)
-    table = _as_table(columns)
-    n_columns = table.shape[1]
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if relation == "replace_one" and not len(table):
-        raise ValueError(_NO_COLUMNS)
-    if n_samples is None:
-        if relation == "add_remove":
-            raise ValueError(
-                "The 'n_samples' parameter of private_location_scale must be given when "
-                "adjacency='add_remove': the number of records is then private. Release a noisy "
-                "count and pass it."
-            )
-        n_samples = len(table)
-    n_samples = check_real(owner, "n_samples", n_samples)
-    low, high = check_bounds(owner, bounds, n_columns)
-    open_columns = np.flatnonzero(~(np.isfinite(low) & np.isfinite(high)))
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    data = Columns.of(query, _stacked(columns), bounds, "columns")
+    n_samples = query.count(n_samples, len(data.table))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(n_columns), 1.0, relation)
+    sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    releases = Releases(noise, relation, random_words(random_state), charge or uncharged)
-    secure = releases.rng.secure
-    spend(ledger, owner, total, guarantee, adjacency=relation, mechanism=noise, secure=secure)
-
-    location, scale = np.zeros(n_columns), np.ones(n_columns)
-    found = np.ones(n_columns, dtype=bool)
-    bounded = np.setdiff1d(np.arange(n_columns), open_columns)
-    # Halves are taken before the sum, so that the widest bounds do not overflow.
-    location[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
-    scale[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
-    refinement = 1.0  # with public bounds the whole budget is there for it
-    if open_columns.size:
-        refinement = _REFINEMENT
-        magnitude, coarse, fine = SEARCH_SHARES
-        location[open_columns], scale[open_columns], found[open_columns] = find_bins(
-            table,
-            open_columns,
-            (total.share(magnitude), total.share(coarse), total.share(fine)),
-            releases,
-        )
+    ranges = data.search(noise, total, n_samples, charge)
+    location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
+    open_columns = np.flatnonzero(~ranges.bounded)
+    bounded = np.flatnonzero(ranges.bounded)
+    # with public bounds the whole budget is there for it
+    refinement = _REFINEMENT if open_columns.size else 1.0
     groups = {" of bounded columns": bounded, "": open_columns[found[open_columns]]}
     for label, group in groups.items():
         if group.size:
-            location[group], scale[group] = _refine(
-                Records(table),
-                group,
-                (location[group], scale[group], _REACH if group is not bounded else 1.0),
-                (total.share(refinement * group.size / np.count_nonzero(found)), n_samples),
-                releases,
-                label if open_columns.size else "",
-            )
+            loss = total.share(refinement * group.size / np.count_nonzero(found))
+            reach = 1.0 if group is bounded else _REACH
+            suffix = label if open_columns.size else ""
+            location[group], scale[group] = _refine(ranges, group, reach, loss, n_samples, suffix)
     return LocationScale(location, scale, found)
 
 
@@ -218,32 +174,24 @@ def finest_histogram(n_columns: int) -> tuple[float, int]:
 
 
 def _refine(
-    records: Records,
-    columns: NDArray[np.intp],
-    around: tuple[NDArray[np.float64], NDArray[np.float64], float],
-    budget: tuple[LossBudget, float],
-    releases: Releases,
-    suffix: str,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ranges: Ranges, columns: Places, reach: float, loss: LossBudget, n_samples: float, suffix: str
+) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
-    (location, unit, reach), (loss, n_samples) = around, budget
+    location, unit = ranges.center[columns], ranges.unit[columns]
+    release = partial(ranges.releases.sums, Records(ranges.table), columns)
 
-    def clipped(
-        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
-    ) -> None:
+    def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)
 
-    def deviation(
-        loops: Any, tile: NDArray[np.float64], n: int, _: Any, which: NDArray[np.intp]
-    ) -> None:
+    def deviation(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         clipped(loops, tile, n, _, which)
         loops.fold(tile, n, mean[which], reach)
 
     half = loss.share(0.5)
-    sums, noise = releases.sums(records, columns, clipped, (-reach, reach), half, "means" + suffix)
+    sums, noise = release(clipped, (-reach, reach), half, "means" + suffix)
     mean = np.clip(_james_stein(sums / n_samples, noise / n_samples), -reach, reach)
     label = "mean absolute deviations" + suffix
-    sums, noise = releases.sums(records, columns, deviation, (0.0, reach), half, label)
+    sums, noise = release(deviation, (0.0, reach), half, label)
     spread = _james_stein(sums / n_samples, noise / n_samples)
     # The floor keeps a spread that the noise made tiny, or negative, from blowing values up.
     floor = 0.25 if reach > 1.0 else min(max(0.02, noise / n_samples), 1.0)
@@ -251,7 +199,7 @@ def _refine(
     return location + mean * unit, scale
 
 
-def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+def _james_stein(estimates: Floats, noise: float) -> Floats:
     """Draw noisy estimates towards their mean (Efron and Morris 1973, positive part)."""
     n_estimates = estimates.size
     if n_estimates < 4:
@@ -259,44 +207,20 @@ def _james_stein(estimates: NDArray[np.float64], noise: float) -> NDArray[np.flo
     centred = estimates - estimates.mean()
     spread = float(centred @ centred)
     keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
-    drawn_in: NDArray[np.float64] = estimates.mean() + keep * centred
+    drawn_in: Floats = estimates.mean() + keep * centred
     return drawn_in
 
 
-def _as_table(columns: Any) -> NDArray[np.floating]:
-    vectors = isinstance(columns, list | tuple) and all(
+def _stacked(columns: Any) -> Any:
+    """Return a sequence of vectors as one table, and anything else as it is."""
+    if not isinstance(columns, list | tuple) or not all(
         isinstance(c, np.ndarray) and c.ndim == 1 for c in columns
-    )
-    parts = list(columns) if vectors else [np.asarray(columns)]
-    if any(part.dtype.kind not in "iufb" for part in parts):
-        raise TypeError(
-            "The 'columns' parameter of private_location_scale must hold real numbers. Got "
-            f"dtypes {sorted({str(part.dtype) for part in parts})}."
-        )
-    if vectors:
-        if len({part.size for part in parts}) != 1:
-            raise ValueError(_NO_COLUMNS)
-        # Only one column needs no copy.
-        table = parts[0][:, np.newaxis] if len(parts) == 1 else np.column_stack(parts)
-    else:
-        (table,) = parts
-    if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(_NO_COLUMNS)
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = table if table.dtype.kind == "f" else table.astype(np.float64)
-    if not all_finite(table):
+    ):
+        return columns
+    if len({c.size for c in columns}) != 1:
         raise ValueError(
-            "The 'columns' parameter of private_location_scale must be finite in every entry: "
-            "remove or replace NaN and infinity first."
+            "The 'columns' parameter of private_location_scale must be a table, or a sequence of "
+            "arrays of one length."
         )
-    return table
-
-
-def check_bounds(
-    owner: str, bounds: tuple[ArrayLike, ArrayLike] | None, n_columns: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    low, high = (-np.inf, np.inf) if bounds is None else bounds
-    low = np.broadcast_to(np.asarray(low, dtype=float), n_columns)
-    high = np.broadcast_to(np.asarray(high, dtype=float), n_columns)
-    check_order(owner, "bounds", low, high)
-    return low, high
+    # Only one column needs no copy.
+    return columns[0][:, np.newaxis] if len(columns) == 1 else np.column_stack(columns)

@@ -15,11 +15,11 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
-from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS
-from skdpnoise.queries.ranges import Asked, find_ranges
+from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
+from skdpnoise.queries.ranges import Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
 
@@ -98,10 +98,9 @@ def private_moments(
     **Privacy.** u is rounded to k/2^34 with an integer k first, which makes it another function of
     the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
     :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
-    Q comes for nothing beside S. Σk and Σk² are exact integers, the released vector is computed
-    from them and rounded to grid steps by exact arithmetic, and one mechanism releases it. Where
-    ranges are estimated, adaptive composition of shares that never exceed the whole is what
-    :func:`~skdpnoise.queries.private_location_scale` says.
+    Q comes for nothing beside S. Σk and Σk² are exact integers, from which the released vector is
+    computed by exact arithmetic. Adaptive composition is as in
+    :func:`~skdpnoise.queries.private_location_scale`.
 
     **Allocation.** With b_j = t a_j the joint bound is that of the sums alone, a sum over columns.
     The error of a mean counts relative to a typical standard deviation s_j of its column, that of a
@@ -109,8 +108,7 @@ def private_moments(
     for :math:`a_j \propto H_j^{1/2}` (Laplace noise: :math:`H_j^{2/3}`), H_j = h_j/s_j, and scales
     that do not depend on j, as in Theorems 4 and 5 for :math:`\lambda_j = 2 H_j`.
 
-    Large data are read by as many threads as numba may use (the environment variable
-    ``NUMBA_NUM_THREADS``); no result depends on their number.
+    Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
@@ -157,27 +155,25 @@ def private_moments(
     >>> bool(np.all(np.abs(found.deviation / [5.0, 2e-6] - 1.0) < 0.1))
     True
     """
-
-    check_adaptive("private_moments", noise)
-
-    def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        return moments_budget(noise, guarantee, n_columns, relation, steps)
-
     owner = "private_moments"
-    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
-    ranges = find_ranges(values, asked, choose)
+    check_adaptive(owner, noise)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    columns = Columns.of(query, values, bounds)
+    chosen, budget = moments_budget(
+        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
+    )
+    ranges = columns.search(chosen, budget, n_samples, charge)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
     clear = ranges.found.copy()
     if kept.size == 0:
         return Moments(mean, spread, ranges.found, clear, n)
-    bounded, plan = ranges.bounded[kept], _Plan(ranges.releases.noise, ranges.releases.adjacency)
-    reach = np.where(bounded, 1.0, plan.reach(kept.size, ranges.budget, n, second))
+    bounded = ranges.bounded[kept]
+    reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
-    first, square, mechanism = plan.calibrate(
-        reach / np.where(bounded, _TYPICAL, 1.0), ranges.budget, second
-    )
+    typical = np.where(bounded, _TYPICAL, 1.0)
+    first, square, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
@@ -207,51 +203,43 @@ def moments_budget(
     return shared_budget(noise, sums, guarantee, n_releases, rows_per_group)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Public choices: how far to reach, and the noise."""
+def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
+    """Return how many magnitudes columns without bounds reach: less where there is noise."""
+    first, square, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
+    deviation, n = mechanism.standard_deviation, ranges.n_samples
+    if not second:
+        wide = _TOLERATED * n * float(first[0] / deviation[0])
+    else:
+        wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
+    return min(max(wide, _NARROWEST), _WIDEST)
 
-    noise: str
-    adjacency: Adjacency
 
-    def reach(self, n_columns: int, budget: LossBudget, n: float, second: bool) -> float:
-        """Return how many magnitudes columns without bounds reach: less where there is noise."""
-        first, square, mechanism = self.calibrate(np.ones(n_columns), budget, second)
-        deviation = mechanism.standard_deviation
-        if not second:
-            wide = _TOLERATED * n * float(first[0] / deviation[0])
-        else:
-            wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
-        return min(max(wide, _NARROWEST), _WIDEST)
-
-    def calibrate(
-        self, half: NDArray[np.float64], budget: LossBudget, second: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64], AdditiveMechanism]:
-        """Return a, b and the mechanism, for half widths in typical standard deviations."""
-        pure = isinstance(budget, PureLoss)
-        power = 1.0 / 3.0 if pure else 0.5
-        first = half ** (1.0 - power) if self.noise.startswith("inid") else half.copy()
-        weights = (half / first) ** 2
-        if not second:
-            sums = clipped_sum(-first, first, self.adjacency)
-            return first, first, calibrate(self.noise, sums, budget, weights=weights)
-        # Under "add_remove" nothing is free; the squares then count like the sums.
-        free = (FREE_L1 if pure else FREE_L2) if self.adjacency == "replace_one" else 1.0
-        square = free * first
-        weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
-        profile = clipped_moments(first, square, self.adjacency)
-        return first, square, calibrate(self.noise, profile, budget, weights=weights)
+def _calibrated(
+    ranges: Ranges, half: Floats, *, second: bool
+) -> tuple[Floats, Floats, AdditiveMechanism]:
+    """Return a, b and the mechanism, for half widths in typical standard deviations."""
+    noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
+    pure = isinstance(budget, PureLoss)
+    power = 1.0 / 3.0 if pure else 0.5
+    first = half ** (1.0 - power) if noise.startswith("inid") else half.copy()
+    weights = (half / first) ** 2
+    if not second:
+        sums = clipped_sum(-first, first, adjacency)
+        return first, first, calibrate(noise, sums, budget, weights=weights)
+    # Under "add_remove" nothing is free; the squares then count like the sums.
+    free = (FREE_L1 if pure else FREE_L2) if adjacency == "replace_one" else 1.0
+    square = free * first
+    weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
+    profile = clipped_moments(first, square, adjacency)
+    return first, square, calibrate(noise, profile, budget, weights=weights)
 
 
 def _exact_sums(
-    records: Records,
-    columns: NDArray[np.intp],
-    center: NDArray[np.float64],
-    half: NDArray[np.float64],
+    records: Records, columns: Places, center: Floats, half: Floats
 ) -> list[tuple[int, int]]:
     """Return Σ k and Σ k² of the values' roundings k to 2**-34 of the half width, exactly."""
 
-    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+    def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.round_to_steps(tile, n, center[which], half[which])
         loops.add_powers(tile, n, counts)
 
@@ -267,10 +255,10 @@ def _exact_sums(
 def _release(
     mechanism: AdditiveMechanism,
     totals: list[tuple[int, int]],
-    first: NDArray[np.float64],
-    square: NDArray[np.float64],
+    first: Floats,
+    square: Floats,
     rng: Any,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
     n_parts = mechanism.sensitivity.n_coordinates // len(totals)
     factors = np.concatenate([first, square])[: n_parts * len(totals)]

@@ -20,10 +20,11 @@ from skdpnoise.privacy import (
     PureLoss,
     check_real,
 )
-from skdpnoise.privacy.checks import check_adjacency, check_type
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
-from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.queries._tiles import Floats
+from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["NormQuantileMechanism", "exact_terms", "private_norm_quantile"]
@@ -66,8 +67,9 @@ class NormQuantileMechanism:
 
     Examples
     --------
+    >>> from skdpnoise.sampling import SeededWords
     >>> mechanism = NormQuantileMechanism.within(GaussianLoss(0.5))
-    >>> mechanism.select([500, 100, 200], random_words(0)), str(mechanism.privacy_loss())
+    >>> mechanism.select([500, 100, 200], SeededWords(0)), str(mechanism.privacy_loss())
     (0, '0.5-GDP')
     """
 
@@ -86,18 +88,9 @@ class NormQuantileMechanism:
 
     @classmethod
     def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:
-        """Return the mechanism that spends a budget on utilities of sensitivity 1.
+        """Return the mechanism that spends a pure or Gaussian budget on utilities of sensitivity 1.
 
-        Parameters
-        ----------
-        budget : PureLoss or GaussianLoss
-            What the choice may cost.
-        monotonic : bool, default=False
-            Whether a record moves all utilities in the same direction.
-
-        Returns
-        -------
-        NormQuantileMechanism
+        They are `monotonic` if a record moves all of them in the same direction.
         """
         if isinstance(budget, GaussianLoss):
             epsilon = range_epsilon(budget.mu)
@@ -126,30 +119,16 @@ class NormQuantileMechanism:
         return np.array([factor * self.selection.sensitivity / self.selection.epsilon])
 
     def privacy_loss(self) -> PureLoss | GaussianLoss:
-        """Return what one choice costs.
-
-        Returns
-        -------
-        PureLoss or GaussianLoss
-        """
+        """Return what one choice costs."""
         if self.bounded_range:
             assert isinstance(self.selection, ExponentialMechanism)
             return self.selection.gaussian_loss()
         return self.selection.privacy_loss()
 
     def select(self, utilities: ArrayLike, rng: RandomWords) -> int:
-        """Return the index of the chosen candidate: what may be made public.
+        """Return the index of the chosen candidate, which may be made public.
 
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            In records; larger is better.
-        rng : RandomWords
-            Source of randomness.
-
-        Returns
-        -------
-        int
+        Utilities, of shape (n_candidates,), are in records; larger is better.
         """
         return self.selection.select(utilities, rng)
 
@@ -181,19 +160,18 @@ def private_norm_quantile(
        that hold almost the same rows: noise grows with the radius.
 
     With limits that are no further apart than a window there is no first step. The largest of all
-    candidates counts as holding all rows: it is taken where most are longer. Without limits a
-    public preference, :math:`(1 + (\log_2 r / 4)^2)^{-1}`, multiplies the probabilities of an
-    exponential mechanism in the first step, so that magnitudes near 1 are looked at first, and
-    those of :math:`2^{\pm 300}` last.
+    candidates counts as holding all rows. Without limits a public preference,
+    :math:`(1 + (\log_2 r / 4)^2)^{-1}`, multiplies the probabilities of an exponential mechanism in
+    the first step: magnitudes near 1 are looked at first.
 
     **Guarantee.** The norm of a row is a function of that row, and n is public or released. Adding
-    a record adds 0 or 1 to each N(r), hence 0 or 1 to each N(r) - N(r/4), and moves each u_k by at
-    most 1. Replacing one moves each N(r) by −1, 0 or 1; it moves u_k by at most 1, and the count of
-    a window by at most 1, since the record leaves the window, enters it, or neither. So the
-    sensitivity is 1 throughout, under both relations, and the counts of windows are monotonic under
-    "add_remove". Whatever is added to utilities that is public costs nothing; it is rounded to
-    multiples of 2^-10, so that utilities *as computed* are exact. Both choices are exact
-    (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and their costs add up.
+    a record adds 0 or 1 to each N(r) and each N(r) - N(r/4), and moves each u_k by at most 1.
+    Replacing one moves each N(r) by −1, 0 or 1, hence u_k by at most 1, and the count of a window
+    by at most 1: the record leaves it, enters it, or neither. So the sensitivity is 1 under both
+    relations, and the counts of windows are monotonic under "add_remove". What is public in
+    utilities costs nothing; it is rounded to multiples of 2^-10, so that utilities *as computed*
+    are exact. Both choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and
+    their costs add up.
 
     Parameters
     ----------
@@ -247,33 +225,22 @@ def private_norm_quantile(
             f"The 'norms' parameter of {owner} must be a one-dimensional array of non-negative "
             "floating-point numbers."
         )
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if adjacency is None else adjacency)
-    if n_samples is None:
-        if relation == "add_remove":
-            raise ValueError(
-                f"The 'n_samples' parameter of {owner} must be given when adjacency='add_remove': "
-                "the number of records is then private. Release a noisy count and pass it."
-            )
-        n_samples = values.size
-    n_samples = check_real(owner, "n_samples", n_samples, low=-math.inf)
-    check_ledger(owner, ledger)
-    rng = random_words(random_state)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    n_samples = query.count(n_samples, values.size, low=-math.inf)
     one = SensitivityProfile([1.0])
     budget = shared_budget("auto", one, guarantee, 2)[1]
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     with np.errstate(over="ignore"):  # a warning would tell of a single record
-        within = _Counts(values.astype(np.float64, copy=False), high)
+        up_to = _counts(values.astype(np.float64, copy=False), high)
     name = NormQuantileMechanism.within(budget).noise
-    secure = rng.secure
-    spend(ledger, owner, budget, guarantee, adjacency=relation, mechanism=name, secure=secure)
+    query.spend(budget, name)
     if high - low > _WINDOW:
         mechanism = NormQuantileMechanism.within(
-            budget.share(_MAGNITUDE), monotonic=relation == "add_remove"
+            budget.share(_MAGNITUDE), monotonic=query.adjacency == "add_remove"
         )
         if charge is not None:
             charge("magnitude of norms", mechanism)
-        low, high = _find_window(within, low, high, limits is None, mechanism, rng)
+        low, high = _find_window(up_to, low, high, limits is None, mechanism, query.rng)
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     if charge is not None:
@@ -281,20 +248,16 @@ def private_norm_quantile(
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
-    utilities = _rank_utilities(within(candidates), q * n_samples, price)
-    return float(np.exp2(candidates[mechanism.select(utilities, rng)] / _PER_OCTAVE))
+    utilities = _rank_utilities(up_to[candidates - _LOWEST], q * n_samples, price)
+    return float(np.exp2(candidates[mechanism.select(utilities, query.rng)] / _PER_OCTAVE))
 
 
-def _rank_utilities(
-    counts: NDArray[np.int_], rank: float, price: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _rank_utilities(counts: NDArray[np.int_], rank: float, price: Floats) -> Floats:
     """Return -|N - rank| - price, exactly for the public numbers as rounded."""
     return -np.abs(counts - exact_terms(np.asarray(rank))) - exact_terms(price)
 
 
-def _window_utilities(
-    counts: NDArray[np.int_], preference: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
     """Return N + preference, exactly for the preference as rounded."""
     return counts + exact_terms(preference)
 
@@ -305,28 +268,22 @@ def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-class _Counts:
-    """How many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
-
-    def __init__(self, norms: NDArray[np.float64], last: int) -> None:
-        mantissa, exponent = np.frexp(norms)
-        # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
-        least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)
-        for step in _STEPS:
-            least += mantissa > step
-        least[norms == 0.0] = _LOWEST
-        least[np.isinf(norms)] = last
-        span = np.clip(least, _LOWEST, last) - _LOWEST
-        self._up_to = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
-
-    def __call__(self, candidates: NDArray[np.int_]) -> NDArray[np.int_]:
-        """Return the counts of each k from the lowest candidate of all to the last."""
-        counts: NDArray[np.int_] = self._up_to[candidates - _LOWEST]
-        return counts
+def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
+    """Return how many norms are at most 2**(k/4), for integer k; at the last k, all of them."""
+    mantissa, exponent = np.frexp(norms)
+    # the least k with norm <= 2**(k/4), exactly; of zeros, and beyond the ends, the first, last
+    least = _PER_OCTAVE * (exponent - 1) + (mantissa > 0.5)
+    for step in _STEPS:
+        least += mantissa > step
+    least[norms == 0.0] = _LOWEST
+    least[np.isinf(norms)] = last
+    span = np.clip(least, _LOWEST, last) - _LOWEST
+    up_to: NDArray[np.int_] = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
+    return up_to
 
 
 def _find_window(
-    within: _Counts,
+    up_to: NDArray[np.int_],
     low: int,
     high: int,
     unlimited: bool,
@@ -340,7 +297,9 @@ def _find_window(
         octaves = tops / (_PER_OCTAVE * _PREFERRED)
         # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
         preference = -np.log1p(octaves**2) * mechanism.scale[0]
-    utilities = _window_utilities(within(tops) - within(tops - _WINDOW), preference)
+    utilities = _window_utilities(
+        up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST], preference
+    )
     top = int(tops[mechanism.select(utilities, rng)])
     return top - _WINDOW, top
 

@@ -13,19 +13,14 @@ from scipy.optimize import isotonic_regression
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import (
-    Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-)
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._ledgers import LedgerLike, check_adaptive
 from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
+from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
-from skdpnoise.queries.ranges import Asked, find_ranges
+from skdpnoise.queries._tiles import Floats, Integers, Places
+from skdpnoise.queries.ranges import Columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -94,16 +89,15 @@ def private_quantiles(
     4. *Quantiles.* Least squares with the known total, isotonic regression and linear
        interpolation: post-processing.
 
-    **Privacy.** Bins depend on public numbers and released ones. A record is one count of one bin
-    of each column. Replacing it moves that count: A x changes by a difference of two columns of A,
-    of which the largest l1 and l2 norms are found by trying all pairs; adding or removing it, by
-    one column of A. Over the columns of the data l1 norms add, and squares of l2 norms do. A is not
-    negative, so that no entry changes by more than the largest one of A. A is held in whole
-    multiples of 2^-20, so that A x is exact below 2^32 records. Adaptive composition as in
+    **Privacy.** Bins depend on public numbers and released ones. A record is one count of each
+    column. Replacing it changes A x by a difference of two columns of A, of which the largest l1
+    and l2 norms are found by trying all pairs; adding or removing it, by one column of A. Over the
+    columns of the data l1 norms add, and squares of l2 norms do. A is not negative, so that no
+    entry changes by more than the largest one of A. A is held in whole multiples of 2^-20, so that
+    A x is exact below 2^32 records. Adaptive composition as in
     :func:`~skdpnoise.queries.private_location_scale`.
 
-    Large data are read by as many threads as numba may use (the environment variable
-    ``NUMBA_NUM_THREADS``); no result depends on their number.
+    Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
@@ -146,10 +140,8 @@ def private_quantiles(
     --------
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal([50.0, -3e-5], [5.0, 2e-6], size=(20_000, 2))
-    >>> found = private_quantiles(
-    ...     X, [0.25, 0.5, 0.75], PrivacyGuarantee(1.0, 1e-6), random_state=0
-    ... )
-    >>> error = found.values - np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    >>> found = private_quantiles(X, [0.25, 0.5], PrivacyGuarantee(1.0, 1e-6), random_state=0)
+    >>> error = found.values - np.quantile(X, [0.25, 0.5], axis=0)
     >>> bool(np.all(np.abs(error) < [0.5, 2e-7]))
     True
     """
@@ -160,14 +152,13 @@ def private_quantiles(
             f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
             f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
         )
-
     check_adaptive(owner, noise)
-
-    def choose(n_columns: int, relation: Adjacency, steps: int) -> tuple[str, LossBudget]:
-        return quantiles_budget(noise, guarantee, n_columns, relation, steps)
-
-    asked = Asked(owner, guarantee, adjacency, bounds, n_samples, random_state, charge, ledger)
-    ranges = find_ranges(values, asked, choose)
+    query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
+    columns = Columns.of(query, values, bounds)
+    chosen, total = quantiles_budget(
+        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
+    )
+    ranges = columns.search(chosen, total, n_samples, charge)
     found = ranges.found
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)
@@ -217,26 +208,24 @@ def quantiles_budget(
     return min(options, key=lambda option: option[0])[1:]
 
 
-def _edges(center: float, unit: float, n_open: int | None) -> NDArray[np.float64]:
+def _edges(center: float, unit: float, n_open: int | None) -> Floats:
     """Return edges between public bounds, or of so many bins around a location."""
     if n_open is None:
         steps = np.linspace(-1.0, 1.0, _BOUNDED_BINS + 1)
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
-    edges: NDArray[np.float64] = center + unit * steps
+    edges: Floats = center + unit * steps
     return edges
 
 
-def _counts(
-    records: Records, columns: NDArray[np.intp], edges: list[NDArray[np.float64]]
-) -> list[NDArray[np.int64]]:
+def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:
     """Return counts in bins closed on the left; the outermost hold all beyond them."""
     n_bins = 1 << (max(ends.size for ends in edges) - 2).bit_length()
     inner = np.full((columns.size, n_bins - 1), np.inf)
     for row, ends in zip(inner, edges, strict=True):
         row[: ends.size - 2] = ends[1:-1]
 
-    def visit(loops: Any, tile: NDArray[np.float64], n: int, counts: Any, which: Any) -> None:
+    def visit(loops: Any, tile: Floats, n: int, counts: Any, which: Any) -> None:
         loops.count_bins(tile, n, inner[which], counts)
 
     found = np.concatenate([counts for _, counts in tallies(records, columns, n_bins, visit)])
@@ -279,16 +268,11 @@ def _change(strategies: list[Strategy], adjacency: Adjacency) -> SensitivityProf
     return SensitivityProfile(box, l1=l1 * (1.0 + 1e-12), l2=l2 * (1.0 + 1e-12))
 
 
-def _invert(
-    sums: NDArray[np.float64],
-    edges: NDArray[np.float64],
-    ranks: NDArray[np.float64],
-    total: float,
-) -> NDArray[np.float64]:
+def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
     """Return the values at which the cumulative counts reach the ranks."""
     rising = np.clip(isotonic_regression(sums[:-1]).x, 0.0, total)
     counts = np.concatenate([[0.0], rising, [total]])
     # A slope too small to matter decides where the counts are flat.
     counts = counts + np.linspace(0.0, 1e-9 * total, counts.size)
-    found: NDArray[np.float64] = np.interp(ranks * (1.0 + 1e-9), counts, edges)
+    found: Floats = np.interp(ranks * (1.0 + 1e-9), counts, edges)
     return found

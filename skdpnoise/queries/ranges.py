@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, check_real
-from skdpnoise.privacy.checks import check_adjacency
-from skdpnoise.queries._aggregation import as_table
-from skdpnoise.queries._ledgers import LedgerLike, check_ledger, spend
+from skdpnoise.privacy import LossBudget, check_real
+from skdpnoise.privacy.checks import check_order
+from skdpnoise.queries._query import Query, as_table
 from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._unbounded import SEARCH_SHARES, find_bins
-from skdpnoise.queries.location_scale import check_bounds
+from skdpnoise.queries._sweeps import Gaps, Records, tallies
+from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import secret_order
 
-__all__ = ["STEPS", "Choice", "Ranges", "find_ranges", "stage_losses"]
+__all__ = [
+    "DIGIT_BITS",
+    "MOST_DIGITS",
+    "SEARCH_SHARES",
+    "STEPS",
+    "Columns",
+    "Ranges",
+    "stage_losses",
+]
 
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
+# Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
+SEARCH_SHARES = (0.4, 0.12, 0.18)
 
-Choice = Callable[[int, Adjacency, int], tuple[str, LossBudget]]
-"""From columns, neighbouring relation and releases to the noise and the loss of all releases."""
+_EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
+DIGIT_BITS = 11  # bits of a location that one histogram finds
+MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -49,8 +59,8 @@ class Ranges:
     table: NDArray[np.floating]
     # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
     # bounds; else a location, and a power of two about one standard deviation
-    center: NDArray[np.float64]
-    unit: NDArray[np.float64]
+    center: Floats
+    unit: Floats
     bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
     # shape (n_columns,): false where the noise drowned a column, or it is constant
     found: NDArray[np.bool_]
@@ -60,71 +70,162 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """What a query on columns is asked for beside the values, as its caller gave it."""
+class Columns:
+    """Private values with their public bounds."""
 
-    owner: str
-    guarantee: PrivacyGuarantee | LossBudget
-    adjacency: Adjacency | None
-    bounds: tuple[ArrayLike, ArrayLike] | None
-    n_samples: float | None
-    random_state: Any
-    charge: Charge | None
-    ledger: LedgerLike | None
+    query: Query
+    table: NDArray[np.floating]  # shape (n_samples, n_columns)
+    # low, high: shape (n_columns,); infinite where there are no bounds
+    low: Floats
+    high: Floats
+    bounded: NDArray[np.bool_]  # shape (n_columns,): whether both are finite
 
-
-def find_ranges(values: ArrayLike, asked: Asked, choose: Choice) -> Ranges:
-    """Return public ranges where there are some; estimate others with a part of the budget."""
-    # Columns without bounds are searched for their magnitude and location as
-    # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is bought
-    # under "add_remove" unless one is given. The shares of the budget never add up to more than the
-    # whole, whatever is released.
-    owner, guarantee, n_samples = asked.owner, asked.guarantee, asked.n_samples
-    check_ledger(owner, asked.ledger)
-    array, _ = as_table(owner, values)
-    if len(array) == 0:
-        raise ValueError(f"The 'values' parameter of {owner} must not be empty.")
-    # Floats stay as they are: a copy of large data would be as large again.
-    table = array if array.dtype.kind == "f" else array.astype(np.float64)
-    n_columns = table.shape[1]
-    stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
-    relation = check_adjacency(owner, stated if asked.adjacency is None else asked.adjacency)
-    low, high = check_bounds(owner, asked.bounds, n_columns)
-    bounded = np.isfinite(low) & np.isfinite(high)
-    noise, budget = choose(n_columns, relation, 1 if bounded.all() else STEPS)
-    rng, charge = random_words(asked.random_state), asked.charge or uncharged
-    releases = Releases(noise, relation, rng, charge)
-    if n_samples is not None:
-        n_samples = check_real(owner, "n_samples", n_samples)
-    secure = rng.secure
-    spend(
-        asked.ledger, owner, budget, guarantee, adjacency=relation, mechanism=noise, secure=secure
-    )
-    rest = 1.0
-    if n_samples is None and relation == "add_remove":
-        rest -= COUNT_SHARE
-        n_samples = release_record_count(len(table), budget, noise, releases.rng, releases.charge)
-    elif n_samples is None:
-        n_samples = float(len(table))
-    center, unit = np.zeros(n_columns), np.ones(n_columns)
-    # Halves are taken before the sum, so that the widest bounds do not overflow.
-    center[bounded] = 0.5 * low[bounded] + 0.5 * high[bounded]
-    unit[bounded] = 0.5 * high[bounded] - 0.5 * low[bounded]
-    found = bounded.copy()
-    searched = np.flatnonzero(~bounded)
-    if searched.size:
-        shares = [budget.share(rest * part) for part in SEARCH_SHARES]
-        center[searched], unit[searched], found[searched] = find_bins(
-            table, searched, (shares[0], shares[1], shares[2]), releases
+    @classmethod
+    def of(
+        cls,
+        query: Query,
+        values: ArrayLike,
+        bounds: tuple[ArrayLike, ArrayLike] | None,
+        name: str = "values",
+    ) -> Columns:
+        """Check values and bounds; a matrix of "columns" may be empty under "add_remove"."""
+        owner, matrix = query.owner, name == "columns"
+        array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
+        if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
+            raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
+        # Floats stay as they are: a copy of large data would be as large again.
+        table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        low, high = (
+            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
+            for end in bounds or (-np.inf, np.inf)
         )
-        rest *= 1.0 - sum(SEARCH_SHARES)
-    return Ranges(
-        table,
-        center,
-        unit,
-        bounded,
-        found,
-        max(n_samples, 1.0),
-        budget if rest == 1.0 else budget.share(rest),
-        releases,
-    )
+        check_order(owner, "bounds", low, high)
+        return cls(query, table, low, high, np.isfinite(low) & np.isfinite(high))
+
+    @property
+    def n_releases(self) -> int:
+        """Releases that find all ranges, and the one that comes after."""
+        return 1 if self.bounded.all() else STEPS
+
+    def search(
+        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
+    ) -> Ranges:
+        """Charge the budget, and estimate ranges that are not public with a part of it."""
+        # Columns without bounds are searched for their magnitude and location as
+        # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
+        # bought under "add_remove" unless one is given. The shares of the budget never add up to
+        # more than the whole, whatever is released.
+        query, table, bounded = self.query, self.table, self.bounded
+        relation = query.adjacency
+        releases = Releases(noise, relation, query.rng, charge or uncharged)
+        if n_samples is not None:
+            n_samples = check_real(query.owner, "n_samples", n_samples)
+        query.spend(budget, noise)
+        counts, searched = n_samples is None and relation == "add_remove", np.flatnonzero(~bounded)
+        *stages, left = stage_losses(budget, counts=counts, searches=searched.size > 0)
+        if counts:
+            n_samples = release_record_count(
+                len(table), budget, noise, releases.rng, releases.charge
+            )
+        elif n_samples is None:
+            n_samples = float(len(table))
+        center, unit = np.zeros(bounded.size), np.ones(bounded.size)
+        # Halves are taken before the sum, so that the widest bounds do not overflow.
+        center[bounded] = 0.5 * self.low[bounded] + 0.5 * self.high[bounded]
+        unit[bounded] = 0.5 * self.high[bounded] - 0.5 * self.low[bounded]
+        found = bounded.copy()
+        if searched.size:
+            center[searched], unit[searched], found[searched] = _find_bins(
+                table, searched, stages[-3:], releases
+            )
+        n_samples = max(n_samples, 1.0)
+        return Ranges(table, center, unit, bounded, found, n_samples, left, releases)
+
+
+def _find_bins(
+    table: NDArray[np.floating], columns: Places, losses: Sequence[LossBudget], releases: Releases
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Return locations, magnitudes, and which of the columns have both."""
+    location = np.zeros(columns.size)
+    magnitude, found = _magnitudes(table, columns, losses[0], releases)
+    kept = np.flatnonzero(found)
+    if kept.size:
+        location[kept], found[kept] = _locations(
+            Records(table), columns[kept], magnitude[kept], losses[1:], releases
+        )
+    return location, magnitude, found
+
+
+def _magnitudes(
+    table: NDArray[np.floating], columns: Places, loss: LossBudget, releases: Releases
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return powers of two near the typical difference of two records, and which stand out."""
+    gaps = Gaps(table, secret_order(releases.rng, len(table)))
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
+        loops.count_exponents(tile, n, counts)
+
+    counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
+    fullest, stands_out = releases.fullest_bins(counts, loss, "magnitudes", paired=True)
+    return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
+
+
+def _locations(
+    records: Records,
+    columns: Places,
+    magnitude: Floats,
+    losses: Sequence[LossBudget],
+    releases: Releases,
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
+    inverse = 0.5 / magnitude  # a power of two, so that products are what quotients would be
+
+    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+        loops.count_lengths(tile, n, inverse[which], counts)
+
+    counts = np.concatenate([c for _, c in tallies(records, columns, 2 * (LONGEST + 1), visit)])
+    fullest, stands_out = releases.fullest_bins(counts, losses[0], "locations, coarse")
+    kept = np.flatnonzero(stands_out)
+    index = _find_digits(records, columns[kept], inverse[kept], fullest[kept], losses[1], releases)
+    location = np.zeros(columns.size)
+    location[kept] = index * 2.0 * magnitude[kept]
+    return location, stands_out
+
+
+def _find_digits(
+    records: Records,
+    columns: Places,
+    inverse: Floats,
+    lengths: Places,
+    loss: LossBudget,
+    releases: Releases,
+) -> Floats:
+    """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
+    n_bits, below_zero = np.divmod(lengths, 2)
+    free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
+    start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)
+
+    def sweep(some: Places) -> Iterator[tuple[Places, Integers]]:
+        shift = np.maximum(free_bits[some] - DIGIT_BITS, 0)
+        known = np.stack([below_zero[some], start[some], shift, free_bits[some] - shift])
+
+        def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+            loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
+
+        return tallies(records, columns[some], 1 << int(known[3].max(initial=0)), visit)
+
+    several = np.flatnonzero(free_bits)
+    for which, counts in sweep(several):
+        for j, digits in zip(several[which].tolist(), counts, strict=True):
+            n_digits = -(-int(free_bits[j]) // DIGIT_BITS)
+            share = loss.share(1.0 / (columns.size * n_digits))
+            while True:
+                width = min(int(free_bits[j]), DIGIT_BITS)
+                counted = digits[np.newaxis, : 1 << width]
+                digit, _ = releases.fullest_bins(counted, share, "locations, digits")
+                free_bits[j] -= width
+                start[j] += int(digit[0]) << int(free_bits[j])
+                if free_bits[j] == 0:
+                    break
+                ((_, (digits,)),) = sweep(np.array([j]))
+    return np.where(below_zero, -1.0, 1.0) * (start + 0.5)

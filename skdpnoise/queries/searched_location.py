@@ -3,35 +3,32 @@ r"""Location and scale of one column from very few records, with or without boun
 The releases, under their labels:
 
 1. *median* m, over all doubles or those within public bounds. Under Gaussian losses it is found by
-noisy
-   bisection: 48 steps, each the number of records below a threshold, with noise. Under pure losses
-   it is found by two choices: of an interval of doubles, then of one of its parts, at most 2**18,
-   the *cell*.
+   noisy bisection: 48 steps, each the number of records below a threshold, with noise. Under pure
+   losses it is found by two choices: of an interval of doubles, then of one of its parts, the
+   *cell*.
 2. *spread* s, a quantile of :math:`|x - m|`: that of 13/14 by bisection in 10 steps, or that
    of 0.85 to 8/9, by how little noise there is, by one choice, which does not tell apart what
    is below the width of the cell.
-3. Where a choice says that the values lie within the cell: one more *median*, of at most 2**20
-   parts of the cell; and one more *spread*, from the quantile of 3/4, if there is enough for
-   it. If not, or if the values lie within the part as well, there is no scale.
+3. Where a choice says that the values lie within the cell: one more *median*, of parts of the cell;
+   and one more *spread*, from the quantile of 3/4, if there is enough for it. If not, or if the
+   values lie within the part as well, there is no scale.
 4. *mean square* of :math:`\min(|x - m|/s, 2)`, in [0, 4]: its root is the scale, in s.
 5. *mean* of values clipped to 2.5 to 5 scales around m: the location. This and the mean square
    are shrunk towards typical values by as much as their noise suggests.
 
-Where the loss is too small for all of this, it goes into one median alone, by bisection in 48 steps
-(24 for pure losses). Which it is, and every share, depends on public numbers only; what is looked
-at closer costs what the mean square and the mean would have.
+Where the loss is too small for all of this, it goes into one median alone, by bisection. Which it
+is, and every share, depends on public numbers only; what is looked at closer costs what the mean
+square and the mean would have.
 
 **Privacy.** A step of a bisection is a sum with contributions a below its threshold and -b above
-it, so that :func:`~skdpnoise.sensitivity.clipped_sum` bounds it: by a + b if a record is replaced,
-by max(a, b) if it is added or removed. Medians have a = b = 1, spreads a = 1, b = 13. A choice is
-by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`): the utility of a cell [l,
-h) is min(q n - N(l), N(h) - q n, 0), with N(t) the number of records below t, and a record moves it
-by at most 1 under either relation. Mean square and mean are clipped sums in [0, 4] and [-r, r], r
-the 2.5 to 5 scales. (Each is rounded to integer grid steps once, and sums are exact.) Thresholds,
-cells, m, s and whether to look closer depend on released numbers and public ones only. So all are
-adaptive releases, and the shares of `loss` that they may get never add up to more than the whole,
-whatever was released: adaptive composition then costs no more than `loss`. For groups of rows,
-`loss` is that of one row, as everywhere.
+it: one record moves it by a + b if it is replaced, and by max(a, b) if it is added or removed
+(:func:`~skdpnoise.sensitivity.clipped_sum`). Medians have a = b = 1, spreads a = 1, b = 13. A
+choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with utilities of
+sensitivity 1. Mean square and mean are clipped sums, of contributions rounded to integer grid
+steps. Thresholds, cells, m, s and whether to look closer depend on released numbers and public ones
+only. So all are adaptive releases, and the shares of `loss` that they may get never add up to more
+than the whole, whatever was released: adaptive composition then costs no more than `loss`. For
+groups of rows, `loss` is that of one row, as everywhere.
 
 McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
 "Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
@@ -42,18 +39,20 @@ arXiv:2210.17520, Theorem 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries._chosen_location import Bulk, choose_bulk
+from skdpnoise.queries._quantile_choice import choose_bulk
 from skdpnoise.queries._quantile_search import (
     Belief,
+    Bulk,
+    Search,
     believe_location,
     believe_spread,
     plan_search,
@@ -62,6 +61,7 @@ from skdpnoise.queries._quantile_search import (
 )
 from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records
+from skdpnoise.queries._tiles import Floats
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 
@@ -74,17 +74,6 @@ _TYPICAL, _DEVIATION = 0.31, 0.18  # mean squares over squared spreads: their me
 _SHIFT = 0.4  # how far means are from medians, in standard deviations
 _LEAST = 0.01  # mean square over squared spread
 _CONSTANT = 2.0**-45  # a spread that is smaller, relative to the location, is that of a constant
-
-
-_Quantiles = Callable[
-    [
-        NDArray[np.float64],
-        tuple[float, float],
-        tuple[LossBudget, Sequence[float], float],
-        tuple[Releases, float],
-    ],
-    Bulk,
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +90,7 @@ class _Schedule:
     least: float
     order: float
     n_steps: int
-    quantiles: _Quantiles
-
-    @property
-    def total(self) -> float:
-        """What all four need together."""
-        return float(np.linalg.norm(self.needs, self.order))
-
-    @property
-    def most(self) -> float:
-        """What all four want together."""
-        return float(np.linalg.norm(self.wants, self.order))
+    quantiles: Callable[[Floats, tuple[float, float], Search], Bulk]
 
     def shares(self, strength: float) -> list[float]:
         """Return the parts of a loss that the four get; the loss gives a count such a strength."""
@@ -156,8 +135,12 @@ def search_share(
     # losses σ falls with the root of the part, under pure ones with the part itself. Where 28 % of
     # n/σ are more than is needed, it gets that, up to about twice its needs.
     schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
-    plenty = max(schedule.total, 0.0 if bare else _PLENTY * strength)
-    return float(min(most, (min(schedule.most, plenty) / strength) ** schedule.order))
+    needed, wanted = (
+        float(np.linalg.norm(all_four, schedule.order))
+        for all_four in (schedule.needs, schedule.wants)
+    )
+    plenty = max(needed, 0.0 if bare else _PLENTY * strength)
+    return float(min(most, (min(wanted, plenty) / strength) ** schedule.order))
 
 
 def search_location(
@@ -168,67 +151,60 @@ def search_location(
 ) -> SearchedLocation:
     """Find the location and scale of a column, from a few hundred records over ε."""
     data = np.sort(np.clip(np.asarray(values, dtype=np.float64), *bounds))
-    schedule, noise, n_samples = _schedule(loss), terms["noise"], terms["n_samples"]
+    noise, n_samples = terms["noise"], terms["n_samples"]
     rng, charge = random_words(terms.get("random_state")), terms.get("charge") or uncharged
     releases = Releases(noise, terms["adjacency"], rng, charge)
-    common = (releases, n_samples)
-    strength = count_strength(noise, loss, n_samples)
+    schedule, strength = _schedule(loss), count_strength(noise, loss, n_samples)
+    search = Search(loss, schedule.shares(strength), strength, releases, n_samples)
     if strength < schedule.least:
-        prior = believe_location(*bounds)
-        belief = _search(data, _HALF, prior, loss, ("median", schedule.n_steps), common)
+        stage = "median", loss, schedule.n_steps
+        belief = _bisected(data, _HALF, believe_location(*bounds), search, stage)
         unsure = 0.5 * belief.quantile(0.84) - 0.5 * belief.quantile(0.16)
         return SearchedLocation(belief.quantile(0.5), unsure, 1.0, False)
-    bulk = schedule.quantiles(data, bounds, (loss, schedule.shares(strength), strength), common)
+    bulk = schedule.quantiles(data, bounds, search)
     if not bulk.found or bulk.spread <= max(_CONSTANT * abs(bulk.median), 1e-290):
         return SearchedLocation(bulk.median, bulk.spread, 1.0, False)
-    losses = (loss.share(bulk.shares[0]), loss.share(bulk.shares[1]))
-    mean, error, scale = _refined(data, bulk.median, bulk.spread, losses, *common)
+    mean, error, scale = _refined(data, bulk, search)
     return SearchedLocation(bulk.median + mean, error, scale, True)
 
 
-def _searched(
-    data: NDArray[np.float64],
-    bounds: tuple[float, float],
-    budget: tuple[LossBudget, Sequence[float], float],
-    common: tuple[Releases, float],
-) -> Bulk:
+def _searched(data: Floats, bounds: tuple[float, float], search: Search) -> Bulk:
     """Return median and spread by bisection."""
-    loss, shares, _ = budget
-    prior, steps = believe_location(*bounds), ("median", _GAUSSIAN.n_steps)
-    median = _search(data, _HALF, prior, loss.share(shares[0]), steps, common).quantile(0.5)
+    first, second, *left = search.shares
+    stage = "median", search.loss.share(first), _GAUSSIAN.n_steps
+    median = _bisected(data, _HALF, believe_location(*bounds), search, stage).quantile(0.5)
     distances = sorted_distances(data, median)
-    widest = max(bounds[1] - median, median - bounds[0])
-    prior, steps = believe_spread(median, widest), ("spread", _SPREAD_STEPS)
-    spread = _search(distances, _NEARLY_ALL, prior, loss.share(shares[1]), steps, common)
-    return Bulk(median, spread.quantile(0.5), True, (shares[2], shares[3]))
+    prior = believe_spread(median, max(bounds[1] - median, median - bounds[0]))
+    stage = "spread", search.loss.share(second), _SPREAD_STEPS
+    spread = _bisected(distances, _NEARLY_ALL, prior, search, stage).quantile(0.5)
+    return Bulk(median, spread, True, (left[0], left[1]))
 
 
-def _search(
-    ordered_values: NDArray[np.float64],
+def _bisected(
+    ordered_values: Floats,
     parts: tuple[int, int],
     belief: Belief,
-    loss: LossBudget,
-    stage: tuple[str, int],
-    common: tuple[Releases, float],
+    search: Search,
+    stage: tuple[str, LossBudget, int],
 ) -> Belief:
-    """Charge for a search of so many steps, and run it."""
-    (label, n_steps), (releases, n_samples) = stage, common
+    """Charge for a bisection of so many steps, and run it."""
+    (label, loss, n_steps), releases = stage, search.releases
     mechanism = plan_search(releases.noise, parts, loss, releases.adjacency, n_steps)
     releases.charge(label, mechanism)
-    return search_quantile(ordered_values, parts, belief, mechanism, n_samples, releases.rng)
+    return search_quantile(ordered_values, parts, belief, mechanism, search.n_samples, releases.rng)
 
 
-def _refined(
-    data: NDArray[np.float64],
-    center: float,
-    spread: float,
-    losses: tuple[LossBudget, LossBudget],
-    releases: Releases,
-    n_samples: float,
-) -> tuple[float, float, float]:
+def _refined(data: Floats, bulk: Bulk, search: Search) -> tuple[float, float, float]:
     """Return the mean, from the centre, the noise of that mean, and a standard deviation."""
+    releases, n_samples, center, spread = (
+        search.releases,
+        search.n_samples,
+        bulk.median,
+        bulk.spread,
+    )
+    losses = [search.loss.share(part) for part in bulk.shares]
 
-    def square(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+    def square(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         tile[:, :n] = np.minimum(np.abs(tile[:, :n] - center) / spread, _FARTHEST) ** 2
 
     label, most = "mean square", _FARTHEST**2
@@ -239,7 +215,7 @@ def _refined(
     scale = math.sqrt(max(squares, _LEAST)) * spread
     reach = mean_reach(count_strength(releases.noise, losses[1], n_samples))
 
-    def clipped(loops: Any, tile: NDArray[np.float64], n: int, *_: Any) -> None:
+    def clipped(loops: Any, tile: Floats, n: int, *_: Any) -> None:
         loops.clip(tile, n, np.array([center]), np.array([scale]), reach)
 
     sums, noise = releases.sums(*column, clipped, (-reach, reach), losses[1], "mean")

@@ -7,22 +7,25 @@ would favour numbers that are easy to decide: further random bits are appended t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._karney import CDF, exponential, half_normal
-from skdpnoise.sampling.bits import Progress, fill, take_below, take_bits
+from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill, take_bits
+from skdpnoise.sampling.integers import uniform_integers
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, leading_bits, new_numbers
 from skdpnoise.sampling.words import RandomWords
 
-# Places asked for one after the other by a question that is still open; see `no_decision`.
+T = TypeVar("T")
+
+# Places asked for one after the other by a question that is still open.
 EXTENSIONS = (64, 128, 192, 256)
 
-# Mean number of random bits of one draw beyond those of its places, and of one uniform cell.
-_MEAN_BITS, _MEAN_ATTEMPTS = 40.0, 1.4
+_MEAN_BITS = 40.0  # mean number of random bits of one draw beyond those of its places
 
 _X = 0  # row of the number that is accepted, in both algorithms
 
@@ -32,7 +35,7 @@ class LazyNumbers:
     """Non-negative numbers of which first[i] is the integer part of number i times 2**bits."""
 
     rng: RandomWords  # where further places come from
-    first: NDArray[np.int64]  # the places drawn so far
+    first: Integers  # the places drawn so far
     bits: int  # how many of them are behind the point
     # value and places of those numbers of which more is known
     known: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -47,23 +50,18 @@ class LazyNumbers:
         return value >> (places - bits)
 
 
-def no_decision() -> RuntimeError:
-    """Return the error for a question that 256 more places leave open."""
-    return RuntimeError(
-        "The random words led to an event of probability below 2**-200 (256 more binary places "
-        "did not tell on which side of a boundary a draw lies): the source of random words is "
-        "broken."
-    )
+def settled(ends: Callable[[int], tuple[T, T]]) -> T:
+    """Return what two bounds agree on, once they know so many more binary places."""
+    for extension in EXTENSIONS:
+        low, high = ends(extension)
+        if low == high:
+            return low
+    raise RuntimeError(BROKEN)
 
 
 @inner
 def _floor(
-    words: NDArray[np.uint64],
-    position: int,
-    whole: int,
-    bits: int,
-    width: int,
-    numbers: NDArray[np.int64],
+    words: Words, position: int, whole: int, bits: int, width: int, numbers: Integers
 ) -> tuple[int, int]:
     """Return floor(2**bits * (whole + x)), the fraction x being in its row."""
     if numbers[_X, 0] > 0:
@@ -77,16 +75,16 @@ def _floor(
 
 @Compilable
 def _fill_floors(
-    words: NDArray[np.uint64],
+    words: Words,
     position: int,
-    out: NDArray[np.int64],
+    out: Integers,
     done: int,
     normal: bool,
     bits: int,
     width: int,
-    numbers: NDArray[np.int64],
-    noted: NDArray[np.int64],
-    n_noted: NDArray[np.int64],
+    numbers: Integers,
+    noted: Integers,
+    n_noted: Integers,
 ) -> Progress:
     end = 64 * words.size
     while done < out.size:
@@ -111,29 +109,6 @@ def _fill_floors(
     return done, position, False
 
 
-@Compilable
-def _fill_cells(
-    words: NDArray[np.uint64],
-    position: int,
-    out: NDArray[np.int64],
-    done: int,
-    bounds: NDArray[np.int64],
-    repeats: int,
-) -> Progress:
-    while done < out.size:
-        bound = bounds[done // repeats]
-        n_bits = 1
-        while n_bits < 62 and 1 << n_bits < bound:
-            n_bits += 1
-        value, after = take_below(words, position, bound, n_bits)
-        if after > 64 * words.size:
-            break
-        out[done] = value
-        done += 1
-        position = after
-    return done, position, False
-
-
 def _draw(
     rng: RandomWords, size: int, bits: int, normal: bool, digit_bits: int = DIGIT_BITS
 ) -> LazyNumbers:
@@ -145,8 +120,8 @@ def _draw(
     room = min(size, 64 + int(64.0 * rarely * size))
     noted = np.zeros((room, 1 + numbers.shape[1]), dtype=np.int64)
     n_noted = np.zeros(1, dtype=np.int64)
-    mean = _MEAN_BITS + bits
-    fill(_fill_floors, rng, out, mean, normal, bits, digit_bits, numbers, noted, n_noted)
+    state = (normal, bits, digit_bits, numbers, noted, n_noted)
+    fill(_fill_floors, rng, out, _MEAN_BITS + bits, *state)
     known = {}
     for index, n_digits, *digits in noted[: n_noted[0]].tolist():
         value = int(out[index]) >> bits
@@ -170,15 +145,13 @@ def half_normals(
     return _draw(rng, size, bits, True, digit_bits)
 
 
-def uniforms(rng: RandomWords, bounds: NDArray[np.int64], repeats: int, bits: int) -> LazyNumbers:
+def uniforms(rng: RandomWords, bounds: Integers, repeats: int, bits: int) -> LazyNumbers:
     """Draw numbers exactly uniform on [0, bound / 2**bits), ``repeats`` for each bound."""
-    out = np.empty(bounds.size * repeats, dtype=np.int64)
-    mean = _MEAN_ATTEMPTS * int(bounds.max()).bit_length() if out.size else 1.0
-    fill(_fill_cells, rng, out, mean, bounds, repeats)
-    return LazyNumbers(rng, out, bits)
+    n_bits = int(bounds.max(initial=0)).bit_length()
+    return LazyNumbers(rng, uniform_integers(rng, bounds, repeats, n_bits), bits)
 
 
-def with_random_signs(rng: RandomWords, magnitudes: NDArray[np.int64]) -> NDArray[np.int64]:
+def with_random_signs(rng: RandomWords, magnitudes: Integers) -> Integers:
     """Return the magnitudes, each with an independent fair sign.
 
     Examples

@@ -8,9 +8,9 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
 # Both numbers of an undecided comparison get so many more bits at a time, which are 19.3 decimal
@@ -23,12 +23,6 @@ _FIRST_DIGITS = 60
 _HUGE = 10**5
 
 
-BROKEN = (
-    "The random words led to an event of probability below 2**-100 (two numbers that agree in "
-    f"{CAPACITY} bits, or a huge draw): the source of random words is broken."
-)
-
-
 class OutOfWordsError(Exception):
     """The words do not suffice for the draw."""
 
@@ -36,7 +30,7 @@ class OutOfWordsError(Exception):
 class BitReader:
     """The bits of a buffer of words as integers of any length, the lowest first."""
 
-    def __init__(self, words: NDArray[np.uint64], position: int) -> None:
+    def __init__(self, words: Words, position: int) -> None:
         self._words = words
         self.position = position
 
@@ -110,7 +104,7 @@ def _exp_of_minus(value: Decimal) -> Decimal:
 
 
 def draw_exactly(
-    words: NDArray[np.uint64], position: int, table: Table, exponent: ExactExponent
+    words: Words, position: int, table: Table, exponent: ExactExponent
 ) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)
@@ -143,9 +137,7 @@ def draw_exactly(
             raise RuntimeError(BROKEN)
         if accepted:
             break
-    magnitude = point
-    if table.bits is not None:
-        magnitude = ((point >> (places - table.bits - 1)) + 1) >> 1
+    magnitude = point if table.bits is None else ((point >> (places - table.bits - 1)) + 1) >> 1
     if magnitude >= 2**63:
         raise RuntimeError(BROKEN)
     return (-magnitude if choice & 1 else magnitude), reader.position

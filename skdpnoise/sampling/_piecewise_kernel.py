@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import Progress, take_bits
+from skdpnoise.sampling.bits import Floats, Integers, Progress, Words, take_bits
 from skdpnoise.sampling.kernels import Compilable, inner
 
 # Bits of the integer that chooses a cell and the height below its envelope at once.
@@ -51,8 +50,8 @@ REFINING_BITS = 20_000
 class Law(NamedTuple):
     """An exponent as arrays, with what is known of the errors made in evaluating it."""
 
-    knots: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
+    knots: Floats
+    coefficients: Floats
     power: float
     end: float
     length: float  # of a period, or infinity
@@ -71,14 +70,14 @@ LawFields = tuple[Any, ...]
 class Cells(NamedTuple):
     """The envelope: a column for each cell, and two more for the tail and for rejection."""
 
-    cumulative: NDArray[np.int64]  # sum of the weights of the cells before
-    guide: NDArray[np.int64]  # first cell for each value of the leading bits
-    sure: NDArray[np.int64]  # heights below this are accepted wherever in the cell
-    first: NDArray[np.int64]  # left end in the unit of the cell
-    n_bits: NDArray[np.int64]  # binary logarithm of the number of units in the cell
-    drop: NDArray[np.int64]  # bits of a unit that rounding drops
-    unit: NDArray[np.float64]
-    height: NDArray[np.float64]  # weight of the cell if the density were one
+    cumulative: Integers  # sum of the weights of the cells before
+    guide: Integers  # first cell for each value of the leading bits
+    sure: Integers  # heights below this are accepted wherever in the cell
+    first: Integers  # left end in the unit of the cell
+    n_bits: Integers  # binary logarithm of the number of units in the cell
+    drop: Integers  # bits of a unit that rounding drops
+    unit: Floats
+    height: Floats  # weight of the cell if the density were one
 
 
 @inner
@@ -133,10 +132,10 @@ def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
 
 @Compilable
 def refine(
-    index: NDArray[np.int64],
-    level: NDArray[np.int64],
-    least: NDArray[np.float64],
-    most: NDArray[np.float64],
+    index: Integers,
+    level: Integers,
+    least: Floats,
+    most: Floats,
     count: int,
     lowest: int,
     law_fields: LawFields,
@@ -180,9 +179,9 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
 
 @Compilable
 def fill_piecewise(
-    words: NDArray[np.uint64],
+    words: Words,
     position: int,
-    out: NDArray[np.int64],
+    out: Integers,
     done: int,
     half: int,
     band: float,
@@ -236,8 +235,8 @@ class Table:
     law: Law
     cells: Cells
     bits: int | None  # binary places of the result, or None for a law on the integers
-    index: NDArray[np.int64]  # cell i begins at index[i] * 2**level[i]
-    level: NDArray[np.int64]  # and has the width 2**level[i]
+    index: Integers  # cell i begins at index[i] * 2**level[i]
+    level: Integers  # and has the width 2**level[i]
     top: int  # the cells end at 2**top
     scale: float  # weight of a cell of width one if the density were one
     mean_bits: float  # random bits of a draw
@@ -247,10 +246,10 @@ class Table:
         return int(_point_bits(level, self.bits))
 
 
-def _point_bits(level: int | NDArray[np.int64], bits: int | None) -> NDArray[np.int64]:
+def _point_bits(level: int | Integers, bits: int | None) -> Integers:
     if bits is None:
         return np.asarray(level)
-    n_bits: NDArray[np.int64] = np.maximum(np.asarray(level) + (bits + 1), FEWEST_BITS)
+    n_bits: Integers = np.maximum(np.asarray(level) + (bits + 1), FEWEST_BITS)
     return n_bits
 
 
@@ -320,9 +319,7 @@ def _top(law: Law) -> int | None:
     return None
 
 
-def _cells(
-    law: Law, top: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+def _cells(law: Law, top: int) -> tuple[Integers, Integers, Floats, Floats]:
     """Return index, level and bounds of the cells from 0 to 2**top, from left to right."""
     index = np.ones(MAX_CELLS, dtype=np.int64)
     level = np.empty(MAX_CELLS, dtype=np.int64)

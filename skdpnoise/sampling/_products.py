@@ -6,8 +6,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["exact_products"]
-
 
 # Integers, so the flags change nothing but the speed: no sum is ever rounded. (Threads of a BLAS
 # library get in the way of each other when there are more processes than cores.)

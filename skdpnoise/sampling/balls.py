@@ -7,20 +7,26 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
-    EXTENSIONS,
     LazyNumbers,
     exponentials,
     half_normals,
-    no_decision,
+    settled,
     uniforms,
     with_random_signs,
 )
+from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.words import RandomWords
 
-__all__ = ["Radii", "most_places", "rounded_cube", "rounded_euclidean", "rounded_simplex_levels"]
+__all__ = [
+    "Radii",
+    "most_places",
+    "rounded_cube",
+    "rounded_euclidean",
+    "rounded_simplex_levels",
+    "scaled_normal",
+]
 
 _COARSEST = 32  # fewest places of a draw in the cube: more means that fewer draws must be extended
 _FINEST = 52  # most places of half-normals
@@ -36,7 +42,7 @@ def most_places(n_exponentials: int) -> int:
 
 def rounded_cube(
     rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int | None = None
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_\infty}`.
 
     Reference: Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4.
@@ -61,20 +67,18 @@ def rounded_cube(
 
 
 def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
-    for extension in EXTENSIONS:
+    def ends(extension: int) -> tuple[bool, bool]:
         bits = numbers.bits + extension
         least = sum(numbers.floor(term, bits) for term in terms)
         value = candidate.floor(0, bits)
-        if value < least:
-            return True
-        if value >= least + len(terms):
-            return False
-    raise no_decision()
+        return value < least, value < least + len(terms)
+
+    return settled(ends)
 
 
 def rounded_euclidean(
     rng: RandomWords, n_draws: int, n_coordinates: int, bits: int, *, places: int = _FINEST
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X of density :math:`\propto e^{-|x|_2}`.
 
     .. math:: X = \sqrt{V} \, G, \qquad V \sim \chi^2_{K+1}
@@ -93,49 +97,47 @@ def rounded_euclidean(
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
-    def bound(one: int) -> NDArray[np.float64]:
+    def bound(one: int) -> Floats:
         variance = np.ldexp((total + one * n_terms).astype(np.float64), 1 - terms.bits)
         if odd:
             variance += np.ldexp((table[:, -1] + one).astype(np.float64), -places) ** 2
         magnitude = (table[:, :n_coordinates] + one) * np.sqrt(variance)[:, None]
         error = 1.0 + (_FLOAT_ERROR if one else -_FLOAT_ERROR)
-        twice: NDArray[np.float64] = np.floor(np.ldexp(magnitude * error, bits + 1 - places))
+        twice: Floats = np.floor(np.ldexp(magnitude * error, bits + 1 - places))
         return twice
 
     low = bound(0)
     twice = low.astype(np.int64)
     for draw, column in np.argwhere(low != bound(1)).tolist():
-        extra = (draw + 1) * table.shape[1] - 1 if odd else None
+        extra = (normals, (draw + 1) * table.shape[1] - 1) if odd else None
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
-        twice[draw, column] = _product(terms, mine, normals, extra, index, bits + 1)
+        twice[draw, column] = scaled_normal(terms, mine, normals, index, extra, 2 * bits + 2)
     return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _product(
-    exponential: LazyNumbers,
-    terms: range,
-    normal: LazyNumbers,
-    extra: int | None,
+def scaled_normal(
+    terms: LazyNumbers,
+    mine: range,
+    normals: LazyNumbers,
     index: int,
-    bits: int,
+    extra: tuple[LazyNumbers, int] | None,
+    twice_bits: int,
 ) -> int:
-    """Return floor(2**bits sqrt(V) G) from as many places as it takes."""
-    for extension in EXTENSIONS:
-        places = normal.bits + extension
-        sums = [exponential.floor(term, places) for term in terms]
-        factor = normal.floor(index, places)
-        square = 0 if extra is None else normal.floor(extra, places)
-        ends = []
-        for one in (0, 1):
-            variance = (sum(sums) + one * len(sums)) << (places + 1)
-            if extra is not None:
-                variance += (square + one) ** 2
-            power = variance * (factor + one) ** 2
-            ends.append(math.isqrt(power >> (4 * places - 2 * bits)))
-        if ends[0] == ends[1]:
-            return ends[0]
-    raise no_decision()
+    """Return floor(2**bits sqrt(V) G), V twice a sum of terms, plus the square of the extra."""
+
+    def ends(extension: int) -> tuple[int, int]:
+        places = normals.bits + extension
+        least = sum(terms.floor(term, places) for term in mine)
+        factor = normals.floor(index, places)
+        square = 0 if extra is None else extra[0].floor(extra[1], places)
+        low, high = least << (places + 1), (least + len(mine)) << (places + 1)
+        if extra is not None:
+            low, high = low + square**2, high + (square + 1) ** 2
+        shift = 4 * places - twice_bits
+        return math.isqrt(low * factor**2 >> shift), math.isqrt(high * (factor + 1) ** 2 >> shift)
+
+    return settled(ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ def rounded_simplex_levels(
     bits: int,
     radii: Radii,
     places: int | None = None,
-) -> NDArray[np.int64]:
+) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{bits} X)`, X uniform on an l1 ball of random radius.
 
     Reference: Devroye, "Non-uniform random variate generation", 1986, Theorem V.2.1 (spacings).
@@ -180,7 +182,7 @@ def rounded_simplex_levels(
     return with_random_signs(rng, (twice + 1) >> 1)
 
 
-def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDArray[np.int64]:
+def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Integers:
     numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)
@@ -191,14 +193,14 @@ def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> NDAr
 
 def _spacings(points: LazyNumbers, start: int, count: int, bits: int) -> list[int]:
     """Return floor(2**bits times each spacing) from as many places as it takes."""
-    for extension in EXTENSIONS:
+
+    def ends(extension: int) -> tuple[list[int], list[int]]:
         places = points.bits + extension
         values = sorted(points.floor(start + i, places) for i in range(count))
         # The first spacing begins at zero exactly; the others may be one unit less.
         high = [b - a for a, b in zip([0, *values], values, strict=False)]
         low = [high[0], *(spacing - 1 for spacing in high[1:])]
         dropped = places - bits
-        found = [spacing >> dropped for spacing in high]
-        if found == [spacing >> dropped for spacing in low]:
-            return found
-    raise no_decision()
+        return [spacing >> dropped for spacing in low], [spacing >> dropped for spacing in high]
+
+    return settled(ends)

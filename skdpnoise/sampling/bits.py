@@ -11,8 +11,17 @@ from numpy.typing import NDArray
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.words import RandomWords
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
 # At most so many words are fetched at once: 128 KiB, which stay in cache until they are used.
 _CHUNK = 1 << 14
+
+BROKEN = (
+    "The random words led to an event of probability below 2**-100 (two numbers that agree in 256 "
+    "bits, or a huge draw): the source of random words is broken."
+)
 
 # A kernel(rng, position, out, done, *parameters) fills out[done:] from the words, beginning at
 # bit `position`, and returns (done, position, exhausted) when `out` is full or the words do not
@@ -22,7 +31,7 @@ Kernel = Callable[..., Progress]
 
 
 @inner
-def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
+def take_bits(words: Words, position: int, n: int) -> int:
     """Return the n <= 63 bits from bit `position` on; past the end of the words they are zero."""
     # Whoever reads past the end sees it by comparing its position with 64 * words.size, and must
     # undo the draw.
@@ -37,7 +46,7 @@ def take_bits(words: NDArray[np.uint64], position: int, n: int) -> int:
 
 
 @inner
-def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> tuple[int, int]:
+def take_below(words: Words, position: int, bound: int, n: int) -> tuple[int, int]:
     """Return an unbiased integer in [0, bound), bound <= 2**n, and the position after it."""
     # The first of successive n-bit integers that is below the bound: no modulo, hence no bias.
     while True:
@@ -49,11 +58,7 @@ def take_below(words: NDArray[np.uint64], position: int, bound: int, n: int) -> 
 
 
 def fill(
-    kernel: Kernel,
-    rng: RandomWords,
-    out: NDArray[np.int64],
-    mean_bits: float,
-    *parameters: object,
+    kernel: Kernel, rng: RandomWords, out: Integers, mean_bits: float, *parameters: object
 ) -> None:
     """Fill the flat array `out` with successive draws of a kernel."""
     buffer = np.empty(0, dtype=np.uint64)
@@ -74,7 +79,4 @@ def fill(
         run = kernel.for_bits(64 * fresh.size) if isinstance(kernel, Compilable) else kernel
         done, position, exhausted = run(buffer, position, out, done, *parameters)
         if exhausted:
-            raise RuntimeError(
-                "The random words led to an event of probability below 2**-200 (two numbers that "
-                "agree in 256 bits, or a huge draw): the source of random words is broken."
-            )
+            raise RuntimeError(BROKEN)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count
-from skdpnoise.sampling.bits import Progress, fill, take_below
+from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
 from skdpnoise.sampling.kernels import Compilable
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords
@@ -17,9 +17,14 @@ _MEAN_ATTEMPTS = 1.4
 
 @Compilable
 def _fill_below(
-    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, bound: int, n: int
+    words: Words, position: int, out: Integers, done: int, bounds: Integers, repeats: int
 ) -> Progress:
+    bound, n = 0, 0
     while done < out.size:
+        if bounds[done // repeats] != bound:
+            bound, n = bounds[done // repeats], 1
+            while n < 62 and 1 << n < bound:
+                n += 1
         value, after = take_below(words, position, bound, n)
         if after > 64 * words.size:
             break
@@ -29,10 +34,17 @@ def _fill_below(
     return done, position, False
 
 
+def uniform_integers(
+    rng: RandomWords, bounds: NDArray[np.int64], repeats: int, n_bits: int
+) -> NDArray[np.int64]:
+    """Return so many integers below each bound, the largest of which has so many bits."""
+    out = np.empty(bounds.size * repeats, dtype=np.int64)
+    fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n_bits, bounds, repeats)
+    return out
+
+
 @Compilable
-def _shuffle(
-    words: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int, n: int
-) -> Progress:
+def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> Progress:
     """Fisher-Yates from the back; `done` steps have been taken."""
     while done < out.size:
         last = out.size - 1 - done
@@ -49,11 +61,9 @@ def _shuffle(
 
 
 def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
-    r"""Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
+    """Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
-    .. math:: P(N = i) = 1 / \mathrm{bound}
-
-    by rejection: of successive integers of just enough bits the first that is small enough.
+    Of successive integers of just enough bits it takes the first that is small enough.
 
     Parameters
     ----------
@@ -75,17 +85,16 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, integers_below
+    >>> from skdpnoise.sampling import SeededWords
     >>> draws = integers_below(SeededWords(0), 6, 1000)
     >>> int(draws.min()), int(draws.max())
     (0, 5)
     """
     bound = check_count("integers_below", "bound", bound, high=2**62)
-    out = np.zeros(check_count("integers_below", "size", size, low=0, high=2**48), dtype=np.int64)
-    if bound > 1:
-        n = (bound - 1).bit_length()
-        fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n, bound, n)
-    return out
+    size = check_count("integers_below", "size", size, low=0, high=2**48)
+    if bound == 1:
+        return np.zeros(size, dtype=np.int64)
+    return uniform_integers(rng, np.array([bound]), size, (bound - 1).bit_length())
 
 
 def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
@@ -116,7 +125,7 @@ def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, permutation
+    >>> from skdpnoise.sampling import SeededWords
     >>> sorted(permutation(SeededWords(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """

@@ -12,9 +12,8 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from skdpnoise.sampling.bits import take_bits
+from skdpnoise.sampling.bits import Integers, Words, take_bits
 from skdpnoise.sampling.kernels import inner
 
 # Bits that can be kept of one number. Two numbers agree so far with probability 2**-256.
@@ -27,13 +26,13 @@ DIGIT_BITS = 8
 UNDECIDED = -1
 
 
-def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> NDArray[np.int64]:
+def new_numbers(n: int, width: int, constants: tuple[int, ...] = ()) -> Integers:
     """Return a table of `n` new numbers and of constants of which every digit is known."""
     return _table(n, width, constants).copy()
 
 
 @cache
-def _table(n: int, width: int, constants: tuple[int, ...]) -> NDArray[np.int64]:
+def _table(n: int, width: int, constants: tuple[int, ...]) -> Integers:
     places = range(CAPACITY - width, -1, -width)
     table = np.zeros((n + len(constants), 1 + len(places)), dtype=np.int64)
     for row, constant in enumerate(constants, start=n):
@@ -44,12 +43,7 @@ def _table(n: int, width: int, constants: tuple[int, ...]) -> NDArray[np.int64]:
 
 @inner
 def is_smaller(
-    words: NDArray[np.uint64],
-    position: int,
-    width: int,
-    numbers: NDArray[np.int64],
-    one: int,
-    other: int,
+    words: Words, position: int, width: int, numbers: Integers, one: int, other: int
 ) -> tuple[int, int]:
     """Return 1 if number `one` is below number `other`, else 0; `UNDECIDED` if all digits agree."""
     for i in range(1, numbers.shape[1]):
@@ -68,12 +62,7 @@ def is_smaller(
 
 @inner
 def leading_bits(
-    words: NDArray[np.uint64],
-    position: int,
-    width: int,
-    numbers: NDArray[np.int64],
-    number: int,
-    n: int,
+    words: Words, position: int, width: int, numbers: Integers, number: int, n: int
 ) -> tuple[int, int]:
     """Return floor(2**n * number) for n <= 53, drawing the bits that are not yet known."""
     value = 0

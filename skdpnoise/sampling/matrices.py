@@ -6,20 +6,19 @@ They give pure privacy to second moments: see :mod:`skdpnoise.mechanisms.matrice
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling._extended import (
     EXTENSIONS,
     LazyNumbers,
     exponentials,
     half_normals,
-    no_decision,
+    settled,
     with_random_signs,
 )
-from skdpnoise.sampling.balls import most_places
+from skdpnoise.sampling.balls import most_places, scaled_normal
+from skdpnoise.sampling.bits import Integers
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = ["MOST_ROWS", "rounded_frobenius", "rounded_wishart", "wishart_places"]
@@ -30,8 +29,6 @@ _LIMB = 19  # bits of a limb: sums of products of two stay exact in double preci
 _LOW = (1 << _LIMB) - 1
 MOST_ROWS = (1 << 53 - 2 * _LIMB - 1) - 1  # sums of 2 (p + 1) products of limbs stay exact
 _MOST_RESULT_BITS = 50  # of the places of a result and of the degrees of freedom together
-
-Integers = NDArray[np.int64]
 
 
 def rounded_frobenius(
@@ -56,55 +53,27 @@ def rounded_frobenius(
     extra = half_normals(rng, odd, places)
     normals = half_normals(rng, n_entries, places)
     sign = with_random_signs(rng, np.ones(n_entries, dtype=np.int64))
-    variances: dict[int, tuple[int, int]] = {}
-
-    def variance(extension: int) -> tuple[int, int]:
-        """Return bounds on 2**(2 q) V with q = places + extension."""
-        if extension not in variances:
-            q = places + extension
-            low = sum(terms.floor(i, q) for i in range(n_terms)) << (q + 1)
-            high = low + (n_terms << (q + 1))
-            if odd:
-                root = extra.floor(0, q)
-                low, high = low + root**2, high + (root + 1) ** 2
-            variances[extension] = low, high
-        return variances[extension]
-
+    q = places + EXTENSIONS[0]
+    low = sum(terms.floor(i, q) for i in range(n_terms)) << (q + 1)
+    high = low + (n_terms << (q + 1))
+    if odd:
+        root = extra.floor(0, q)
+        low, high = low + root**2, high + (root + 1) ** 2
     halved = np.arange(n_entries) >= size
     ends = []
-    for one, v in enumerate(variance(EXTENSIONS[0])):
-        first = math.ldexp((v >> 128) + one, -2 * places)
-        root = np.sqrt(np.where(halved, 0.5, 1.0) * first)
+    for one, variance in enumerate((low, high)):
+        first = math.ldexp((variance >> 128) + one, -2 * places)
+        scale = np.sqrt(np.where(halved, 0.5, 1.0) * first)
         error = 1.0 + (_FLOAT_ERROR if one else -_FLOAT_ERROR)
-        magnitude = (normals.first + one) * root * error
+        magnitude = (normals.first + one) * scale * error
         ends.append(np.floor(np.ldexp(magnitude, bits + 1 - places)).astype(np.int64))
     twice = ends[0]
     for index in np.flatnonzero(ends[0] != ends[1]).tolist():
-        twice[index] = _root(normals, variance, index, bits + 1, places, halves=int(halved[index]))
+        twice_bits = 2 * bits + 2 - int(halved[index])
+        square = (extra, 0) if odd else None
+        twice[index] = scaled_normal(terms, range(n_terms), normals, index, square, twice_bits)
     drawn = sign * ((twice + 1) >> 1)
     return drawn[:size], drawn[size:]
-
-
-def _root(
-    normals: LazyNumbers,
-    variance: Callable[[int], tuple[int, int]],
-    index: int,
-    bits: int,
-    places: int,
-    *,
-    halves: int,
-) -> int:
-    """Return floor(2**bits sqrt(V / 2**halves) G) from as many places as it takes."""
-    for extension in EXTENSIONS:
-        q = places + extension
-        factor = normals.floor(index, q)
-        found = [
-            math.isqrt(v * (factor + one) ** 2 >> (4 * q - 2 * bits + halves))
-            for one, v in enumerate(variance(extension))
-        ]
-        if found[0] == found[1]:
-            return found[0]
-    raise no_decision()
 
 
 def wishart_places(size: int) -> int:
@@ -197,7 +166,8 @@ def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: 
     n_normals = sign.shape[1]
     half = n_normals // 2
     signs = (sign[row] * sign[column] * np.where(np.arange(n_normals) < half, 1, -1)).tolist()
-    for extension in EXTENSIONS:
+
+    def ends(extension: int) -> tuple[int, int]:
         q = normals.bits + extension
         low = high = 0
         for i, one in enumerate(signs):
@@ -205,7 +175,6 @@ def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: 
             least, most = a * b, (a + 1) * (b + 1)
             low += least if one > 0 else -most
             high += most if one > 0 else -least
-        found = [end >> (2 * q - bits) for end in (low, high)]
-        if found[0] == found[1]:
-            return found[0]
-    raise no_decision()
+        return low >> (2 * q - bits), high >> (2 * q - bits)
+
+    return settled(ends)

@@ -79,7 +79,7 @@ def is_observed() -> bool:
 
 
 def observed(
-    observer: Observer, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
+    observer: Observer | None, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
 ) -> R:
     """Call a function while an observer looks on, and return what it returns."""
 
@@ -93,12 +93,7 @@ def observed(
 def unobserved(function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
     """Call a function whose draws are thrown away, such as a rehearsal, while nobody looks on."""
     # Whatever of it were published after all would differ between the data sets of a replay.
-
-    def run() -> R:
-        _CURRENT.set(None)
-        return function(*args, **kwargs)
-
-    return copy_context().run(run)
+    return observed(None, function, *args, **kwargs)
 
 
 def plus_noise(mechanism: Any, integers: Any, draws: Any) -> Any:

@@ -14,25 +14,23 @@ with one number S for all cells. A draw goes as follows.
 3. If :math:`V < S w_j e^{\rho(0) - \rho(x)}` the x is accepted, otherwise all begins again.
 
 (V, x) is uniform under a histogram that lies above :math:`S e^{\rho(0) - \rho(x)}`, so an accepted
-x has that density: rejection from a piecewise constant envelope (Devroye 1986, II.3 and VIII). How
-good the envelope is decides the speed, nothing else. The cells end at some T; beyond, the envelope
-halves from :math:`[jT, (j+1)T)` to the next, and j is the number of tosses of a fair coin up to
-the first head.
+x has that density: rejection from a piecewise constant envelope (Devroye 1986, II.3 and VIII). The
+envelope decides the speed, nothing else. The cells end at some T; beyond, the envelope halves from
+:math:`[jT, (j+1)T)` to the next, and j is the number of tosses of a fair coin up to the first head.
 
 **Nothing is rounded before the end.** The comparison in 3 is one of two real numbers of which some
-digits are known (Karney 2016). Doubles with a bound on all their errors decide it when these
-digits suffice; when they do not, which happens once in many millions of draws, the same draw is
-made again from the same random bits in rational and decimal arithmetic whose errors are bounded
-as well, with 64 more digits of V and of x at a time until they suffice. The fast path decides
-nothing that the exact one would decide otherwise, so the draws are those of the exact one. Only
-an accepted x is rounded, by completing it to one place more than is asked for.
+digits are known (Karney 2016). Doubles with a bound on all their errors decide it where these
+digits suffice. Where they do not, once in many millions of draws, the same draw is made again from
+the same random bits in rational and decimal arithmetic whose errors are bounded as well, with 64
+more digits of V and of x at a time. So the draws are those of the exact path. Only an accepted x is
+rounded, by completing it to one place more than is asked for.
 
-**Privacy.** The result therefore is :math:`\mathrm{round}(2^{bits} Z)` of an exact Z, a
-post-processing of the ideal real-valued noise, and for integer queries q
+**Privacy.** The result is :math:`\mathrm{round}(2^{bits} Z)` of an exact Z, a post-processing of
+the ideal real-valued noise, and for integer queries q
 :math:`q + \mathrm{round}(N) = \mathrm{round}(q + N)`: whatever guarantee is proved for the ideal
-mechanism holds for the program. No floating-point noise is added to anything, so its gaps reveal
-nothing (Mironov 2012). The one exception is an error, raised with probability below
-:math:`2^{-100}` and independently of any data, when a draw does not fit into 64 bits.
+mechanism holds for the program, and gaps of floating-point noise reveal nothing (Mironov 2012). The
+one exception is an error, raised with probability below :math:`2^{-100}` and independently of any
+data, when a draw does not fit into 64 bits.
 
 References
 ----------
@@ -55,11 +53,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.privacy.checks import check_real
-from skdpnoise.sampling._piecewise_exact import BROKEN, ExactExponent, OutOfWordsError, draw_exactly
+from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.sampling._piecewise_exact import ExactExponent, OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
-from skdpnoise.sampling._rounded import Shape, new_draws
-from skdpnoise.sampling.bits import Progress, fill
+from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
 
 # Falls of the exponent that are taken for the rounding of c0, relative to the terms there.
@@ -69,10 +66,13 @@ _TOLERANCE = 2.0**-32
 # nearly every draw that is not sure is decided exactly, to the same result.
 _BAND = 0.0
 
+_MOST_BITS = 52
+
 # A draw that so many words do not finish shows that they are not random.
 _MOST_WORDS = 1 << 12
 
 Piece = tuple[float, float, float, float]
+Shape = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,6 @@ class Exponent:
     --------
     The standard normal distribution, and a staircase of steps of one half and one:
 
-    >>> from skdpnoise.sampling import Exponent
     >>> normal = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5, 0.0),))
     >>> staircase = Exponent(
     ...     knots=(0.0, 0.5),
@@ -259,34 +258,34 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
     return table
 
 
-def _fill(table: Table, rng: RandomWords, out: NDArray[np.int64]) -> None:
+def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
+    draws = np.empty(size, dtype=np.int64)
+    out = draws.reshape(-1)
     half = 0 if table.bits is None else 1
     law, cells = tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
-    def kernel(
-        buffer: NDArray[np.uint64], position: int, out: NDArray[np.int64], done: int
-    ) -> Progress:
+    def kernel(buffer: Words, position: int, out: Integers, done: int) -> Progress:
         before = done
         while True:
             done, position, undecided = fill_fast(
                 buffer, position, out, done, half, _BAND, law, cells
             )
-            if undecided:
-                try:
-                    out[done], position = draw_exactly(
-                        buffer, position, table, ExactExponent(table.law)
-                    )
-                except OutOfWordsError:
-                    undecided = False
-                else:
-                    done += 1
             if not undecided:
-                if done == before and buffer.size > _MOST_WORDS:
-                    raise RuntimeError(BROKEN)
-                return done, position, False
+                break
+            try:
+                out[done], position = draw_exactly(
+                    buffer, position, table, ExactExponent(table.law)
+                )
+            except OutOfWordsError:
+                break
+            done += 1
+        if done == before and buffer.size > _MOST_WORDS:
+            raise RuntimeError(BROKEN)
+        return done, position, False
 
     fill(kernel, rng, out, table.mean_bits)
+    return draws
 
 
 def rounded_piecewise(
@@ -298,8 +297,7 @@ def rounded_piecewise(
 
     A point uniform under a histogram above f is accepted if it lies below f. Every comparison is
     exact and only what is accepted is rounded, so the result is a post-processing of the ideal
-    real-valued noise and inherits its privacy (Mironov 2012). The proof is in the docstring of
-    the module `skdpnoise.sampling.piecewise`.
+    real-valued noise and inherits its privacy (proof: module `skdpnoise.sampling.piecewise`).
 
     Parameters
     ----------
@@ -336,17 +334,14 @@ def rounded_piecewise(
     --------
     Generalised Gaussian noise, density proportional to exp(-abs(z)**1.5):
 
-    >>> from skdpnoise.sampling import Exponent, SeededWords, rounded_piecewise
+    >>> from skdpnoise.sampling import SeededWords
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.0, 1.0),), power=1.5)
     >>> draws = rounded_piecewise(SeededWords(0), (4, 1000), bits=20, exponent=exponent)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
     >>> bool(0.8 < (draws / 2**20).std() < 0.9)
     True
     """
-    out, bits = new_draws(size, bits)
-    _fill(_table(exponent, bits), rng, out.reshape(-1))
-    return out
+    bits = check_count("sample_rounded", "bits", bits, low=0, high=_MOST_BITS)
+    return _draw(_table(exponent, bits), rng, size)
 
 
 _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
@@ -359,19 +354,13 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x`, whose coefficients are exact in floating
-    point: no comparison is rounded, and no floating-point noise reveals by its low bits the value
-    below it (Mironov 2012). Beyond the cells the envelope halves over every stretch as long as
-    they reach, which is at least :math:`\log 2`, so it stays above the density.
+    point: no comparison is rounded. Beyond the cells the envelope halves over every stretch as long
+    as they reach, which is at least :math:`\log 2`, so it stays above the density.
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness. For a given stream the result does not depend on the pieces in which
-        the words are fetched. Words fetched and not needed are thrown away.
-    size : int or tuple of int
-        Shape of the result.
-    bits : int
-        Binary places kept, 0 <= `bits` <= 52.
+    rng, size, bits
+        As in `rounded_piecewise`.
 
     Returns
     -------
@@ -380,23 +369,17 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart, or that
-        a draw is huge.
+    TypeError, ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Mironov
-    (2012), "On significance of the least significant bits for differential privacy".
+    Devroye (1986), chapters II.3 and VIII, and Mironov (2012), as in `rounded_piecewise`.
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, rounded_laplace
-    >>> draws = rounded_laplace(SeededWords(0), (4, 1000), bits=20)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
+    >>> from skdpnoise.sampling import SeededWords
+    >>> draws = rounded_laplace(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < abs(draws / 2**20).mean() < 1.1)
     True
     """
@@ -412,13 +395,12 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     floating point. The tail is as exact as the rest: the cells end at T = 16, where the density is
     :math:`e^{-128}` of its largest, and beyond
     :math:`\rho(T + jT) - \rho(T) = T^2 (j + j^2/2) \ge j \log 2`, so that the envelope that
-    halves with every T stays above it; a point there is accepted or rejected by the same exact
-    comparison.
+    halves with every T stays above it.
 
     Parameters
     ----------
     rng, size, bits
-        As in `rounded_laplace`.
+        As in `rounded_piecewise`.
 
     Returns
     -------
@@ -427,23 +409,18 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
 
     Raises
     ------
-    TypeError, ValueError
-        If `bits` is not an integer in its range.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart.
+    TypeError, ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
-    Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
-    the least significant bits for differential privacy".
+    Devroye (1986), chapters II.3 and VIII, Karney (2016) and Mironov (2012), as in
+    `rounded_piecewise`.
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords, rounded_gaussian
-    >>> draws = rounded_gaussian(SeededWords(0), (4, 1000), bits=20)
-    >>> draws.shape, draws.dtype
-    ((4, 1000), dtype('int64'))
+    >>> from skdpnoise.sampling import SeededWords
+    >>> draws = rounded_gaussian(SeededWords(0), 4000, bits=20)
     >>> bool(0.9 < (draws / 2**20).std() < 1.1)
     True
     """
@@ -460,11 +437,8 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
 
     Parameters
     ----------
-    rng : RandomWords
-        Source of randomness. For a given stream the result does not depend on the pieces in which
-        the words are fetched. Words fetched and not needed are thrown away.
-    size : int or tuple of int
-        Shape of the result.
+    rng, size
+        As in `rounded_piecewise`.
     exponent : Exponent
         The law; the discrete Laplace distribution of scale b is ``c1 = 1 / b``, the discrete
         Gaussian distribution of parameter sigma is ``c2 = 0.5 / sigma**2``.
@@ -489,12 +463,10 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
     --------
     Discrete Gaussian noise:
 
-    >>> from skdpnoise.sampling import Exponent, SeededWords, integer_piecewise
+    >>> from skdpnoise.sampling import SeededWords
     >>> exponent = Exponent(knots=(0.0,), coefficients=((0.0, 0.0, 0.5 / 10.0**2, 0.0),))
     >>> draws = integer_piecewise(SeededWords(0), 5000, exponent)
     >>> bool(9.5 < draws.std() < 10.5)
     True
     """
-    out, _ = new_draws(size, 0)
-    _fill(_table(exponent, None), rng, out.reshape(-1))
-    return out
+    return _draw(_table(exponent, None), rng, size)

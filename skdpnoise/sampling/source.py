@@ -38,7 +38,6 @@ def random_words(random_state: object = None) -> RandomWords:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import random_words
     >>> random_words(None).secure, random_words(0).secure
     (True, False)
     """

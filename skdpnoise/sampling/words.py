@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,40 +42,20 @@ class RandomWords(Protocol):
 class SystemWords:
     """Words from the operating system's cryptographic source, `os.urandom`.
 
-    Nothing is kept between calls, so that a forked process never repeats the words of its parent.
-
-    Attributes
-    ----------
-    secure : bool
-        True.
+    They are secure. Nothing is kept between calls, so that a forked process never repeats the words
+    of its parent.
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SystemWords
     >>> SystemWords().take(3).shape
     (3,)
     """
 
     __slots__ = ()
-
-    @property
-    def secure(self) -> bool:
-        """Whether the words are unpredictable: True."""
-        return True
+    secure: ClassVar[bool] = True
 
     def take(self, n: int) -> NDArray[np.uint64]:
-        """Return `n` fresh words.
-
-        Parameters
-        ----------
-        n : int
-            Number of words, at least 0.
-
-        Returns
-        -------
-        words : ndarray of uint64, shape (n,)
-            The words, read-only.
-        """
+        """Return `n` >= 0 fresh words, an ndarray of uint64 that is read-only."""
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -86,8 +66,7 @@ class SeededWords:
     """A reproducible stream of words; **not secure**.
 
     Anyone who knows or guesses the seed can compute the same noise, subtract it, and read the
-    private value: no privacy guarantee holds against such a person. Meant for tests and for
-    studies on public data.
+    private value. Meant for tests and for studies on public data.
 
     Parameters
     ----------
@@ -95,44 +74,24 @@ class SeededWords:
         Non-negative seed of numpy's Philox generator (Salmon et al. 2011), whose stream of raw
         words is fixed by numpy's compatibility policy.
 
-    Attributes
-    ----------
-    secure : bool
-        False.
-
     References
     ----------
     Salmon, Moraes, Dror and Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
 
     Examples
     --------
-    >>> from skdpnoise.sampling import SeededWords
     >>> bool((SeededWords(7).take(5) == SeededWords(7).take(5)).all())
     True
     """
 
     __slots__ = ("_source",)
+    secure: ClassVar[bool] = False
 
     def __init__(self, seed: int | Sequence[int]) -> None:
         self._source = np.random.Philox(seed)
 
-    @property
-    def secure(self) -> bool:
-        """Whether the words are unpredictable: False."""
-        return False
-
     def take(self, n: int) -> NDArray[np.uint64]:
-        """Return the next `n` words of the stream.
-
-        Parameters
-        ----------
-        n : int
-            Number of words, at least 0.
-
-        Returns
-        -------
-        words : ndarray of uint64, shape (n,)
-        """
+        """Return the next `n` >= 0 words of the stream, an ndarray of uint64."""
         return np.asarray(self._source.random_raw(n), dtype=np.uint64)
 
     def __repr__(self) -> str:
@@ -157,7 +116,6 @@ def is_seeded(random_state: object = None) -> bool:
 
     Examples
     --------
-    >>> from skdpnoise.sampling import is_seeded
     >>> is_seeded(None), is_seeded(SystemWords()), is_seeded(0), is_seeded(SeededWords(0))
     (False, False, True, True)
     """
@@ -171,7 +129,6 @@ def with_caveat(text: str, *, secure: bool, end: str = "\n") -> str:
 
     Examples
     --------
-    >>> from skdpnoise.sampling.words import with_caveat
     >>> print(with_caveat("(epsilon=1, delta=0)", secure=False))
     NOT PRIVATE: random_state is set
     (epsilon=1, delta=0)

@@ -13,17 +13,17 @@ from scipy.stats import chi2
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
-from skdpnoise.queries._aggregation import (
-    _exact_sums,
-    check_interval,
-    noisy_sums,
-    rounded_deviation,
-)
-from skdpnoise.queries.aggregates import (
+from skdpnoise.queries import (
     private_count,
     private_histogram,
     private_mean,
     private_sum,
+)
+from skdpnoise.queries.aggregates import (
+    _check_interval,
+    _exact_sums,
+    _noisy_sums,
+    _rounded_deviation,
 )
 from skdpnoise.queries.norm_quantile import private_norm_quantile
 from skdpnoise.sampling import SeededWords
@@ -65,7 +65,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
     table[:8] = list(itertools.product(*zip(LOW, HIGH, strict=True)))
     guarantee = PrivacyGuarantee(1.0, adjacency=adjacency)
     mechanism = way(table, LOW, HIGH, guarantee, **LAPLACE).mechanism
-    bounds = check_interval("f", LOW, HIGH, 3)
+    bounds = _check_interval("f", LOW, HIGH, 3)
     counted = mechanism.sensitivity.n_coordinates == 4
     assert counted == (adjacency == "add_remove" and way is private_mean)
     if adjacency == "add_remove" and not counted:
@@ -74,7 +74,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
     def released(data):
         # Same words, same noise: the difference is that of the exact integers.
         count = len(data) if counted else None
-        noisy = noisy_sums(data, bounds, mechanism, SeededWords(1), count)
+        noisy = _noisy_sums(data, bounds, mechanism, SeededWords(1), count)
         return np.rint(noisy / mechanism.grid_size)
 
     limit = mechanism.sensitivity.per_coordinate / mechanism.grid_size
@@ -91,7 +91,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
 def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
     """The end of the interval lies between two steps, and never counts as the farther one."""
     steps = 1000.0 + share
-    bounds = check_interval("f", -1.0, 1.0, 1)
+    bounds = _check_interval("f", -1.0, 1.0, 1)
     unit = np.array([1.0 / steps])
     for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
         for n_records in (1, 3):
@@ -115,14 +115,14 @@ def test_the_mechanism_depends_on_public_facts_alone(way, delta):
 
 
 def test_the_uncentred_sum_moves_by_at_most_the_largest_value():
-    bounds = check_interval("f", 0.0, 3.0, 1)
+    bounds = _check_interval("f", 0.0, 3.0, 1)
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([1.0], 0.0, 3.0, guarantee, noise="inid_laplace").mechanism
     assert mechanism.sensitivity.n_coordinates == 1
     limit = 3.0 / mechanism.grid_size[0]
     data = np.array([[0.5], [2.5]])
     before, *after = (
-        noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.grid_size
+        _noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.grid_size
         for rows in (data, np.vstack([data, [[99.0]]]), np.vstack([data, [[-99.0]]]), data[:1])
     )
     moved = [abs(float(other[0] - before[0])) for other in after]
@@ -240,7 +240,7 @@ def test_a_noisy_count_is_a_whole_number_with_the_stated_error():
 def test_the_error_of_a_rounded_count_has_no_seam(loss):
     noise = "iid_laplace" if isinstance(loss, PureLoss) else "iid_gaussian"
     errors = [
-        rounded_deviation(calibrate(noise, SensitivityProfile([scale]), loss)) / scale
+        _rounded_deviation(calibrate(noise, SensitivityProfile([scale]), loss)) / scale
         for scale in (63.9, 64.1)
     ]
     assert errors[0] == pytest.approx(errors[1], rel=1e-6)
@@ -269,10 +269,10 @@ def test_rounding_of_contributions_does_not_add_up():
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([0.0], -1.0, 1.0, guarantee, noise="inid_laplace").mechanism
     value = (1000 + 0.5) * mechanism.grid_size[0]
-    bounds = check_interval("f", -1.0, 1.0, 1)
+    bounds = _check_interval("f", -1.0, 1.0, 1)
     data = np.full((1 << 17, 1), value)
     noise = mechanism.sample(SeededWords(0))[0, 0] * mechanism.grid_size[0]
-    total = noisy_sums(data, bounds, mechanism, SeededWords(0))[0] - noise
+    total = _noisy_sums(data, bounds, mechanism, SeededWords(0))[0] - noise
     assert abs(total - data.sum()) <= 2 * mechanism.grid_size[0]
 
 

@@ -263,8 +263,8 @@ def test_three_columns_or_fewer_are_not_drawn_together():
     ("columns", "settings", "message"),
     [
         ([1.0, 2.0], {}, "'columns' .* shape"),
-        (np.zeros((0, 2)), {}, "'columns' .* non-empty"),
-        (np.zeros((3, 0)), {}, "'columns' .* non-empty"),
+        (np.zeros((0, 2)), {}, "'columns' .* (shape|empty)"),
+        (np.zeros((3, 0)), {}, "'columns' .* (shape|empty)"),
         ([np.zeros(3), np.zeros(4)], {}, "of one length"),
         (np.array([[1.0], [np.nan]]), {}, "'columns' .* finite"),
         (np.array([[1.0], [-np.inf]]), {}, "'columns' .* finite"),

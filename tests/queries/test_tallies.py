@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.privacy import PrivacyGuarantee, PureLoss
-from skdpnoise.queries import noisy_histogram
-from skdpnoise.queries.aggregates import private_count, private_histogram
+from skdpnoise.queries import noisy_histogram, private_count, private_histogram
 
 # The default noise is compared over all families, which takes seconds.
 LAPLACE = {"noise": "inid_laplace"}

@@ -118,13 +118,13 @@ def test_what_doubles_decide_more_places_decide_as_well(size, bits, monkeypatch)
         above, below, unknown = products(*arguments)
         return above, below, unknown + (1 << 60)
 
-    def counted(*arguments, _root=sampler._root, **keywords):
+    def counted(*arguments, _root=sampler.scaled_normal, **keywords):
         roots.append(arguments)
         return _root(*arguments, **keywords)
 
     monkeypatch.setattr(sampler, "_bounded_products", undecided)
     monkeypatch.setattr(sampler, "_FLOAT_ERROR", 0.9)
-    monkeypatch.setattr(sampler, "_root", counted)
+    monkeypatch.setattr(sampler, "scaled_normal", counted)
     for name, draw in SAMPLERS.items():
         for one, other in zip(expected[name], draw(SeededWords(3), size, bits), strict=True):
             assert (one == other).all()
