@@ -69,13 +69,7 @@ class DiscreteGaussian(Noise):
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
-        """Return the noise with sigma = step / ratio, whatever p is; see `Noise`.
-
-        Examples
-        --------
-        >>> DiscreteGaussian.for_ratio(0.5, 3.0, 2.0)
-        DiscreteGaussian(shape=6.0)
-        """
+        """Return the noise with sigma = step / ratio, whatever p is; see `Noise`."""
         return cls(float(step / ratio))
 
     @property

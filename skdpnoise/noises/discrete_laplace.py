@@ -60,13 +60,7 @@ class DiscreteLaplace(Noise):
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
-        """Return the noise with b = step / ratio, whatever p is; see `Noise`.
-
-        Examples
-        --------
-        >>> DiscreteLaplace.for_ratio(0.5, 3.0, 2.0)
-        DiscreteLaplace(shape=6.0)
-        """
+        """Return the noise with b = step / ratio, whatever p is; see `Noise`."""
         return cls(float(step / ratio))
 
     @property

@@ -249,6 +249,15 @@ return_X_y : bool, default=False
     Return ``(data, target)`` rather than a bunch.
 as_frame : bool, default=False
     Return pandas objects rather than arrays. Needs the extra ``pandas``.
+download_if_missing : bool, default=True
+    If False, only local files are used, not even scikit-learn's cache, and without them an error
+    is raised.
+feature_names : list of str
+    Of the columns of data.
+target_names : list of str
+    Of the target.
+DESCR : str
+    Where the data are from.
 OSError
     If no source works (the message names both ways), or a local file is not the published
     one.
