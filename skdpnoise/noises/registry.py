@@ -194,13 +194,7 @@ def get_noise(name: str, *shape: Any) -> Noise:
 
 
 def shape_rule(name: str) -> ForRatio | None:
-    """Return how the shape of a family follows a budget.
-
-    Examples
-    --------
-    >>> shape_rule("discrete_laplace")(0.5, 1.0, 2.0), shape_rule("laplace")
-    (DiscreteLaplace(shape=2.0), None)
-    """
+    """Return how the shape of a family follows a budget; see `Noise`."""
     rule: ForRatio | None = getattr(type(get_noise(name)), "for_ratio", None)
     return rule
 

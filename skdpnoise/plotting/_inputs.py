@@ -84,12 +84,7 @@ def unit_family(release: Release) -> Noise | None:
 
 
 def coordinate_shares(mechanism: AdditiveMechanism) -> tuple[Vector, str]:
-    r"""Return each coordinate's share of the loss of all releases, and in what losses are counted.
-
-    .. math:: \frac{c_j}{\sum_k c_k}, \qquad c_j = \sum_t (\lambda_j / s_{tj})^2
-              \quad\text{(Gaussian)}, \qquad c_j = \sum_t \lambda_j / s_{tj}
-              \quad\text{(Laplace)}
-    """
+    """Return each coordinate's share of the loss of all releases, and in what losses are counted."""
     assert mechanism.families is not None
     limit, scale = mechanism.sensitivity.per_coordinate, mechanism.scale
     shift = np.zeros(scale.shape)
@@ -97,7 +92,7 @@ def coordinate_shares(mechanism: AdditiveMechanism) -> tuple[Vector, str]:
     shift = np.atleast_2d(shift)
     families = list(mechanism.families)
     if len(families) == 1:
-        families *= shift.shape[1]
+        families *= limit.size
     groups = [
         (family, np.array([other == family for other in families]))
         for family in dict.fromkeys(families)
