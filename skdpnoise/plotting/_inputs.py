@@ -84,7 +84,7 @@ def unit_family(release: Release) -> Noise | None:
 
 
 def coordinate_shares(mechanism: AdditiveMechanism) -> tuple[Vector, str]:
-    """Return each coordinate's share of the loss of all releases, and in what losses are counted."""
+    """Return each coordinate's share of the loss of all releases, and the unit of losses."""
     assert mechanism.families is not None
     limit, scale = mechanism.sensitivity.per_coordinate, mechanism.scale
     shift = np.zeros(scale.shape)

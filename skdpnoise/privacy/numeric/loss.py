@@ -219,7 +219,16 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
 def bounds_near(
     groups: Iterable[Group], delta: float, near: float, *, coarse: bool = False
 ) -> tuple[float, float]:
-    """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss."""
+    """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss.
+
+    Examples
+    --------
+    >>> from skdpnoise.privacy import RandomisedResponse
+    >>> groups = [(RandomisedResponse(), np.array([0.05]), np.array([400.0]))]
+    >>> delta_bound, epsilon_bound = bounds_near(groups, 1e-6, near=5.0)
+    >>> delta_bound < 1e-6, round(epsilon_bound, 3)
+    (True, 4.862)
+    """
     # Both hold; the second is tight where it comes out near the ε that was given.
     found, infinite = _compose(list(groups), near, 1e-9 * delta, _SHORTEST - 2 * coarse)
     room = delta - infinite
