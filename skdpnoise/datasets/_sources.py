@@ -56,31 +56,41 @@ def download(title: str, file: DataFile, route: str, fetch: Callable[[], Any] | 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """The names of the columns and of the target, and what they are."""
+    """What the columns and the target are, in the order of the file; the target is the last."""
 
-    feature_names: list[str]
-    target_name: str
-    text: str
+    title: str
+    columns: dict[str, str]
+    notes: str
+
+    @property
+    def feature_names(self) -> list[str]:
+        return list(self.columns)[:-1]
+
+    @property
+    def text(self) -> str:
+        width = max(map(len, self.columns)) + 2
+        lines = [f"{name:<{width}}{text}" for name, text in self.columns.items()]
+        table = "\n".join(line.replace("\n", "\n" + " " * width) for line in lines)
+        return f"{self.title}\n\n{table}\n\n{self.notes}"
 
 
 def as_bunch(
-    X: NDArray[np.float64],
+    X: NDArray[Any],
     y: NDArray[Any],
     description: Description,
     *,
     as_frame: bool,
     return_X_y: bool,
+    **more: Any,
 ) -> Bunch | tuple[Any, Any]:
-    """Dress arrays as scikit-learn's loaders do."""
-    frame = None
-    data, target = X, y
-    feature_names, target_name = list(description.feature_names), description.target_name
+    """Dress arrays as scikit-learn's loaders do; columns of objects that are numbers too."""
+    data, target, frame = X, y, None
+    feature_names, target_name = description.feature_names, list(description.columns)[-1]
     if as_frame:
-        frame = (
-            pandas_for("as_frame=True")
-            .DataFrame(X, columns=feature_names)
-            .assign(**{target_name: y})
-        )
+        frame = pandas_for("as_frame=True").DataFrame(X, columns=feature_names)
+        numeric = [j for j, value in enumerate(X[0]) if isinstance(value, float)]
+        frame = frame.astype({feature_names[j]: np.float64 for j in numeric})
+        frame = frame.assign(**{target_name: y})
         data, target = frame[feature_names], frame[target_name]
     if return_X_y:
         return data, target
@@ -90,6 +100,7 @@ def as_bunch(
         frame=frame,
         feature_names=feature_names,
         target_names=[target_name],
+        **more,
         DESCR=description.text,
     )
 

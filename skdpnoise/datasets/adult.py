@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.datasets import fetch_openml
 from sklearn.utils import Bunch
 
-from skdpnoise.datasets._sources import DataFile, download, local_bytes
+from skdpnoise.datasets._sources import DataFile, Description, as_bunch, download, local_bytes
 from skdpnoise.privacy.checks import check_option, pandas_for
 from skdpnoise.privacy.shared_texts import shared_texts
 
@@ -26,24 +26,6 @@ _TEST = DataFile(
 )
 _N_TRAIN, _N_TEST = 32_561, 16_281
 _N_RICH = 7_841  # of the training part
-
-_FEATURES = [
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-]
-_TARGET = "class"
 
 # As the description that comes with the data lists them, in its order and with its spelling.
 ADULT_CATEGORIES: dict[str, tuple[str, ...]] = {
@@ -83,32 +65,35 @@ ADULT_CATEGORIES: dict[str, tuple[str, ...]] = {
 }
 """Public categories of the nominal columns; a missing value, "?", is none of them."""
 
-_DESCRIPTION = """Adult (census income)
+_DESCRIPTION = Description(
+    title="""Adult (census income)
 
 48,842 persons from the U.S. census of 1994, 32,561 of them in the training part; does a person
-earn more than 50,000 USD a year?
-
-age             years
-workclass       nominal
-fnlwgt          sampling weight of the census
-education       nominal
-education-num   level of education, 1 to 16
-marital-status  nominal
-occupation      nominal
-relationship    nominal
-race            nominal
-sex             nominal
-capital-gain    USD
-capital-loss    USD
-hours-per-week  hours
-native-country  nominal
-class           target: "<=50K" or ">50K"
-
+earn more than 50,000 USD a year?""",
+    columns={
+        "age": "years",
+        "workclass": "nominal",
+        "fnlwgt": "sampling weight of the census",
+        "education": "nominal",
+        "education-num": "level of education, 1 to 16",
+        "marital-status": "nominal",
+        "occupation": "nominal",
+        "relationship": "nominal",
+        "race": "nominal",
+        "sex": "nominal",
+        "capital-gain": "USD",
+        "capital-loss": "USD",
+        "hours-per-week": "hours",
+        "native-country": "nominal",
+        "class": 'target: "<=50K" or ">50K"',
+    },
+    notes="""\
 A missing value of a nominal column is "?". Categories: skdpnoise.datasets.ADULT_CATEGORIES.
 
 Source: Barry Becker and Ronny Kohavi, UCI Machine Learning Repository, 1996,
 doi:10.24432/C5XW20. CC BY 4.0.
-"""
+""",
+)
 
 
 @shared_texts
@@ -131,15 +116,11 @@ def fetch_adult(
     ----------
     subset : {"all", "train", "test"}, default="all"
         The published parts; "all" has the training part first.
-    data_home : str or path-like, default=None
-        Folder with the data files; also scikit-learn's cache folder if it has to download. By
-        default scikit-learn caches in its own folder.
+    %(downloads: data_home)s
     as_frame : bool, default=False
         Return pandas objects rather than arrays: numeric columns are then float64. Needs the
         extra ``pandas``.
-    %(downloads: return_X_y)s
-    download_if_missing : bool, default=True
-        If False, only the local files are used and an error is raised without them.
+    %(downloads: return_X_y, download_if_missing)s
 
     Returns
     -------
@@ -153,12 +134,10 @@ def fetch_adult(
             "<=50K" or ">50K".
         frame : DataFrame of shape (n_samples, 15) or None
             Both together, if ``as_frame=True``.
-        feature_names, target_names : list of str
-            Of the columns of data, and of the target.
+        %(downloads: feature_names, target_names)s
         categories : dict
             ``ADULT_CATEGORIES``.
-        DESCR : str
-            Where the data are from.
+        %(downloads: DESCR)s
 
     Raises
     ------
@@ -184,28 +163,17 @@ def fetch_adult(
     rows = _rows(data_home, download_if_missing)
     rows = {"all": rows, "train": rows[:_N_TRAIN], "test": rows[_N_TRAIN:]}[subset]
     X, y = rows[:, :-1].copy(), rows[:, -1].astype(np.str_)
-    for j in _numeric():
-        X[:, j] = X[:, j].astype(np.float64)
-    data, target, frame = X, y, None
-    if as_frame:
-        frame = pandas_for("as_frame=True").DataFrame(X, columns=_FEATURES).assign(**{_TARGET: y})
-        frame = frame.astype({_FEATURES[j]: np.float64 for j in _numeric()})
-        data, target = frame[_FEATURES], frame[_TARGET]
-    if return_X_y:
-        return data, target
-    return Bunch(
-        data=data,
-        target=target,
-        frame=frame,
-        feature_names=list(_FEATURES),
-        target_names=[_TARGET],
+    for j, name in enumerate(_DESCRIPTION.feature_names):
+        if name not in ADULT_CATEGORIES:
+            X[:, j] = X[:, j].astype(np.float64)
+    return as_bunch(
+        X,
+        y,
+        _DESCRIPTION,
+        as_frame=as_frame,
+        return_X_y=return_X_y,
         categories=dict(ADULT_CATEGORIES),
-        DESCR=_DESCRIPTION,
     )
-
-
-def _numeric() -> list[int]:
-    return [j for j, name in enumerate(_FEATURES) if name not in ADULT_CATEGORIES]
 
 
 def _rows(
@@ -235,7 +203,7 @@ def _parse(content: bytes) -> NDArray[np.object_]:
 def _from_openml(data_home: str | os.PathLike[str] | None) -> NDArray[np.object_]:
     pandas_for("The Adult data set from OpenML")
     bunch = fetch_openml(data_id=1590, data_home=data_home, as_frame=True, parser="pandas")
-    text = bunch.frame[[*_FEATURES, _TARGET]].astype(object)
+    text = bunch.frame[list(_DESCRIPTION.columns)].astype(object)
     rows = text.where(text.notna(), "?").to_numpy()
     # OpenML has the test part first.
     rows = np.vstack([rows[_N_TEST:], rows[:_N_TEST]])

@@ -19,37 +19,31 @@ _FILE = DataFile(
     sha256="a2b44dcc7e1c9091b43c4f458b25cbd1f7e8068d08edd26bc4703108d3fa6214",
 )
 
-_FEATURES = [
-    "MedInc",
-    "HouseAge",
-    "AveRooms",
-    "AveBedrms",
-    "Population",
-    "AveOccup",
-    "Latitude",
-    "Longitude",
-]
+_DESCRIPTION = Description(
+    title="""California housing
 
-_DESCRIPTION = """California housing
-
-One row for each of the 20,640 block groups of the 1990 U.S. census in California.
-
-MedInc       median income, 10,000 USD, top-coded at 15.0001
-HouseAge     median age of the houses, years, top-coded at 52
-AveRooms     rooms per household
-AveBedrms    bedrooms per household
-Population   persons in the block group
-AveOccup     persons per household
-Latitude     degrees north
-Longitude    degrees east (negative)
-MedHouseVal  target: median value of the houses, 100,000 USD, top-coded at 5.00001 (965 rows)
-
+One row for each of the 20,640 block groups of the 1990 U.S. census in California.""",
+    columns={
+        "MedInc": "median income, 10,000 USD, top-coded at 15.0001",
+        "HouseAge": "median age of the houses, years, top-coded at 52",
+        "AveRooms": "rooms per household",
+        "AveBedrms": "bedrooms per household",
+        "Population": "persons in the block group",
+        "AveOccup": "persons per household",
+        "Latitude": "degrees north",
+        "Longitude": "degrees east (negative)",
+        "MedHouseVal": (
+            "target: median value of the houses, 100,000 USD, top-coded at 5.00001 (965 rows)"
+        ),
+    },
+    notes="""\
 One record is a block group, not a person: a guarantee for one record of these data is a
 guarantee for one block group.
 
 Source: R. Kelley Pace and Ronald Barry, "Sparse Spatial Autoregressions", Statistics and
 Probability Letters 33 (1997) 291-297.
-"""
+""",
+)
 
 
 @shared_texts
@@ -89,10 +83,7 @@ def fetch_california(
             Median house value in 100,000 USD.
         frame : DataFrame of shape (20640, 9) or None
             Both together, if ``as_frame=True``.
-        feature_names, target_names : list of str
-            Of the columns of data, and of the target.
-        DESCR : str
-            Where the data are from.
+        %(downloads: feature_names, target_names, DESCR)s
 
     Raises
     ------
@@ -125,23 +116,14 @@ def fetch_california(
                 data_home=data_home, download_if_missing=download_if_missing, return_X_y=True
             ),
         )
-    description = Description(_FEATURES, "MedHouseVal", _DESCRIPTION)
-    return as_bunch(X, y, description, as_frame=as_frame, return_X_y=return_X_y)
+    return as_bunch(X, y, _DESCRIPTION, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _parse(content: bytes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     raw = np.loadtxt(io.BytesIO(content), delimiter=",", ndmin=2)
     longitude, latitude, age, rooms, bedrooms, population, households, income, value = raw.T
+    rates = rooms / households, bedrooms / households
     X = np.column_stack(
-        [
-            income,
-            age,
-            rooms / households,
-            bedrooms / households,
-            population,
-            population / households,
-            latitude,
-            longitude,
-        ]
+        [income, age, *rates, population, population / households, latitude, longitude]
     )
     return X, value / 100_000.0

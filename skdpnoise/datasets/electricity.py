@@ -20,40 +20,32 @@ _FILE = DataFile(
     sha256="2d86fbc74c69a5c04bcde0119bce280dd6d8efa0115987edc75b77ccf024d7f2",
 )
 
-_FEATURES = [
-    "date",
-    "day",
-    "period",
-    "nswprice",
-    "nswdemand",
-    "vicprice",
-    "vicdemand",
-    "transfer",
-]
-
-_DESCRIPTION = """Electricity (Elec2), normalised
+_DESCRIPTION = Description(
+    title="""Electricity (Elec2), normalised
 
 45,312 half hours of the electricity market of New South Wales, in time order, 7 May 1996 to
-5 December 1998. Every column but `day` was scaled to [0, 1] by its publisher.
-
-date       day as the number yymmdd, scaled: (yymmdd - 960507) / 22601
-day        day of the week, 1 to 7
-period     half hour of the day, k/47 for k = 0 to 47
-nswprice   price in New South Wales, scaled
-nswdemand  demand in New South Wales, scaled
-vicprice   price in Victoria, scaled
-vicdemand  demand in Victoria, scaled
-transfer   scheduled transfer between the two states, scaled
-class      target: price in New South Wales against its mean over the last 24 hours:
-           "UP" (19,237 rows) or "DOWN" (26,075 rows)
-
+5 December 1998. Every column but `day` was scaled to [0, 1] by its publisher.""",
+    columns={
+        "date": "day as the number yymmdd, scaled: (yymmdd - 960507) / 22601",
+        "day": "day of the week, 1 to 7",
+        "period": "half hour of the day, k/47 for k = 0 to 47",
+        "nswprice": "price in New South Wales, scaled",
+        "nswdemand": "demand in New South Wales, scaled",
+        "vicprice": "price in Victoria, scaled",
+        "vicdemand": "demand in Victoria, scaled",
+        "transfer": "scheduled transfer between the two states, scaled",
+        "class": """target: price in New South Wales against its mean over the last 24 hours:
+"UP" (19,237 rows) or "DOWN" (26,075 rows)""",
+    },
+    notes="""\
 Known defects, left as they are: in the first 17,424 rows vicprice, vicdemand and transfer are
 constant filler; 4 May 1997 occurs twice and the code of the days changes there; month and day
 are swapped in the date of 27 days.
 
 Source: Michael Harries, "SPLICE-2 Comparative Evaluation: Electricity Pricing", technical report,
 University of New South Wales, 1999. Distributed with MOA and as OpenML data set 151.
-"""
+""",
+)
 
 
 @shared_texts
@@ -73,10 +65,7 @@ def fetch_electricity(
 
     Parameters
     ----------
-    %(downloads: data_home, as_frame, return_X_y)s
-    download_if_missing : bool, default=True
-        If False, only the local file is used (also where scikit-learn has the data in its
-        cache) and an error is raised without one.
+    %(downloads: data_home, as_frame, return_X_y, download_if_missing)s
 
     Returns
     -------
@@ -90,10 +79,7 @@ def fetch_electricity(
             "UP" or "DOWN".
         frame : DataFrame of shape (45312, 9) or None
             Both together, if ``as_frame=True``.
-        feature_names, target_names : list of str
-            Of the columns of data, and of the target.
-        DESCR : str
-            Where the data are from.
+        %(downloads: feature_names, target_names, DESCR)s
 
     Raises
     ------
@@ -123,14 +109,13 @@ def fetch_electricity(
             "sklearn.datasets.fetch_openml(data_id=151)",
             (lambda: _from_openml(data_home)) if download_if_missing else None,
         )
-    description = Description(_FEATURES, "class", _DESCRIPTION)
-    return as_bunch(X, y, description, as_frame=as_frame, return_X_y=return_X_y)
+    return as_bunch(X, y, _DESCRIPTION, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _parse(content: bytes) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
     records, _ = arff.loadarff(io.StringIO(content.decode("ascii")))
     # Nominal columns come as bytes, numeric ones as floats; astype reads both.
-    X = np.column_stack([records[name].astype(np.float64) for name in _FEATURES])
+    X = np.column_stack([records[name].astype(np.float64) for name in _DESCRIPTION.feature_names])
     return X, records["class"].astype(np.str_)
 
 
@@ -143,5 +128,5 @@ def _from_openml(
     columns = dict(zip(bunch.feature_names, np.asarray(bunch.data).T, strict=True))
     days = np.asarray(bunch.categories["day"], dtype=np.float64)
     columns["day"] = days[columns["day"].astype(np.intp)]
-    X = np.column_stack([columns[name].astype(np.float64) for name in _FEATURES])
+    X = np.column_stack([columns[name].astype(np.float64) for name in _DESCRIPTION.feature_names])
     return X, np.asarray(bunch.target).astype(np.str_)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bernoulli, ndtri
 
-from skdpnoise.noises import _lattice_sums, _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises import _integers
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
-
-Array = NDArray[np.float64]
 
 _TABLE_UP_TO = 50.0  # beyond this sigma sums are integrals and nine corrections
 _FEW = 8
@@ -28,7 +26,7 @@ _EULER_MACLAURIN = [
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteGaussian:
+class DiscreteGaussian(Noise):
     r"""Integer noise with the probabilities of the normal density.
 
     .. math:: P(Z = k) = \frac{e^{-k^2/(2\sigma^2)}}{\sum_i e^{-i^2/(2\sigma^2)}},
@@ -60,11 +58,8 @@ class DiscreteGaussian:
     (4.0, 0.0072)
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = False
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = True
-    shape_range: ClassVar[tuple[float, float] | None] = None
+    log_concave = True
+    lattice = True
 
     shape: float = 1.0
 
@@ -74,29 +69,13 @@ class DiscreteGaussian:
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
-        """Return the noise with sigma = step / ratio, whatever p is; see `Noise`.
-
-        Examples
-        --------
-        >>> DiscreteGaussian.for_ratio(0.5, 3.0, 2.0)
-        DiscreteGaussian(shape=6.0)
-        """
+        """Return the noise with sigma = step / ratio, whatever p is; see `Noise`."""
         return cls(float(step / ratio))
 
     @property
     def rate(self) -> float:
         """1 / (2 sigma^2) as a floating-point number: exactly what is drawn."""
         return 0.5 / (self.shape * self.shape)
-
-    @property
-    def variance(self) -> float:
-        """Variance, a little less than the square of sigma."""
-        return self.absolute_moment(2.0)
-
-    @property
-    def fisher_information(self) -> float:
-        """Infinity: there is no density."""
-        return math.inf
 
     @property
     def _total(self) -> float:
@@ -106,38 +85,31 @@ class DiscreteGaussian:
     def _exponent(self, x: Array) -> Array:
         return self.rate * x * x
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of `z`, minus infinity between integers."""
-        return _lattice_sums.log_mass(self._exponent, self._total, z)
+    def logpdf(self, z: ArrayLike) -> Array:
+        return _integers.log_mass(self._exponent, self._total, z)
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
-        return _lattice_sums.upper_tail(self._at_least, z)
+    def sf(self, z: ArrayLike) -> Array:
+        return _integers.upper_tail(self._at_least, z)
 
     def _at_least(self, k: Array) -> Array:
         """Return P(Z >= k) for k >= 0."""
         k = np.minimum(k, 1e150)
         return np.exp(-self._exponent(k)) * self._ratio(k) / self._total
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest integer k with P(Z > k) <= q, of the shape of `q`."""
+    def isf(self, q: ArrayLike) -> Array:
         q = np.asarray(q, dtype=np.float64)
-        return _lattice_sums.smallest_integer(self.sf, -self.shape * ndtri(q) - 0.5, q)
+        return _integers.smallest_integer(self.sf, -self.shape * ndtri(q) - 0.5, q)
 
     def absolute_moment(self, p: float) -> float:
-        """Return the expectation of ``abs(Z)**p``, infinite for p < 0 because Z may be 0."""
         if p <= 0.0:
             return 1.0 if p == 0.0 else math.inf
-        return 2.0 * _lattice_sums.power_sum(p, self.rate, 2) / self._total
+        return 2.0 * _integers.power_sum(p, self.rate, 2) / self._total
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
-        _lattice_sums.only_whole(bits, "DiscreteGaussian")
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
+        _integers.only_whole(bits, "DiscreteGaussian")
         return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.
 
         With t the smallest integer whose loss :math:`L(t) = n (2t - n)/(2\sigma^2)` exceeds
@@ -146,17 +118,17 @@ class DiscreteGaussian:
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t) \propto
                   g(t - n)\,[m(t - n) - m(t) + (1 - e^{\varepsilon - L(t)})\,m(t)]
         """
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         n, rate, total = np.floor(shift), self.rate, self._total
-        t = np.floor(_threshold.ratio(epsilon, 2.0 * rate * n) + 0.5 * n) + 1.0
+        t = np.floor(half_lines.ratio(epsilon, 2.0 * rate * n) + 0.5 * n) + 1.0
         excess = np.minimum(epsilon - rate * n * (2.0 * t - n), 0.0)
-        delta = _threshold.threshold_delta(t, n, self._exponent, self._fall, total)
+        delta = half_lines.threshold_delta(t, n, self._exponent, self._fall, total)
         step = np.exp(-self._exponent(np.abs(t - n))) * -np.expm1(excess) * self._ratio(t) / total
         return np.where(n > 0.0, np.minimum(delta + step, 1.0), 0.0)
 
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+    def max_loss(self, shift: ArrayLike) -> Array:
         """Return infinity, but for a shift below 1."""
-        return _threshold.unbounded_loss(np.floor(np.asarray(shift, dtype=np.float64)))
+        return half_lines.unbounded_loss(np.floor(np.asarray(shift, dtype=np.float64)))
 
     def _ratio(self, k: Array) -> Array:
         """Return the sum over i >= k of g(i) / g(k), for integers k >= 0."""
@@ -164,7 +136,7 @@ class DiscreteGaussian:
             ratios = _table(self.rate)[0]
             return np.asarray(ratios[np.minimum(k, ratios.size - 1).astype(np.int64)])
         y = k / self.shape
-        return np.asarray(0.5 + self.shape * _threshold.mills(y) + self._corrections(y))
+        return np.asarray(0.5 + self.shape * half_lines.mills(y) + self._corrections(y))
 
     def _corrections(self, y: Array) -> Array:
         """Return the terms of Euler and Maclaurin's formula beyond the first two, over g."""
@@ -182,7 +154,7 @@ class DiscreteGaussian:
         if self.shape > _TABLE_UP_TO:
             y, w = start / self.shape, width / self.shape
             change = self._corrections(y) - self._corrections(y + w)
-            return np.asarray(self.shape * _threshold.mills_fall(y, w) + change)
+            return np.asarray(self.shape * half_lines.mills_fall(y, w) + change)
         falls = _table(self.rate)[1]
         fall = self._ratio(start) - self._ratio(start + width)
         few = np.zeros_like(fall)

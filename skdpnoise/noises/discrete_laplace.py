@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.noises import _lattice_sums, _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises import _integers
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class DiscreteLaplace:
+class DiscreteLaplace(Noise):
     r"""Integer noise that falls by the same factor with every step.
 
     .. math:: P(Z = k) = \tanh\!\left(\frac{1}{2b}\right) e^{-|k|/b}, \qquad k \in \mathbb{Z}
@@ -50,11 +48,9 @@ class DiscreteLaplace:
     (7.8354, 0.5)
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = True
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = True
-    shape_range: ClassVar[tuple[float, float] | None] = None
+    supports_pure = True
+    log_concave = True
+    lattice = True
 
     shape: float = 1.0
 
@@ -64,13 +60,7 @@ class DiscreteLaplace:
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
-        """Return the noise with b = step / ratio, whatever p is; see `Noise`.
-
-        Examples
-        --------
-        >>> DiscreteLaplace.for_ratio(0.5, 3.0, 2.0)
-        DiscreteLaplace(shape=6.0)
-        """
+        """Return the noise with b = step / ratio, whatever p is; see `Noise`."""
         return cls(float(step / ratio))
 
     @property
@@ -83,46 +73,34 @@ class DiscreteLaplace:
         r"""Variance, :math:`1 / (2 \sinh^2(1/(2b)))`."""
         return 0.5 / math.sinh(0.5 * self.rate) ** 2
 
-    @property
-    def fisher_information(self) -> float:
-        """Infinity: there is no density."""
-        return math.inf
-
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of `z`, minus infinity between integers."""
+    def logpdf(self, z: ArrayLike) -> Array:
         total = 1.0 / math.tanh(0.5 * self.rate)
-        return _lattice_sums.log_mass(lambda x: self.rate * x, total, z)
+        return _integers.log_mass(lambda x: self.rate * x, total, z)
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
-        return _lattice_sums.upper_tail(lambda k: np.exp(-self.rate * k) / self._spread, z)
+    def sf(self, z: ArrayLike) -> Array:
+        return _integers.upper_tail(lambda k: np.exp(-self.rate * k) / self._spread, z)
 
     @property
     def _spread(self) -> float:
         return 1.0 + math.exp(-self.rate)
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest integer k with P(Z > k) <= q, of the shape of `q`."""
+    def isf(self, q: ArrayLike) -> Array:
         q = np.asarray(q, dtype=np.float64)
         less = np.clip(np.minimum(q, 1.0 - q), 1e-320, 0.5)
         steps = -np.log(less * self._spread) / self.rate
         guess = np.where(q <= 0.5, np.ceil(steps) - 1.0, -np.floor(steps))
-        return _lattice_sums.smallest_integer(self.sf, guess, q)
+        return _integers.smallest_integer(self.sf, guess, q)
 
     def absolute_moment(self, p: float) -> float:
-        """Return the expectation of ``abs(Z)**p``, infinite for p < 0 because Z may be 0."""
         if p <= 0.0:
             return 1.0 if p == 0.0 else math.inf
-        return 2.0 * math.tanh(0.5 * self.rate) * _lattice_sums.power_sum(p, self.rate, 1)
+        return 2.0 * math.tanh(0.5 * self.rate) * _integers.power_sum(p, self.rate, 1)
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample Z exactly; `bits` must be 0. See `skdpnoise.sampling.integer_piecewise`."""
-        _lattice_sums.only_whole(bits, "DiscreteLaplace")
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
+        _integers.only_whole(bits, "DiscreteLaplace")
         return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
         r"""Return the smallest delta at each epsilon for an integer change of at most `shift`.
 
         With :math:`r = e^{-1/b}` and t the smallest integer with :math:`(2t - n)/b > \varepsilon`,
@@ -130,7 +108,7 @@ class DiscreteLaplace:
         .. math:: \delta = P(Z \ge t - n) - e^{\varepsilon} P(Z \ge t)
                   = \frac{1 - e^{\varepsilon - t/b} + r (1 - r^{n - t})}{1 + r}
         """
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         rate, n = self.rate, np.floor(shift)
         t = np.floor(0.5 * (epsilon / rate + n)) + 1.0
         t = np.minimum(t, n)
@@ -138,7 +116,7 @@ class DiscreteLaplace:
         second = -math.exp(-rate) * np.expm1(-rate * (n - t))
         return np.where(epsilon < rate * n, (first + second) / self._spread, 0.0)
 
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+    def max_loss(self, shift: ArrayLike) -> Array:
         """Return n / b for an integer change n of at most `shift`."""
         return np.asarray(self.rate * np.floor(np.asarray(shift, dtype=np.float64)))
 

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, ndtri_exp
 
-from skdpnoise.noises import _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class FlippedHuber:
+class FlippedHuber(Noise):
     r"""Noise whose exponent is linear near 0 and quadratic beyond alpha.
 
     .. math:: f(z) = \frac{e^{-\rho(z)}}{\kappa}, \qquad
@@ -55,11 +53,8 @@ class FlippedHuber:
     '1.0e-06 3.9e-05'
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = False
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = False
-    shape_range: ClassVar[tuple[float, float] | None] = (0.05, 12.0)
+    log_concave = True
+    shape_range = (0.05, 12.0)
 
     shape: float = 1.0
 
@@ -67,11 +62,6 @@ class FlippedHuber:
         check_real("FlippedHuber", "shape", self.shape, high=40.0, high_closed=True)
         mantissa, power = math.frexp(self.shape)
         object.__setattr__(self, "shape", math.ldexp(round(mantissa * 2**26), power - 26))
-
-    @property
-    def variance(self) -> float:
-        """Variance at unit scale."""
-        return self.absolute_moment(2.0)
 
     @property
     def fisher_information(self) -> float:
@@ -94,25 +84,21 @@ class FlippedHuber:
         alpha = self.shape
         return np.where(x <= alpha, alpha * x, 0.5 * (x * x + alpha * alpha))
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the density, of the shape of `z`."""
-        x = np.abs(np.asarray(z, dtype=np.float64))
-        return np.asarray(-self._exponent(x) - math.log(self._total))
+    def logpdf(self, z: ArrayLike) -> Array:
+        return log_density(self._exponent, self._total, z)
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
+    def sf(self, z: ArrayLike) -> Array:
         alpha = self.shape
 
         def upper(x: Array) -> Array:
             gap = np.maximum(alpha - x, 0.0)
             centre = -np.expm1(-alpha * gap) / alpha + np.exp(-alpha * gap) * _mills(alpha)
-            ratio = np.where(x < alpha, centre, _threshold.mills(np.maximum(x, alpha)))
+            ratio = np.where(x < alpha, centre, half_lines.mills(np.maximum(x, alpha)))
             return np.exp(-self._exponent(x)) * ratio / self._total
 
-        return _threshold.reflect(upper, z)
+        return reflect(upper, z)
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return z with P(Z > z) = q, of the shape of `q`, the inverse of `sf`."""
+    def isf(self, q: ArrayLike) -> Array:
         alpha, total = self.shape, self._total
         corner = math.exp(-alpha * alpha) * _mills(alpha) / total
 
@@ -120,13 +106,13 @@ class FlippedHuber:
             # Centre: exp(-alpha z) = 1 - alpha kappa (1/2 - q), which is also
             # alpha kappa q + exp(-alpha^2) (1 - alpha m(alpha)).
             fall = np.minimum(alpha * total * (0.5 - q), 0.5)
-            rest = math.exp(-alpha * alpha) * float(_threshold.mills_descent(alpha))
+            rest = math.exp(-alpha * alpha) * float(half_lines.mills_descent(alpha))
             centre = np.where(fall < 0.5, -np.log1p(-fall), -np.log(alpha * total * q + rest))
-            log_tail = np.log(q) + math.log(total / _threshold.SQRT_2PI) + 0.5 * alpha * alpha
+            log_tail = np.log(q) + math.log(total / half_lines.SQRT_2PI) + 0.5 * alpha * alpha
             tail = -ndtri_exp(np.minimum(log_tail, math.log(0.5)))
             return np.where(q > corner, centre / alpha, tail)
 
-        return _threshold.reflect_inverse(inverse, q)
+        return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^p` for p > -1, by incomplete gamma functions of both pieces."""
@@ -135,23 +121,15 @@ class FlippedHuber:
         tail = 2.0 ** (half - 1.0) * math.gamma(half) * gammaincc(half, 0.5 * alpha * alpha)
         return float(2.0 * (centre + math.exp(-0.5 * alpha * alpha) * tail) / self._total)
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         alpha = self.shape
         pieces = ((0.0, alpha, 0.0, 0.0), (0.5 * alpha * alpha, 0.0, 0.5, 0.0))
         return rounded_piecewise(rng, size, bits, Exponent((0.0, alpha), pieces))
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`."""
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         point = self._point(epsilon, shift)
-        return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
-
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return infinity, but for no shift: the tails are normal."""
-        return _threshold.unbounded_loss(shift)
+        return half_lines.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 
     def zcdp(
         self, largest_shift: float, l2_shift: float, n_coordinates: int = 1
@@ -175,10 +153,10 @@ class FlippedHuber:
         alpha = self.shape
         inside = np.clip(alpha - start, 0.0, width)
         # Inside, m(x) = (1 - exp(-alpha (alpha - x)) (1 - alpha m(alpha))) / alpha.
-        slope = float(_threshold.mills_descent(alpha)) / alpha
+        slope = float(half_lines.mills_descent(alpha)) / alpha
         left = np.maximum(alpha - start, 0.0) - inside
         centre = slope * np.exp(-alpha * left) * -np.expm1(-alpha * inside)
-        return centre + _threshold.mills_fall(np.maximum(start, alpha), width - inside)
+        return centre + half_lines.mills_fall(np.maximum(start, alpha), width - inside)
 
     def _point(self, epsilon: Array, shift: Array) -> Array:
         """Return the point t >= s / 2 where the loss rho(t) - rho(t - s) reaches epsilon."""
@@ -193,13 +171,13 @@ class FlippedHuber:
         both = (epsilon >= to_tail) | (epsilon <= 0.5 * s * s - flat)
         return np.select(
             [both, epsilon >= to_right, (s >= alpha) & (epsilon >= to_left)],
-            [_threshold.ratio(epsilon, s) + 0.5 * s, right, left],
+            [half_lines.ratio(epsilon, s) + 0.5 * s, right, left],
             0.5 * (epsilon / alpha + s),
         )
 
 
 def _mills(y: float) -> float:
-    return float(_threshold.mills(y))
+    return float(half_lines.mills(y))
 
 
 register("flipped_huber", FlippedHuber)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise.noises import _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Osgt:
+class Osgt(Noise):
     r"""Noise with the density of a normal tail beyond theta, on both sides.
 
     .. math:: f(z) = \frac{\varphi(|z| + \theta)}{2 Q(\theta)} \propto e^{-\theta |z| - z^2/2}
@@ -50,25 +48,13 @@ class Osgt:
     (0.253569, 0.001206)
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = False
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = False
-    shape_range: ClassVar[tuple[float, float] | None] = (0.01, 100.0)
+    log_concave = True
+    shape_range = (0.01, 100.0)
 
     shape: float = 1.0
 
     def __post_init__(self) -> None:
         check_real("Osgt", "shape", self.shape, high=1e3, low_closed=True, high_closed=True)
-
-    @property
-    def variance(self) -> float:
-        r"""Variance at unit scale, :math:`1 + \theta^2 - \theta / m(\theta)`.
-
-        m is Mills' ratio of the normal distribution. The formula cancels for large theta, so the
-        number is that of `absolute_moment`.
-        """
-        return self.absolute_moment(2.0)
 
     @property
     def fisher_information(self) -> float:
@@ -78,39 +64,33 @@ class Osgt:
     @property
     def _total(self) -> float:
         """The integral of exp(-rho): twice Mills' ratio at theta."""
-        return 2.0 * float(_threshold.mills(self.shape))
+        return 2.0 * float(half_lines.mills(self.shape))
 
     def _exponent(self, x: Array) -> Array:
         """Return rho at x >= 0."""
         return x * (self.shape + 0.5 * x)
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the density, of the shape of `z`."""
-        x = np.abs(np.asarray(z, dtype=np.float64))
-        return np.asarray(-self._exponent(x) - math.log(self._total))
+    def logpdf(self, z: ArrayLike) -> Array:
+        return log_density(self._exponent, self._total, z)
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
-        return _threshold.reflect(self._upper, z)
+    def sf(self, z: ArrayLike) -> Array:
+        return reflect(self._upper, z)
 
     def _upper(self, x: Array) -> Array:
-        return np.exp(-self._exponent(x)) * _threshold.mills(x + self.shape) / self._total
+        return np.exp(-self._exponent(x)) * half_lines.mills(x + self.shape) / self._total
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return z with P(Z > z) = q, of the shape of `q`, the inverse of `sf`."""
-
+    def isf(self, q: ArrayLike) -> Array:
         def inverse(q: Array) -> Array:
             log_tail = np.log(2.0 * q)
             z = -ndtri_exp(np.minimum(log_tail + log_ndtr(-self.shape), math.log(0.5)))
             z = np.maximum(z - self.shape, 0.0)
             # One step of Newton's method on log P(Z > z) takes back what the difference lost.
             reached = np.minimum(z, 1e4)
-            ratio = _threshold.mills(reached + self.shape)
+            ratio = half_lines.mills(reached + self.shape)
             log_reached = np.log(2.0 * ratio / self._total) - self._exponent(reached)
             return np.where(q > 0.0, z + (log_reached - log_tail) * ratio, np.inf)
 
-        with np.errstate(invalid="ignore"):  # infinity minus infinity at q = 0
-            return _threshold.reflect_inverse(inverse, q)
+        return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^p` for p > -1.
@@ -122,29 +102,21 @@ class Osgt:
         log_terms = (p + 1.0) * u - self._exponent(np.exp(u))
         return 0.1 * float(np.exp(log_terms).sum()) / self._total
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         exponent = Exponent((0.0,), ((0.0, float(self.shape), 0.5, 0.0),))
         return rounded_piecewise(rng, size, bits, exponent)
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`."""
-        epsilon, shift = _threshold.pairs(epsilon, shift)
-        behind = 0.5 * shift + _threshold.ratio(epsilon, 2.0 * self.shape + shift)
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
+        epsilon, shift = half_lines.pairs(epsilon, shift)
+        behind = 0.5 * shift + half_lines.ratio(epsilon, 2.0 * self.shape + shift)
         # ε/Δ and θ cancel where θ is large, which the steep density would make much of.
         beyond = epsilon - self.shape * shift
-        ahead = 0.5 * shift + _threshold.ratio(np.maximum(beyond, 0.0), shift)
+        ahead = 0.5 * shift + half_lines.ratio(np.maximum(beyond, 0.0), shift)
         point = np.where(behind < shift, behind, np.maximum(ahead, shift))
-        return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
+        return half_lines.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 
     def _fall(self, start: Array, width: Array) -> Array:
-        return _threshold.mills_fall(start + self.shape, width)
-
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return infinity, but for no shift: the tails are normal."""
-        return _threshold.unbounded_loss(shift)
+        return half_lines.mills_fall(start + self.shape, width)
 
 
 register("osgt", Osgt)

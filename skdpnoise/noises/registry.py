@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import pkgutil
+from abc import abstractmethod
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -11,9 +13,11 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.privacy.half_lines import Array, unbounded_loss
 from skdpnoise.sampling import RandomWords
 
 _FAMILIES: dict[str, type[Noise]] = {}
+Size = int | tuple[int, ...]
 ForRatio = Callable[[float, float, float], "Noise"]
 """From ratio, step and p to a noise; see `Noise`."""
 
@@ -26,8 +30,8 @@ class Noise(Protocol):
     privacy loss (:class:`~skdpnoise.privacy.LossCurve`): a mechanism that adds it, at scale s, to a
     query that one record moves by d has the loss of ``shift = abs(d) / s``.
 
-    A new family is one new file in this package that defines a class with these members and ends
-    with ``register("its_name", ItsClass)``.
+    A new family is one new file in this package that defines a class with these members, best as a
+    subclass, and ends with ``register("its_name", ItsClass)``.
 
     Attributes
     ----------
@@ -55,51 +59,55 @@ class Noise(Protocol):
     integers. In other families the member is missing, or None.
     """
 
-    norm_order: ClassVar[float | None]
-    supports_pure: ClassVar[bool]
-    log_concave: ClassVar[bool]
-    shape_range: ClassVar[tuple[float, float] | None]
-    lattice: ClassVar[bool]
+    __slots__ = ()
+
+    # What a family does not say promises nothing.
+    norm_order: ClassVar[float | None] = None
+    supports_pure: ClassVar[bool] = False
+    log_concave: ClassVar[bool] = False
+    shape_range: ClassVar[tuple[float, float] | None] = None
+    lattice: ClassVar[bool] = False
 
     @property
     def variance(self) -> float:
         """Variance at unit scale."""
-        ...
+        return self.absolute_moment(2.0)
 
     @property
     def fisher_information(self) -> float:
         """Expectation of the squared slope of the log-density; infinity where the density jumps."""
-        ...
+        return math.inf
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Logarithm of the density at `z`."""
-        ...
+    @abstractmethod
+    def logpdf(self, z: ArrayLike) -> Array:
+        """Logarithm of the density at `z`; of the probability, for noise on the integers."""
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Probability of exceeding `z`."""
-        ...
+    @abstractmethod
+    def sf(self, z: ArrayLike) -> Array:
+        """Probability of exceeding `z`, with full relative accuracy in the upper tail."""
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """The value exceeded with probability `q`."""
-        ...
+    @abstractmethod
+    def isf(self, q: ArrayLike) -> Array:
+        """The smallest value that is exceeded with probability `q` at most."""
 
+    @abstractmethod
     def absolute_moment(self, p: float) -> float:
-        """Expectation of ``abs(Z)**p``, for p > -1."""
-        ...
+        """Expectation of ``abs(Z)**p``, for p > -1; infinite for p < 0 where Z may be 0."""
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Exact samples of round(2**bits * Z), as int64 of shape `size`."""
-        ...
+    @abstractmethod
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
+        """Exact samples of round(2**bits * Z), as int64 of shape `size`.
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        Noise on the integers has no binary places: `bits` must be 0.
+        """
+
+    @abstractmethod
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
         """The smallest delta at each epsilon >= 0 for a change of at most `shift`; broadcasts."""
-        ...
 
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+    def max_loss(self, shift: ArrayLike) -> Array:
         """The largest loss for a change of at most `shift`; infinity if there is none."""
-        ...
+        return unbounded_loss(shift)
 
 
 def register(name: str, noise_class: type[Noise]) -> None:
@@ -186,13 +194,7 @@ def get_noise(name: str, *shape: Any) -> Noise:
 
 
 def shape_rule(name: str) -> ForRatio | None:
-    """Return how the shape of a family follows a budget.
-
-    Examples
-    --------
-    >>> shape_rule("discrete_laplace")(0.5, 1.0, 2.0), shape_rule("laplace")
-    (DiscreteLaplace(shape=2.0), None)
-    """
+    """Return how the shape of a family follows a budget; see `Noise`."""
     rule: ForRatio | None = getattr(type(get_noise(name)), "for_ratio", None)
     return rule
 

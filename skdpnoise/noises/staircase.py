@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import gammaincc
 
-from skdpnoise.noises import _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises._tails import reflect, reflect_inverse
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
-
-Array = NDArray[np.float64]
 
 # Shifts beyond so many steps lose no more than their last 2**-53 to the centre.
 _NEGLIGIBLE = 45.0
@@ -28,7 +26,7 @@ _FLAT = 1e-8  # below it the best gamma is that of a density which does not fall
 
 
 @dataclass(frozen=True, slots=True)
-class Staircase:
+class Staircase(Noise):
     r"""Noise whose density falls in steps of epsilon on steps of width one.
 
     .. math:: f(z) = \begin{cases} a\,e^{-k\epsilon} & |z| \in [k, k + \gamma) \\
@@ -63,11 +61,8 @@ class Staircase:
     (0.2348, 0.3333)
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = True
-    log_concave: ClassVar[bool] = False
-    lattice: ClassVar[bool] = False
-    shape_range: ClassVar[tuple[float, float] | None] = (0.01, 50.0)
+    supports_pure = True
+    shape_range = (0.01, 50.0)
 
     shape: float = 1.0
     gamma: float | None = None
@@ -95,16 +90,6 @@ class Staircase:
         return optimal_gamma(self.shape) if self.gamma is None else float(self.gamma)
 
     @property
-    def variance(self) -> float:
-        """Variance in units of the step."""
-        return self.absolute_moment(2.0)
-
-    @property
-    def fisher_information(self) -> float:
-        """Infinity: the density jumps."""
-        return math.inf
-
-    @property
     def _top(self) -> float:
         """The density a at 0."""
         r = math.exp(-self.shape)
@@ -115,13 +100,11 @@ class Staircase:
         k = np.floor(x)
         return np.asarray(k + (x - k >= self.share))
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the density, of the shape of `z`."""
+    def logpdf(self, z: ArrayLike) -> Array:
         x = np.abs(np.asarray(z, dtype=np.float64))
         return np.asarray(math.log(self._top) - self.shape * self._level(x))
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
+    def sf(self, z: ArrayLike) -> Array:
         a, gamma, corner = self._top, self.share, self._corner
 
         def upper(x: Array) -> Array:
@@ -132,15 +115,14 @@ class Staircase:
             low = math.exp(-self.shape) * (0.5 + a * (1.0 - np.minimum(u, 1.0)))
             return np.exp(-self.shape * k) * np.where(u < gamma, high, low)
 
-        return _threshold.reflect(upper, z)
+        return reflect(upper, z)
 
     @property
     def _corner(self) -> float:
         """The probability of Z > gamma."""
         return math.exp(-self.shape) * (0.5 + self._top * (1.0 - self.share))
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return z with P(Z > z) = q, of the shape of `q`, the inverse of `sf`."""
+    def isf(self, q: ArrayLike) -> Array:
         a, gamma, corner = self._top, self.share, self._corner
 
         def inverse(q: Array) -> Array:
@@ -152,8 +134,7 @@ class Staircase:
             u = np.where(rest >= corner, np.minimum(high, gamma), np.clip(low, gamma, 1.0))
             return np.where(q > 0.0, k + u, np.inf)
 
-        with np.errstate(invalid="ignore"):  # infinity minus infinity at q = 0
-            return _threshold.reflect_inverse(inverse, q)
+        return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^p` for p > -1, by a series.
@@ -164,20 +145,17 @@ class Staircase:
         series = _series(self.shape, self.share, p + 1.0)
         return 2.0 * self._top * -math.expm1(-self.shape) / (p + 1.0) * series
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         epsilon = float(self.shape)
         levels = ((0.0, 0.0, 0.0, 0.0), (epsilon, 0.0, 0.0, 0.0))
         exponent = Exponent((0.0, self.share), levels, period=(1.0, epsilon))
         return rounded_piecewise(rng, size, bits, exponent)
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
         r"""Return the smallest delta at each epsilon for a change of at most `shift`.
 
         The density falls on both sides of 0, so a larger change costs more (the module
-        ``_threshold`` has the proof; it needs no log-concavity). For a shift n + u with u < 1, and
+        ``half_lines`` has the proof; it needs no log-concavity). For a shift n + u with u < 1, and
         r the factor of one step, the loss is
 
         * (n + 1) steps with probability :math:`a [\min(u, \gamma) + u r/(1 - r)]` and n steps with
@@ -188,7 +166,7 @@ class Staircase:
         For a shift of at most 1 the whole curve is
         :math:`a [\min(\Delta, 2\gamma) + \Delta r/(1 - r)] (1 - e^{\varepsilon - \epsilon})_+`.
         """
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         a, gamma, r = self._top, self.share, math.exp(-self.shape)
         odds = r / -math.expm1(-self.shape)
 
@@ -213,7 +191,7 @@ class Staircase:
                 delta += a * r**i * np.maximum(width, 0.0) * gain(j - i)
         return np.where(shift > 0.0, delta, 0.0)
 
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+    def max_loss(self, shift: ArrayLike) -> Array:
         """Return as many times epsilon as there are steps begun in the shift."""
         return np.asarray(self.shape * np.ceil(np.asarray(shift, dtype=np.float64)))
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv
 
-from skdpnoise.noises import _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
+from skdpnoise.noises.registry import Noise, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
-
-Array = NDArray[np.float64]
 
 _FRACTION_FROM, _FRACTION_TERMS = 20.0, 24  # the continued fraction then has full precision
 _MOST_STEPS = 100
@@ -25,7 +23,7 @@ _NODES += 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Subbotin:
+class Subbotin(Noise):
     r"""Noise whose exponent is a power.
 
     .. math:: f(z) = \frac{e^{-|z|^p / p}}{2 p^{1/p} \Gamma(1 + 1/p)}
@@ -52,11 +50,8 @@ class Subbotin:
     [2.0, 1.268, 1.0]
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = False
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = False
-    shape_range: ClassVar[tuple[float, float] | None] = (1.01, 2.0)
+    log_concave = True
+    shape_range = (1.01, 2.0)
 
     shape: float = 1.5
 
@@ -64,11 +59,6 @@ class Subbotin:
         check_real(
             "Subbotin", "shape", self.shape, low=1.0, high=2.0, low_closed=True, high_closed=True
         )
-
-    @property
-    def variance(self) -> float:
-        """Variance at unit scale."""
-        return self.absolute_moment(2.0)
 
     @property
     def fisher_information(self) -> float:
@@ -85,20 +75,16 @@ class Subbotin:
         """Return rho at x >= 0."""
         return np.asarray(x**self.shape / self.shape)
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return the logarithm of the density, of the shape of `z`."""
-        x = np.abs(np.asarray(z, dtype=np.float64))
-        return np.asarray(-self._exponent(x) - math.log(self._total))
+    def logpdf(self, z: ArrayLike) -> Array:
+        return log_density(self._exponent, self._total, z)
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
-        return _threshold.reflect(
+    def sf(self, z: ArrayLike) -> Array:
+        return reflect(
             lambda x: np.asarray(0.5 * gammaincc(1.0 / self.shape, self._exponent(x))), z
         )
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
-        """Return z with P(Z > z) = q, of the shape of `q`, the inverse of `sf`."""
-        return _threshold.reflect_inverse(
+    def isf(self, q: ArrayLike) -> Array:
+        return reflect_inverse(
             lambda q: (self.shape * gammainccinv(1.0 / self.shape, 2.0 * q)) ** (1.0 / self.shape),
             q,
         )
@@ -124,19 +110,18 @@ class Subbotin:
         exponent = Exponent((0.0,), ((0.0, 0.0, 0.0, 1.0 / self.shape),), power=float(self.shape))
         return rounded_piecewise(rng, size, bits, exponent)
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`."""
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         if self.shape == 1.0:
             return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))
         point = self._point(epsilon, np.where(shift > 0.0, shift, 1.0))
-        return _threshold.threshold_delta(point, shift, self._exponent, self._fall, self._total)
+        return half_lines.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+    def max_loss(self, shift: ArrayLike) -> Array:
         """Return infinity, but for no shift; the shift itself for p = 1."""
         if self.shape == 1.0:
             return np.array(shift, dtype=np.float64)
-        return _threshold.unbounded_loss(shift)
+        return half_lines.unbounded_loss(shift)
 
     def _point(self, epsilon: Array, shift: Array) -> Array:
         """Return the point t >= s / 2 where the loss rho(t) - rho(t - s) reaches epsilon."""
@@ -146,7 +131,7 @@ class Subbotin:
         with np.errstate(over="ignore"):
             steps = np.maximum(
                 0.5 * epsilon * (0.5 * shift) ** (1.0 - p),
-                _threshold.ratio(epsilon, shift) ** (1.0 / (p - 1.0)),
+                half_lines.ratio(epsilon, shift) ** (1.0 / (p - 1.0)),
             )
         point = np.array(0.5 * shift + np.minimum(steps, 1e100))
         moving = np.asarray(point < _FAR)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc
 
-from skdpnoise.noises import _threshold
-from skdpnoise.noises.registry import register
-from skdpnoise.privacy import check_real
+from skdpnoise.noises._tails import reflect, reflect_inverse
+from skdpnoise.noises.registry import Noise, Size, register
+from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
 
 
 @dataclass(frozen=True, slots=True)
-class TruncatedLaplace:
+class TruncatedLaplace(Noise):
     r"""Laplace noise of scale 1, conditioned on staying within a bound.
 
     .. math:: f(z) = \frac{e^{-|z|}}{2 (1 - e^{-A})}, \qquad |z| < A
@@ -56,11 +56,8 @@ class TruncatedLaplace:
     (12.6896, 1.0)
     """
 
-    norm_order: ClassVar[float | None] = None
-    supports_pure: ClassVar[bool] = False
-    log_concave: ClassVar[bool] = True
-    lattice: ClassVar[bool] = False
-    shape_range: ClassVar[tuple[float, float] | None] = (0.5, 60.0)
+    log_concave = True
+    shape_range = (0.5, 60.0)
 
     shape: float = 10.0
 
@@ -75,36 +72,25 @@ class TruncatedLaplace:
         return math.log1p(math.expm1(epsilon) / (2.0 * delta))
 
     @property
-    def variance(self) -> float:
-        """Variance at unit scale."""
-        return self.absolute_moment(2.0)
-
-    @property
-    def fisher_information(self) -> float:
-        """Infinity: the density jumps at both ends."""
-        return math.inf
-
-    @property
     def _mass(self) -> float:
         """Twice the probability that an exponential variable stays within A."""
         return -2.0 * math.expm1(-self.shape)
 
-    def logpdf(self, z: ArrayLike) -> NDArray[np.float64]:
+    def logpdf(self, z: ArrayLike) -> Array:
         """Return the logarithm of the density, of the shape of `z`; minus infinity outside."""
         x = np.abs(np.asarray(z, dtype=np.float64))
         return np.asarray(np.where(x < self.shape, -x - math.log(self._mass), -np.inf))
 
-    def sf(self, z: ArrayLike) -> NDArray[np.float64]:
-        """Return P(Z > z), of the shape of `z`, with full relative accuracy in the upper tail."""
-        return _threshold.reflect(
+    def sf(self, z: ArrayLike) -> Array:
+        return reflect(
             lambda x: np.exp(-x) * -np.expm1(np.minimum(x - self.shape, 0.0)) / self._mass, z
         )
 
-    def isf(self, q: ArrayLike) -> NDArray[np.float64]:
+    def isf(self, q: ArrayLike) -> Array:
         """Return z with P(Z > z) = q, of the shape of `q`; the ends of the support at 0 and 1."""
         mass = self._mass
 
-        def inverse(q: NDArray[np.float64]) -> NDArray[np.float64]:
+        def inverse(q: Array) -> Array:
             # exp(-z) = mass q + exp(-A) = 1 - mass (1/2 - q)
             near = -np.log1p(-mass * (0.5 - q))
             middle = -np.log(mass * q + math.exp(-self.shape))
@@ -112,31 +98,23 @@ class TruncatedLaplace:
             edge = self.shape - np.log1p(share)
             return np.select([share < 1.0, q < 0.25], [edge, middle], near)
 
-        return _threshold.reflect_inverse(inverse, q)
+        return reflect_inverse(inverse, q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^p`, an incomplete gamma function, for p > -1."""
         return math.gamma(p + 1.0) * float(gammainc(p + 1.0, self.shape)) * 2.0 / self._mass
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
-        """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`."""
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         exponent = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),), end=float(self.shape))
         return rounded_piecewise(rng, size, bits, exponent)
 
-    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return the smallest delta at each epsilon for a change of at most `shift`."""
-        epsilon, shift = _threshold.pairs(epsilon, shift)
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         # From here on only what the support gives away is left.
         last = np.maximum(np.minimum(shift, 2.0 * self.shape - shift), 0.0)
         e = np.minimum(epsilon, last)
         inside = -2.0 * np.expm1(0.5 * (e - shift)) - np.exp(e - self.shape) * np.expm1(-e)
         return np.where(shift < 2.0 * self.shape, inside / self._mass, 1.0)
-
-    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
-        """Return infinity, but for no shift: the support gives the shift away."""
-        return _threshold.unbounded_loss(shift)
 
 
 register("truncated_laplace", TruncatedLaplace)

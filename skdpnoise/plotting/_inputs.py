@@ -84,20 +84,18 @@ def unit_family(release: Release) -> Noise | None:
 
 
 def coordinate_shares(mechanism: AdditiveMechanism) -> tuple[Vector, str]:
-    r"""Return each coordinate's share of the loss of all releases, and in what losses are counted.
-
-    .. math:: \frac{c_j}{\sum_k c_k}, \qquad c_j = \sum_t (\lambda_j / s_{tj})^2
-              \quad\text{(Gaussian)}, \qquad c_j = \sum_t \lambda_j / s_{tj}
-              \quad\text{(Laplace)}
-    """
+    """Return each coordinate's share of the loss of all releases, and the unit of losses."""
     assert mechanism.families is not None
     limit, scale = mechanism.sensitivity.per_coordinate, mechanism.scale
     shift = np.zeros(scale.shape)
     np.divide(limit, scale, out=shift, where=(limit > 0.0) & (scale > 0.0))
     shift = np.atleast_2d(shift)
+    families = list(mechanism.families)
+    if len(families) == 1:
+        families *= limit.size
     groups = [
-        (family, slice(None) if len(mechanism.families) == 1 else _members(mechanism, family))
-        for family in dict.fromkeys(mechanism.families)
+        (family, np.array([other == family for other in families]))
+        for family in dict.fromkeys(families)
     ]
     cost, unit = np.zeros_like(shift), "ε"
     if mechanism.family.norm_order != 2.0:
@@ -109,11 +107,6 @@ def coordinate_shares(mechanism: AdditiveMechanism) -> tuple[Vector, str]:
             cost[:, chosen] = _information(family) * shift[:, chosen] ** 2
     total: Vector = cost.sum(axis=0)
     return total / total.sum(), unit
-
-
-def _members(mechanism: AdditiveMechanism, family: Noise) -> NDArray[np.bool_]:
-    assert mechanism.families is not None
-    return np.array([other == family for other in mechanism.families])
 
 
 def _information(family: Noise) -> float:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.plotting._matplotlib import pyplot
-
 Vector = NDArray[np.float64]
 
 # Okabe and Ito's colours, which stay apart for the colour-blind, and dashes for grey prints.
@@ -20,6 +18,18 @@ _NAMED = 20  # so many get a tick each
 _FEWEST_SLOTS = 6  # so that one bar does not fill a panel
 _FAINT = 0.25  # of a grid
 _WIDE = 10.0  # values that span more get a logarithmic axis
+
+
+def pyplot() -> Any:
+    """Return matplotlib.pyplot, or say how to install it."""
+    try:
+        import matplotlib.pyplot
+    except ImportError as error:
+        raise ImportError(
+            "The displays of skdpnoise draw with matplotlib, which is not installed. Install it "
+            'with: pip install "skdpnoise[plot]"'
+        ) from error
+    return matplotlib.pyplot
 
 
 def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
@@ -160,8 +170,9 @@ def _name_rows(ax: Any, names: Sequence[str]) -> None:
     ax.set_ylim(max(len(names), 2) - 0.4, -0.6)
 
 
-def name_coordinates(ax: Any, size: int, without_noise: int, sorted_by: str) -> None:
+def name_coordinates(ax: Any, noise: Vector, sorted_by: str) -> None:
     """Name the horizontal axis of panels with a place for each coordinate."""
+    size, without_noise = noise.size, int((noise == 0.0).sum())
     text = f"coordinate, sorted by {sorted_by}" if size > MANY else "coordinate"
     if without_noise:
         text += f" ({without_noise} without noise)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ __all__ = ["AllocationDisplay"]
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class AllocationDisplay:
     r"""Sensitivity, noise scale and share of the privacy budget, by coordinate or by release.
 
@@ -51,8 +53,7 @@ class AllocationDisplay:
 
     Parameters
     ----------
-    smallest, largest : array-like of shape (n_rows,)
-        Range of the size of the noise of each row over the releases.
+    %(panels: smallest, largest)s
     share : array-like of shape (n_rows,)
         Shares of the budget, which add up to 1.
     share_of : str
@@ -62,8 +63,7 @@ class AllocationDisplay:
         between coordinates.
     sensitivity : array-like of shape (n_rows,) or None, default=None
         λ of each coordinate.
-    kinds : sequence of str or None, default=None
-        Names of the rows, if they are kinds of release; None if they are coordinates.
+    %(panels: kinds)s
     %(displays: name)s
 
     Attributes
@@ -99,87 +99,65 @@ class AllocationDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        smallest: ArrayLike,
-        largest: ArrayLike,
-        share: ArrayLike,
-        share_of: str,
-        size: str = "noise scale s",
-        sensitivity: ArrayLike | None = None,
-        kinds: Sequence[str] | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.smallest = np.asarray(smallest, dtype=np.float64)
-        self.largest = np.asarray(largest, dtype=np.float64)
-        self.share = np.asarray(share, dtype=np.float64)
-        self.share_of = share_of
-        self.size = size
-        self.sensitivity = None if sensitivity is None else np.asarray(sensitivity, np.float64)
-        self.kinds = None if kinds is None else tuple(kinds)
-        self.name = name
+    smallest: ArrayLike
+    largest: ArrayLike
+    share: ArrayLike
+    share_of: str
+    size: str = "noise scale s"
+    sensitivity: ArrayLike | None = None
+    kinds: Sequence[str] | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.smallest = np.asarray(self.smallest, dtype=np.float64)
+        self.largest = np.asarray(self.largest, dtype=np.float64)
+        self.share = np.asarray(self.share, dtype=np.float64)
+        if self.sensitivity is not None:
+            self.sensitivity = np.asarray(self.sensitivity, dtype=np.float64)
+        self.kinds = None if self.kinds is None else tuple(self.kinds)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AllocationDisplay:
         """Draw the panels.
 
         Parameters
         ----------
-        ax : matplotlib Axes, sequence of them, or None, default=None
-            One Axes for each panel, or one to be divided; None makes a figure.
-        name : str or None, default=None
-            Title of the picture, in place of its own.
-        **kwargs
-            Passed to the artists of every panel, such as ``color`` or ``alpha``.
+        %(panels: ax)s
+        %(displays: name, **kwargs)s
 
         Returns
         -------
         AllocationDisplay
         """
-        name = self.name if name is None else name
-        if self.kinds is None:
-            self._plot_coordinates(ax, name, kwargs)
+        owner, side = "AllocationDisplay.plot", "center"
+        self.sensitivity_ = None
+        low, high, share = (np.asarray(v) for v in (self.smallest, self.largest, self.share))
+        if self.kinds is not None:
+            side, rows = "left", len(self.kinds)
+            self.order_ = np.arange(rows)
+            self.ax_ = panels(owner, ax, (1, 2), (9.0, 1.4 + 0.38 * max(rows, 2)))
+            self.scale_ = spread_by_kind(self.ax_[0], low, high, self.size, self.kinds, **kwargs)
+            self.share_ = shares_by_kind(self.ax_[1], share, self.share_of, **kwargs)
         else:
-            self._plot_kinds(ax, name, kwargs)
+            keys = [high] if self.sensitivity is None else [np.asarray(self.sensitivity), high]
+            order = self.order_ = sorted_order(keys)
+            rows = len(keys) + 1
+            self.ax_ = panels(owner, ax, (rows, 1), (6.4, 2.2 * rows), sharex=True)
+            if self.sensitivity is not None:
+                values, given = keys[0][order], {"color": COLOURS[1]} | kwargs
+                self.sensitivity_ = spread_by_coordinate(
+                    self.ax_[0], values, values, "sensitivity λ", **given
+                )
+            self.scale_ = spread_by_coordinate(
+                self.ax_[-2], low[order], high[order], self.size, **kwargs
+            )
+            self.share_ = shares_by_coordinate(self.ax_[-1], share[order], self.share_of, **kwargs)
+            by = "scale" if self.sensitivity is None else "sensitivity"
+            name_coordinates(self.ax_[-1], high, by)
+        name = self.name if name is None else name
+        if name is not None:
+            self.ax_[0].set_title(name, loc=side)
         self.figure_ = self.ax_[0].figure
         return self
-
-    def _plot_coordinates(self, ax: Any, name: str | None, kwargs: dict[str, Any]) -> None:
-        keys = [self.largest] if self.sensitivity is None else [self.sensitivity, self.largest]
-        self.order_ = sorted_order(keys)
-        height = 2.2 * (len(keys) + 1)
-        shape = (len(keys) + 1, 1)
-        axes = panels("AllocationDisplay.plot", ax, shape, (6.4, height), sharex=True)
-        self.sensitivity_ = None
-        if self.sensitivity is not None:
-            values = self.sensitivity[self.order_]
-            given = {"color": COLOURS[1]} | kwargs
-            self.sensitivity_ = spread_by_coordinate(
-                axes[0], values, values, "sensitivity λ", **given
-            )
-        low, high = self.smallest[self.order_], self.largest[self.order_]
-        self.scale_ = spread_by_coordinate(axes[-2], low, high, self.size, **kwargs)
-        share = self.share[self.order_]
-        self.share_ = shares_by_coordinate(axes[-1], share, self.share_of, **kwargs)
-        if name is not None:
-            axes[0].set_title(name)
-        by = "scale" if self.sensitivity is None else "sensitivity"
-        name_coordinates(axes[-1], high.size, int((high == 0.0).sum()), by)
-        self.ax_ = axes
-
-    def _plot_kinds(self, ax: Any, name: str | None, kwargs: dict[str, Any]) -> None:
-        assert self.kinds is not None
-        rows = len(self.kinds)
-        size = (9.0, 1.4 + 0.38 * max(rows, 2))
-        axes = panels("AllocationDisplay.plot", ax, (1, 2), size)
-        self.order_, self.sensitivity_ = np.arange(rows), None
-        self.scale_ = spread_by_kind(
-            axes[0], self.smallest, self.largest, self.size, self.kinds, **kwargs
-        )
-        self.share_ = shares_by_kind(axes[1], self.share, self.share_of, **kwargs)
-        if name is not None:
-            axes[0].set_title(name, loc="left")
-        self.ax_ = axes
 
     @classmethod
     def from_mechanism(
@@ -189,14 +167,8 @@ class AllocationDisplay:
 
         Parameters
         ----------
-        mechanism : AdditiveMechanism
-            As :func:`~skdpnoise.mechanisms.calibrate` returns it.
-        ax : matplotlib Axes, sequence of three, or None, default=None
-            Where to draw; None makes a figure.
-        name : str or None, default=None
-            Title of the picture; None is the name of the noise.
-        **kwargs
-            Passed to the artists of every panel.
+        %(panels: mechanism, ax)s
+        %(displays: name, **kwargs)s
 
         Returns
         -------
@@ -204,8 +176,7 @@ class AllocationDisplay:
 
         Raises
         ------
-        TypeError
-            If the mechanism is of another kind.
+        %(displays: TypeError)s
         """
         mechanism = check_additive("AllocationDisplay.from_mechanism", mechanism)
         sizes, size = mechanism.scale, "noise scale s"
@@ -233,12 +204,8 @@ class AllocationDisplay:
         Parameters
         ----------
         %(displays: estimator)s
-        ax : matplotlib Axes, sequence of two, or None, default=None
-            Where to draw; None makes a figure.
-        name : str or None, default=None
-            Title of the picture; None is estimator and guarantee.
-        **kwargs
-            Passed to the artists of every panel.
+        %(panels: ax)s
+        %(displays: name, **kwargs)s
 
         Returns
         -------
@@ -246,9 +213,7 @@ class AllocationDisplay:
 
         Raises
         ------
-        TypeError
-            If the estimator has no privacy report.
-        %(displays: NotFittedError)s
+        %(displays: TypeError, NotFittedError)s
         """
         report = report_of("AllocationDisplay.from_estimator", estimator)
         share, share_of = release_shares(report)

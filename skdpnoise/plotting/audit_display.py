@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ __all__ = ["AuditDisplay"]
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class AuditDisplay:
     """Lower bounds of ε, one bar for each audit, beside the claim and the most it could show.
 
@@ -55,61 +57,49 @@ class AuditDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        names: Sequence[str],
-        found: ArrayLike,
-        claimed: ArrayLike,
-        most: ArrayLike,
-        passed: ArrayLike,
-        name: str | None = None,
-    ) -> None:
-        self.names = tuple(names)
-        self.found = np.asarray(found, dtype=np.float64)
-        self.claimed = np.asarray(claimed, dtype=np.float64)
-        self.most = np.asarray(most, dtype=np.float64)
-        self.passed = np.asarray(passed, dtype=bool)
-        self.name = name
+    names: Sequence[str]
+    found: ArrayLike
+    claimed: ArrayLike
+    most: ArrayLike
+    passed: ArrayLike
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.names = tuple(self.names)
+        self.found, self.claimed, self.most = (
+            np.asarray(each, dtype=np.float64) for each in (self.found, self.claimed, self.most)
+        )
+        self.passed = np.asarray(self.passed, dtype=bool)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AuditDisplay:
         """Draw the bars, from top to bottom.
 
         Parameters
         ----------
-        %(displays: ax)s
-        name : str or None, default=None
-            Title of the picture, in place of its own.
-        **kwargs
-            Passed to the bars, such as ``height`` or ``alpha``.
+        %(displays: ax, name, **kwargs)s
 
         Returns
         -------
         AuditDisplay
         """
-        count = len(self.names)
-        self.ax_ = one_panel("AuditDisplay.plot", ax)
-        places = np.arange(count)
-        colours = [COLOURS[0] if passed else COLOURS[3] for passed in self.passed]
+        ax = one_panel("AuditDisplay.plot", ax)
+        places = range(len(self.names))
+        colours = [COLOURS[0] if passed else COLOURS[3] for passed in np.asarray(self.passed)]
         given = {"color": colours, "height": 0.6} | kwargs
-        self.found_ = self.ax_.barh(places, np.nan_to_num(self.found), label="found", **given)
+        self.found_ = ax.barh(places, np.nan_to_num(self.found), label="found", **given)
         mark = {"linestyle": "none", "marker": "|", "markersize": 16, "markeredgewidth": 2}
-        (self.claimed_,) = self.ax_.plot(
-            self.claimed, places, color="black", label="claimed", **mark
-        )
+        (self.claimed_,) = ax.plot(self.claimed, places, color="black", label="claimed", **mark)
         most = np.where(np.isfinite(self.most), self.most, np.nan)
-        (self.most_,) = self.ax_.plot(
-            most, places, color="grey", label="most it could show", **mark
-        )
-        self.ax_.set_yticks(places, self.names)
-        self.ax_.invert_yaxis()
-        self.ax_.set_xlim(left=0.0)
-        self.ax_.set_xlabel("ε")
-        self.ax_.legend(loc="best")
+        (self.most_,) = ax.plot(most, places, color="grey", label="most it could show", **mark)
+        ax.set_yticks(places, self.names)
+        ax.invert_yaxis()
+        ax.set_xlim(left=0.0)
+        ax.legend(loc="best")
+        ax.set_xlabel("ε")
         name = self.name if name is None else name
         if name is not None:
-            self.ax_.set_title(name)
-        self.figure_ = self.ax_.figure
+            ax.set_title(name)
+        self.ax_, self.figure_ = ax, ax.figure
         return self
 
     @classmethod
@@ -122,11 +112,7 @@ class AuditDisplay:
         ----------
         report : AuditReport
             As :func:`~skdpnoise.inspection.audit` returns it.
-        %(displays: ax)s
-        name : str or None, default=None
-            Title of the picture; None is the estimator and its claim.
-        **kwargs
-            Passed to the bars.
+        %(displays: ax, name, **kwargs)s
 
         Returns
         -------
@@ -134,8 +120,7 @@ class AuditDisplay:
 
         Raises
         ------
-        TypeError
-            If it is no report of an audit.
+        %(displays: TypeError)s
         """
         check_type("AuditDisplay.from_report", "report", report, AuditReport)
         results = report.results
@@ -172,9 +157,7 @@ class AuditDisplay:
             Records, public ones.
         y : array-like of shape (n_samples,) or None, default=None
             Target or labels.
-        %(displays: ax)s
-        name : str or None, default=None
-            Title of the picture; None is the estimator and its claim.
+        %(displays: ax, name)s
         bar_kwargs : dict or None, default=None
             Passed to the bars.
         **options

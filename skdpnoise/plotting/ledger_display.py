@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.ledger.history import past
-from skdpnoise.plotting._panels import COLOURS, DASHES, one_panel, style
+from skdpnoise.plotting._panels import one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["LedgerDisplay"]
-
-Vector = NDArray[np.float64]
 
 _ROOM = 1.15  # above the highest line
 _EDGE = 0.04  # beside the first and the last charge, as a share of the width
@@ -26,6 +25,7 @@ _ALONE = np.timedelta64(1, "s")  # the width around charges of one moment
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class LedgerDisplay:
     r"""What the charges of a ledger have spent of its budget.
 
@@ -74,20 +74,16 @@ class LedgerDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        time: ArrayLike,
-        spent: ArrayLike,
-        basic: ArrayLike,
-        guarantee: PrivacyGuarantee,
-        name: str | None = None,
-    ) -> None:
-        self.time = np.asarray(time, dtype="datetime64[us]")
-        self.spent = np.asarray(spent, dtype=np.float64)
-        self.basic = np.asarray(basic, dtype=np.float64)
-        self.guarantee = guarantee
-        self.name = name
+    time: ArrayLike
+    spent: ArrayLike
+    basic: ArrayLike
+    guarantee: PrivacyGuarantee
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.time = np.asarray(self.time, dtype="datetime64[us]")
+        self.spent = np.asarray(self.spent, dtype=np.float64)
+        self.basic = np.asarray(self.basic, dtype=np.float64)
 
     def plot(
         self, ax: Any = None, *, by: str = "time", name: str | None = None, **kwargs: Any
@@ -96,13 +92,7 @@ class LedgerDisplay:
 
         Parameters
         ----------
-        %(displays: ax)s
-        by : {"time", "charge"}, default="time"
-            Whether the horizontal axis is time or the number of the charge.
-        name : str or None, default=None
-            Title; None is the name of the data set.
-        **kwargs
-            Passed to ``Axes.plot`` for the steps of tight composition.
+        %(displays: ax, by, name, **kwargs)s
 
         Returns
         -------
@@ -117,74 +107,52 @@ class LedgerDisplay:
         """
         check_option("LedgerDisplay.plot", "by", by, ("time", "charge"))
         ax = one_panel("LedgerDisplay.plot", ax)
-        budget, count = self.guarantee, self.spent.size
-        steps = {"drawstyle": "steps-post"}
-        labels = (
-            f"tight composition: ε = {_last(self.spent)}",
-            f"basic sum: ε = {_last(self.basic)}",
-            f"budget: ε = {budget.epsilon:g}, δ = {budget.delta:g}",
-        )
-        x, first, last = self._places(by)
+        budget = self.guarantee
+        spent, basic = np.asarray(self.spent), np.asarray(self.basic)
+        first, charges, last = self._places(by)
         # From nothing, at the left edge, to the right edge, where the last value still holds.
-        x = np.concatenate([[first], x, [last]])
-        spent, basic = (
-            np.concatenate([[0.0], values, values[-1:] if count else [0.0]])
-            for values in (self.spent, self.basic)
-        )
-        given = {"label": labels[0], "linewidth": 2.0, "zorder": 2.2} | steps | kwargs
-        (self.spent_,) = ax.plot(x, spent, **style(0, given))
-        drawn = {"color": COLOURS[1], "linestyle": DASHES[1], "label": labels[1], "zorder": 2.3}
-        (self.basic_,) = ax.plot(x, basic, **drawn, **steps)
-        self.budget_ = ax.axhline(budget.epsilon, color="0.25", linestyle=":", label=labels[2])
+        x = np.concatenate([[first], charges, [last]])
+        spent, basic = (np.concatenate([[0.0], y, y[-1:]]) for y in (spent, basic))
+        if not charges.size:
+            spent = basic = np.zeros(2)
+            ax.text(0.5, 0.5, "no charges yet", ha="center", va="center", transform=ax.transAxes)
+        given = {"drawstyle": "steps-post", "linewidth": 2.0, "zorder": 2.2}
+        given["label"] = f"tight composition: ε = {spent[-1]:.3g}"
+        (self.spent_,) = ax.plot(x, spent, **style(0, given | kwargs))
+        given = {"drawstyle": "steps-post", "zorder": 2.3}
+        given["label"] = f"basic sum: ε = {basic[-1]:.3g}"
+        (self.basic_,) = ax.plot(x, basic, **style(1, given))
+        label = f"budget: ε = {budget.epsilon:g}, δ = {budget.delta:g}"
+        self.budget_ = ax.axhline(budget.epsilon, color="0.25", linestyle=":", label=label)
         if "drawstyle" not in kwargs:
-            ax.fill_between(
-                x, spent, step="post", alpha=0.12, linewidth=0, color=self.spent_.get_color()
-            )
+            colour = self.spent_.get_color()
+            ax.fill_between(x, spent, step="post", alpha=0.12, linewidth=0, color=colour)
         # A basic sum of many budgets would press all else to the floor: it leaves the picture.
-        highest = max(
-            budget.epsilon,
-            float(spent.max()),
-            min(float(basic.max()), _TALLEST * budget.epsilon),
-        )
+        tallest = min(float(basic.max()), _TALLEST * budget.epsilon)
         ax.set_xlim(first, last)
-        ax.set_ylim(0.0, _ROOM * highest)
+        ax.set_ylim(0.0, _ROOM * max(budget.epsilon, float(spent.max()), tallest))
         ax.set(ylabel="ε spent", title=self.name if name is None else name)
-        self._name_places(ax, by)
+        _name_places(ax, by)
         ax.legend(loc="best")
         ax.grid(axis="y", alpha=0.25)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _places(self, by: str) -> tuple[NDArray[Any], Any, Any]:
-        """Return where charges are on the horizontal axis, and its ends."""
-        count = self.spent.size
+    def _places(self, by: str) -> tuple[Any, NDArray[Any], Any]:
+        """Return where the horizontal axis begins, where charges are on it, and where it ends."""
+        time = np.asarray(self.time)
+        count = time.size
         if by == "charge":
-            return np.arange(1, count + 1), 0, max(count, 1) + max(1, math.ceil(_EDGE * count))
+            end = max(count, 1) + max(1, math.ceil(_EDGE * count))
+            return 0, np.arange(1, count + 1), end
         if not count:
             now = np.datetime64("now", "us")
-            return self.time, now - _ALONE, now
-        first, last = self.time.min(), self.time.max()
-        width = max(last - first, np.timedelta64(1, "us"))
-        margin = np.timedelta64(max(1, int(_EDGE * width.astype(np.int64))), "us")
+            return now - _ALONE, time, now
+        first, last = time.min(), time.max()
+        margin = np.timedelta64(max(1, int(_EDGE * (last - first).astype(np.int64))), "us")
         if first == last:
             margin = _ALONE
-        return self.time, first - margin, last + margin
-
-    def _name_places(self, ax: Any, by: str) -> None:
-        if by == "charge":
-            from matplotlib.ticker import MaxNLocator
-
-            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-            ax.set_xlabel("charge")
-        else:
-            from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-            locator = AutoDateLocator(minticks=3, maxticks=8)
-            ax.xaxis.set_major_locator(locator)
-            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-            ax.set_xlabel("time (UTC)")
-        if not self.spent.size:
-            ax.text(0.5, 0.5, "no charges yet", ha="center", va="center", transform=ax.transAxes)
+        return first - margin, time, last + margin
 
     @classmethod
     def from_ledger(
@@ -203,13 +171,7 @@ class LedgerDisplay:
         ledger : PrivacyLedger
             Its history is read once. With more than 200 charges what was spent is computed after
             200 of them, and in between it is the next computed value.
-        %(displays: ax)s
-        by : {"time", "charge"}, default="time"
-            Whether the horizontal axis is time or the number of the charge.
-        name : str or None, default=None
-            Title; None is the name of the data set.
-        **kwargs
-            Passed to ``Axes.plot`` for the steps of tight composition.
+        %(displays: ax, by, name, **kwargs)s
 
         Returns
         -------
@@ -217,8 +179,7 @@ class LedgerDisplay:
 
         Raises
         ------
-        TypeError
-            If `ledger` is not a PrivacyLedger.
+        %(displays: TypeError)s
         """
         check_type("LedgerDisplay.from_ledger", "ledger", ledger, PrivacyLedger)
         columns = past(ledger.charges(), ledger.guarantee.delta)
@@ -232,5 +193,16 @@ class LedgerDisplay:
         return display.plot(ax, by=by, name=name, **kwargs)
 
 
-def _last(values: Vector) -> str:
-    return f"{values[-1]:.3g}" if values.size else "0"
+def _name_places(ax: Any, by: str) -> None:
+    if by == "charge":
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel("charge")
+        return
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+    locator = AutoDateLocator(minticks=3, maxticks=8)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    ax.set_xlabel("time (UTC)")

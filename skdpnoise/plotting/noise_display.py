@@ -41,6 +41,7 @@ _ONE_COLUMN = 3  # so many densities are listed below each other
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoiseDisplay:
     r"""Densities of the noise, in the units of the query, and its size by coordinate.
 
@@ -61,12 +62,10 @@ class NoiseDisplay:
         The densities there; probabilities, for noise on the integers.
     labels : sequence of str
         What to call each density.
-    smallest, largest : array-like of shape (n_rows,)
-        Range of the size of the noise in each row over the releases.
+    %(panels: smallest, largest)s
     size : str, default="standard deviation"
         What the size is.
-    kinds : sequence of str or None, default=None
-        Names of the rows, if they are kinds of release; None if they are coordinates.
+    %(panels: kinds)s
     lattice : bool, default=False
         Whether the noise lives on the integers.
     %(displays: name)s
@@ -98,28 +97,23 @@ class NoiseDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        values: Sequence[ArrayLike],
-        densities: Sequence[ArrayLike],
-        labels: Sequence[str],
-        smallest: ArrayLike,
-        largest: ArrayLike,
-        size: str = "standard deviation",
-        kinds: Sequence[str] | None = None,
-        lattice: bool = False,
-        name: str | None = None,
-    ) -> None:
-        self.values = tuple(np.asarray(each, dtype=np.float64) for each in values)
-        self.densities = tuple(np.asarray(each, dtype=np.float64) for each in densities)
-        self.labels = tuple(labels)
-        self.smallest = np.asarray(smallest, dtype=np.float64)
-        self.largest = np.asarray(largest, dtype=np.float64)
-        self.size = size
-        self.kinds = None if kinds is None else tuple(kinds)
-        self.lattice = lattice
-        self.name = name
+    values: Sequence[Any]
+    densities: Sequence[Any]
+    labels: Sequence[str]
+    smallest: ArrayLike
+    largest: ArrayLike
+    size: str = "standard deviation"
+    kinds: Sequence[str] | None = None
+    lattice: bool = False
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.values = tuple(np.asarray(each, dtype=np.float64) for each in self.values)
+        self.densities = tuple(np.asarray(each, dtype=np.float64) for each in self.densities)
+        self.labels = tuple(self.labels)
+        self.smallest = np.asarray(self.smallest, dtype=np.float64)
+        self.largest = np.asarray(self.largest, dtype=np.float64)
+        self.kinds = None if self.kinds is None else tuple(self.kinds)
 
     def plot(
         self, ax: Any = None, *, name: str | None = None, yscale: str = "log", **kwargs: Any
@@ -128,13 +122,8 @@ class NoiseDisplay:
 
         Parameters
         ----------
-        ax : matplotlib Axes, sequence of two, or None, default=None
-            One Axes for each panel, or one to be divided; None makes a figure.
-        name : str or None, default=None
-            Title of the picture, in place of its own.
-        %(displays: yscale)s
-        **kwargs
-            Passed to ``Axes.plot`` for every density.
+        %(panels: ax)s
+        %(displays: name, yscale, **kwargs)s
 
         Returns
         -------
@@ -146,9 +135,9 @@ class NoiseDisplay:
             If `yscale` is neither.
         """
         check_option("NoiseDisplay.plot", "yscale", yscale, ("log", "linear"))
-        rows = 0 if self.kinds is None else len(self.kinds)
-        width = 9.6 if self.kinds is None else 11.5
-        size = (width, max(4.0, 1.4 + 0.38 * rows))
+        size = (9.6, 4.0)
+        if self.kinds is not None:
+            size = (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds)))
         self.ax_ = panels("NoiseDisplay.plot", ax, (1, 2), size)
         self.figure_ = self.ax_[0].figure
         self._plot_densities(self.ax_[0], yscale, kwargs)
@@ -188,14 +177,14 @@ class NoiseDisplay:
 
     def _plot_sizes(self, ax: Any) -> None:
         what = f"{self.size} of the noise"
+        low, high = np.asarray(self.smallest), np.asarray(self.largest)
         if self.kinds is not None:
             self.order_ = np.arange(len(self.kinds))
-            self.size_ = spread_by_kind(ax, self.smallest, self.largest, what, self.kinds)
+            self.size_ = spread_by_kind(ax, low, high, what, self.kinds)
             return
-        self.order_ = sorted_order([self.largest])
-        low, high = self.smallest[self.order_], self.largest[self.order_]
-        self.size_ = spread_by_coordinate(ax, low, high, what)
-        name_coordinates(ax, high.size, int((high == 0.0).sum()), self.size)
+        self.order_ = sorted_order([high])
+        self.size_ = spread_by_coordinate(ax, low[self.order_], high[self.order_], what)
+        name_coordinates(ax, high, self.size)
 
     @classmethod
     def from_mechanism(
@@ -211,15 +200,8 @@ class NoiseDisplay:
 
         Parameters
         ----------
-        mechanism : AdditiveMechanism
-            As :func:`~skdpnoise.mechanisms.calibrate` returns it.
-        ax : matplotlib Axes, sequence of two, or None, default=None
-            Where to draw; None makes a figure.
-        name : str or None, default=None
-            Title of the picture; None is the name of the noise.
-        %(displays: yscale)s
-        **kwargs
-            Passed to ``Axes.plot`` for every density.
+        %(panels: mechanism, ax)s
+        %(displays: name, yscale, **kwargs)s
 
         Returns
         -------
@@ -227,8 +209,7 @@ class NoiseDisplay:
 
         Raises
         ------
-        TypeError
-            If the mechanism is of another kind.
+        %(displays: TypeError)s
         """
         mechanism = check_additive("NoiseDisplay.from_mechanism", mechanism)
         smallest, largest = range_over_releases(mechanism.standard_deviation)
@@ -262,13 +243,8 @@ class NoiseDisplay:
         Parameters
         ----------
         %(displays: estimator)s
-        ax : matplotlib Axes, sequence of two, or None, default=None
-            Where to draw; None makes a figure.
-        name : str or None, default=None
-            Title of the picture; None is estimator and guarantee.
-        %(displays: yscale)s
-        **kwargs
-            Passed to ``Axes.plot`` for every density.
+        %(panels: ax)s
+        %(displays: name, yscale, **kwargs)s
 
         Returns
         -------
@@ -276,9 +252,7 @@ class NoiseDisplay:
 
         Raises
         ------
-        TypeError
-            If the estimator has no privacy report.
-        %(displays: NotFittedError)s
+        %(displays: TypeError, NotFittedError)s
         """
         report = report_of("NoiseDisplay.from_estimator", estimator)
         curves = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ _FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure
 
 
 @shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivacyLossDisplay:
     r"""δ against ε, for one or several mechanisms or losses.
 
@@ -75,18 +77,15 @@ class PrivacyLossDisplay:
     >>> plt.close(display.figure_)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: ArrayLike,
-        delta: ArrayLike,
-        names: Sequence[str],
-        target: PrivacyGuarantee | None = None,
-    ) -> None:
-        self.epsilon = np.asarray(epsilon, dtype=np.float64)
-        self.delta = np.atleast_2d(np.asarray(delta, dtype=np.float64))
-        self.names = tuple(names)
-        self.target = target
+    epsilon: ArrayLike
+    delta: ArrayLike
+    names: Sequence[str]
+    target: PrivacyGuarantee | None = None
+
+    def __post_init__(self) -> None:
+        self.epsilon = np.asarray(self.epsilon, dtype=np.float64)
+        self.delta = np.atleast_2d(np.asarray(self.delta, dtype=np.float64))
+        self.names = tuple(self.names)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> PrivacyLossDisplay:
         """Draw the curves.
@@ -96,8 +95,7 @@ class PrivacyLossDisplay:
         %(displays: ax)s
         name : str or None, default=None
             Name of the curve, if there is one; of the picture, if there are several.
-        **kwargs
-            Passed to ``Axes.plot`` for every curve.
+        %(displays: **kwargs)s
 
         Returns
         -------
@@ -109,12 +107,13 @@ class PrivacyLossDisplay:
             names = (name,)
         elif name is not None:
             ax.set_title(name)
+        epsilon = np.asarray(self.epsilon)
         self.lines_ = [
-            ax.plot(self.epsilon, delta, **style(i, {"label": names[i]} | kwargs))[0]
-            for i, delta in enumerate(self.delta)
+            ax.plot(epsilon, delta, **style(i, {"label": names[i]} | kwargs))[0]
+            for i, delta in enumerate(np.asarray(self.delta))
         ]
         ax.set(yscale="log", xlabel="ε", ylabel="δ")
-        ax.set_xlim(0.0, float(self.epsilon[-1]))
+        ax.set_xlim(0.0, float(epsilon[-1]))
         ax.set_ylim(_floor(self.target), 2.0)
         self.target_ = None if self.target is None else _mark(ax, self.target)
         ax.legend(loc="best")
@@ -140,13 +139,10 @@ class PrivacyLossDisplay:
         mechanism : mechanism or PrivacyLoss
             Of a mechanism, what its noise discloses is drawn (``own_loss()``, where there is one).
             What it is charged, if that is more, is ``mechanism.privacy_loss()``: give that.
-        epsilon : array-like of shape (n_points,) or None, default=None
-            Where to compute δ; None is from 0 to where δ is 1e-12.
-        %(displays: target, ax)s
+        %(displays: epsilon, target, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the noise, or the loss in words.
-        **kwargs
-            Passed to ``Axes.plot``.
+        %(displays: **kwargs)s
 
         Returns
         -------
@@ -180,11 +176,7 @@ class PrivacyLossDisplay:
         ----------
         mechanisms : dict of str to mechanism or PrivacyLoss
             As in `from_mechanism`, under the names to show.
-        epsilon : array-like of shape (n_points,) or None, default=None
-            Where to compute δ; None is from 0 to where every δ is 1e-12.
-        %(displays: target, ax, name)s
-        **kwargs
-            Passed to ``Axes.plot`` for every curve.
+        %(displays: epsilon, target, ax, name, **kwargs)s
 
         Returns
         -------
@@ -224,14 +216,10 @@ class PrivacyLossDisplay:
 
         Parameters
         ----------
-        %(displays: estimator)s
-        epsilon : array-like of shape (n_points,) or None, default=None
-            Where to compute δ; None is from 0 to where δ is 1e-12.
-        %(displays: ax)s
+        %(displays: estimator, epsilon, ax)s
         name : str or None, default=None
             Name of the curve; None is that of the estimator's class.
-        **kwargs
-            Passed to ``Axes.plot``.
+        %(displays: **kwargs)s
 
         Returns
         -------
@@ -239,9 +227,7 @@ class PrivacyLossDisplay:
 
         Raises
         ------
-        TypeError
-            If the estimator has no privacy report.
-        %(displays: NotFittedError)s
+        %(displays: TypeError, NotFittedError)s
         """
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)

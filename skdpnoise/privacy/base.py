@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Self
 
 from skdpnoise.privacy.checks import check_count, check_real
@@ -9,7 +10,7 @@ from skdpnoise.privacy.checks import check_count, check_real
 __all__ = ["Loss"]
 
 
-class Loss:
+class Loss(ABC):
     """A curve δ(ε) that composes: a kind of loss says how by its private methods."""
 
     __slots__ = ()
@@ -89,14 +90,14 @@ class Loss:
         """
         return self._times(check_count(f"{type(self).__name__}.compose", "count", count))
 
+    @abstractmethod
     def _delta_at(self, epsilon: float) -> float:
         """Return δ(ε), rounded up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _epsilon_at(self, delta: float) -> float:
         """Return ε(δ), rounded up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _times(self, count: int) -> Self:
         """Return the loss of so many releases."""
-        raise NotImplementedError

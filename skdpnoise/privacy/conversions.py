@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from scipy.special import erfcx, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from skdpnoise.privacy.checks import check_real
+from skdpnoise.privacy.half_lines import SQRT_2PI, mills
 
 __all__ = [
     "corollary6_epsilon",
@@ -33,7 +33,6 @@ __all__ = [
 _DELTA_UP = 2e-12
 _DELTA_MARGIN = 2.0 * _DELTA_UP
 _EPS = math.ulp(1.0)
-_SQRT_2PI = math.sqrt(2.0 * math.pi)
 _NODES, _NODE_WEIGHTS = (0.5 * rule for rule in np.polynomial.legendre.leggauss(16))
 _TAIL = np.cumprod([1.0, -3.0, -5.0, -7.0, -9.0, -11.0, -13.0])[::-1]
 
@@ -148,7 +147,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     # F' <= φ(0) and F <= Q(ε/μ − μ/2) each bound F from above, hence μ* from below.
     kappa = -float(ndtri(delta))
     root = math.sqrt(kappa * kappa + 2.0 * epsilon)
-    low = max(delta * _SQRT_2PI, 2.0 * epsilon / (root + kappa) if epsilon > 0.0 else 0.0)
+    low = max(delta * SQRT_2PI, 2.0 * epsilon / (root + kappa) if epsilon > 0.0 else 0.0)
     low *= 1.0 - 1e-9
     high = 2.0 * low
     while _log_gdp_delta(high, epsilon) <= target:
@@ -333,7 +332,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 def _log_gdp_delta(mu: float, epsilon: float) -> float:
     """Return log F(μ) for μ > 0, to about 1e-12 in F."""
     x = epsilon / mu - mu / 2.0
-    log_density = -0.5 * x * x - math.log(_SQRT_2PI)
+    log_density = -0.5 * x * x - math.log(SQRT_2PI)
     if x > 150.0:
         return log_density  # F < φ(x), far below the smallest double
     if mu <= 0.5:
@@ -341,20 +340,15 @@ def _log_gdp_delta(mu: float, epsilon: float) -> float:
         points = x + mu * (_NODES + 0.5)
         return log_density + math.log(mu * float(_NODE_WEIGHTS @ _mills_descent(points)))
     if x < 0.0:
-        return math.log(float(ndtr(-x)) - math.exp(log_density) * float(_mills(x + mu)))
-    return log_density + math.log(float(_mills(x)) - float(_mills(x + mu)))
-
-
-def _mills(y: float | NDArray[np.float64]) -> Any:
-    """Return Mills' ratio m(y) = Q(y)/φ(y)."""
-    return 0.5 * _SQRT_2PI * erfcx(np.divide(y, math.sqrt(2.0)))
+        return math.log(float(ndtr(-x)) - math.exp(log_density) * float(mills(x + mu)))
+    return log_density + math.log(float(mills(x)) - float(mills(x + mu)))
 
 
 def _mills_descent(y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return −m'(y) = 1 − y m(y), by its asymptotic series where the difference would cancel."""
     far = np.square(np.maximum(y, 30.0))
     descent: NDArray[np.float64] = np.where(
-        y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * _mills(y)
+        y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * mills(y)
     )
     return descent
 

@@ -41,6 +41,11 @@ def pairs(epsilon: ArrayLike, shift: ArrayLike) -> tuple[Array, Array]:
     return one, other
 
 
+def unbounded_loss(shift: ArrayLike) -> Array:
+    """Return infinity for every change but none."""
+    return np.where(np.asarray(shift, dtype=np.float64) > 0.0, np.inf, 0.0)
+
+
 def ratio(numerator: Array, denominator: Array) -> Array:
     """Return the quotient, huge but with a finite square where it is infinite or 0 / 0."""
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):

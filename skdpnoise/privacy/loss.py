@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -127,6 +128,7 @@ class _Divisible(Loss):
         """
         return self._scaled(check_count(f"{type(self).__name__}.for_group", "rows", rows))
 
+    @abstractmethod
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose.
 
@@ -139,18 +141,17 @@ class _Divisible(Loss):
         >>> round(GaussianLoss(1.0).numeric().delta(1.0), 6)
         0.126937
         """
-        raise NotImplementedError
 
     def _times(self, count: int) -> Self:
         return self._scaled(self._of_releases(count))
 
+    @abstractmethod
     def _of_releases(self, count: float) -> float:
         """Return by what the number grows when so many releases compose."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _scaled(self, factor: float) -> Self:
         """Return the loss of so many times the number."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,7 @@ __all__ = ["Sealed", "sealed"]
 
 
 class Sealed:
-    """A frozen dataclass whose arrays stay sealed in its copies.
-
-    Examples
-    --------
-    >>> from copy import deepcopy
-    >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> deepcopy(SensitivityProfile([1.0])).per_coordinate.flags.writeable
-    False
-    """
+    """A frozen dataclass whose arrays stay sealed in its copies."""
 
     # What was checked when a record was made must stay true. But numpy makes copies and unpickled
     # arrays writeable, whatever the original was.

@@ -205,19 +205,40 @@ displays
 ax : matplotlib Axes or None, default=None
     Where to draw; None makes a figure.
 name : str or None, default=None
-    Title of the picture.
+    Title of the picture; None is its own.
+**kwargs
+    Passed to what is drawn, such as ``color`` or ``alpha``.
 ax_ : matplotlib Axes
     Where it was drawn.
 figure_ : matplotlib Figure
     The figure of those Axes.
 estimator : estimator
     A fitted one, with ``privacy_``.
+TypeError
+    If what to draw is of another kind, or has no privacy report.
 NotFittedError
     If it was not fitted.
 yscale : {"log", "linear"}, default="log"
     Axis of the densities.
 target : PrivacyGuarantee or None, default=None
     A guarantee to mark.
+epsilon : array-like of shape (n_points,) or None, default=None
+    Where to compute δ; None is from 0 to where every δ is 1e-12.
+by : {"time", "charge"}, default="time"
+    Whether the horizontal axis is time or the number of the charge.
+
+panels
+------
+mechanism : AdditiveMechanism
+    As :func:`~skdpnoise.mechanisms.calibrate` returns it.
+smallest : array-like of shape (n_rows,)
+    Size of the noise in each row, the least of all releases.
+largest : array-like of shape (n_rows,)
+    The largest of all releases.
+kinds : sequence of str or None, default=None
+    Names of the rows, if they are kinds of release; None if they are coordinates.
+ax : matplotlib Axes, sequence of them, or None, default=None
+    One Axes for each panel, or one to be divided; None makes a figure.
 
 downloads
 ---------
@@ -228,6 +249,15 @@ return_X_y : bool, default=False
     Return ``(data, target)`` rather than a bunch.
 as_frame : bool, default=False
     Return pandas objects rather than arrays. Needs the extra ``pandas``.
+download_if_missing : bool, default=True
+    If False, only local files are used, not even scikit-learn's cache, and without them an error
+    is raised.
+feature_names : list of str
+    Of the columns of data.
+target_names : list of str
+    Of the target.
+DESCR : str
+    Where the data are from.
 OSError
     If no source works (the message names both ways), or a local file is not the published
     one.

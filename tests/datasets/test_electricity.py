@@ -67,7 +67,7 @@ def test_openml_gives_the_same_arrays_as_the_file(nowhere, monkeypatch):
         return Bunch(
             data=coded,
             target=np.array(TARGET, dtype=object),
-            feature_names=list(electricity._FEATURES),
+            feature_names=list(electricity._DESCRIPTION.feature_names),
             categories={"day": [str(day) for day in range(1, 8)]},
         )
 

@@ -109,7 +109,9 @@ def test_an_error_in_our_own_code_is_not_taken_for_a_failed_download():
 
 def _dressed(**options):
     X, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["UP", "DOWN"])
-    return as_bunch(X, y, Description(["a", "b"], "c", "two rows"), **options)
+    return as_bunch(
+        X, y, Description("Tiny", {"a": "one", "b": "two", "c": "target"}, "two rows"), **options
+    )
 
 
 def test_arrays_come_without_a_frame():
@@ -117,7 +119,7 @@ def test_arrays_come_without_a_frame():
     assert bunch.frame is None
     assert bunch.feature_names == ["a", "b"]
     assert bunch.target_names == ["c"]
-    assert bunch.DESCR == "two rows"
+    assert bunch.DESCR == "Tiny\n\na  one\nb  two\nc  target\n\ntwo rows"
     X, y = _dressed(as_frame=False, return_X_y=True)
     np.testing.assert_array_equal(X, bunch.data)
     np.testing.assert_array_equal(y, bunch.target)

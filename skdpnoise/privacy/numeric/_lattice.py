@@ -56,7 +56,7 @@ def discretise(values: Vector, step: float) -> Lattice:
     return Lattice(np.concatenate([negative[::-1], [centre], positive]), infinite)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Nodes:
     """Several lattices, laid end to end so that one operation serves them all."""
 
@@ -67,14 +67,11 @@ class Nodes:
     lengths: NDArray[np.intp] = field(init=False)
 
     def __post_init__(self) -> None:
-        lengths = np.array([lattice.p.size for lattice in self.lattices])
-        object.__setattr__(self, "lengths", lengths)
-        object.__setattr__(self, "starts", np.concatenate([[0], np.cumsum(lengths)[:-1]]))
-        losses = np.concatenate([lattice.losses for lattice in self.lattices])
-        object.__setattr__(self, "losses", losses)
+        self.lengths = np.array([lattice.p.size for lattice in self.lattices])
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
+        self.losses = np.concatenate([lattice.losses for lattice in self.lattices])
         with np.errstate(divide="ignore"):
-            log_p = np.log(np.concatenate([lattice.p for lattice in self.lattices]))
-        object.__setattr__(self, "log_p", log_p)
+            self.log_p = np.log(np.concatenate([lattice.p for lattice in self.lattices]))
 
     @np.errstate(under="ignore")
     def tilted(self, theta: float) -> tuple[Vector, Vector, Vector]:

@@ -7,6 +7,7 @@ given output, g(u) = f'(1 - u).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -38,7 +39,7 @@ class Words(Protocol):
         ...
 
 
-class CountLaw:
+class CountLaw(ABC):
     """A law of a count, drawn exactly; a kind of law says its weights by its private methods."""
 
     __slots__ = ()
@@ -84,6 +85,7 @@ class CountLaw:
             check_real(owner, "share", share, high=1.0, low_closed=True, high_closed=True)
         )
 
+    @abstractmethod
     def log_derivative(self, u: ArrayLike) -> Vector:
         r"""Return the log of the derivative of the generating function at 1 - u.
 
@@ -99,8 +101,8 @@ class CountLaw:
         -------
         ndarray
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def log_slope(self, u: ArrayLike) -> Vector:
         """Return the derivative of :meth:`log_derivative` by u.
 
@@ -113,8 +115,8 @@ class CountLaw:
         -------
         ndarray
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def pure_excess(self, epsilon: float) -> float:
         r"""Return what the repetition adds to a pure ε: less than (η + 1) ε, or m ε/2 (Poisson).
 
@@ -130,7 +132,6 @@ class CountLaw:
         -------
         float
         """
-        raise NotImplementedError
 
     def sample(self, rng: Words) -> int:
         """Sample K exactly, in integers, with no cap on it.
@@ -185,21 +186,21 @@ class CountLaw:
             weight_high = -(-weight_high * top // bottom)
             sum_low, sum_high, k = sum_low + weight_low, sum_high + weight_high, k + 1
 
+    @abstractmethod
     def _log_pmf(self, counts: Vector) -> Vector:
         """Return log Pr[K = k] of counts that are possible."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _coverage(self, share: float) -> float:
         """Return 1 - f(1 - share)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _ratio(self, k: int) -> tuple[int, int]:
         """Return Pr[K = k + 1]/Pr[K = k], exactly, as a fraction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _inverse_first(self, digits: int) -> Decimal:
         """Return 1/Pr[K = first] to so many digits: it errs by less than 10**-digits of itself."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

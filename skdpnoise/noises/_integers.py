@@ -6,10 +6,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import zeta
 
-from skdpnoise.noises._threshold import Array
+from skdpnoise.noises._tails import log_density
+from skdpnoise.privacy.half_lines import Array
 
 
 def upper_tail(tail: Callable[[Array], Array], z: ArrayLike) -> Array:
@@ -67,7 +68,6 @@ def only_whole(bits: int, owner: str) -> None:
         )
 
 
-def log_mass(exponent: Callable[[Array], Array], total: float, z: ArrayLike) -> NDArray[np.float64]:
+def log_mass(exponent: Callable[[Array], Array], total: float, z: ArrayLike) -> Array:
     """Return the logarithm of exp(-rho) / N at integers, minus infinity between them."""
-    x = np.abs(np.asarray(z, dtype=np.float64))
-    return np.asarray(np.where(x == np.floor(x), -exponent(x) - math.log(total), -np.inf))
+    return np.where(np.equal(z, np.floor(z)), log_density(exponent, total, z), -np.inf)
