@@ -40,10 +40,8 @@ class Charge:
         When it was charged, in UTC.
     label : str
         What was charged for.
-    estimator : str or None
-        Class of the estimator.
-    mechanism : str or None
-        Name of the noise.
+    estimator, mechanism : str or None
+        Class of the estimator, and name of the noise.
     loss : PrivacyLoss or None
         What it costs, as the tight total counts it.
     guarantee : tuple of float

@@ -53,10 +53,8 @@ class Release:
         What was released.
     noise : str
         ``"<rule>_<family>"``.
-    n_releases : int
-        How many vectors were released.
-    n_coordinates : int
-        Numbers in each vector.
+    n_releases, n_coordinates : int
+        How many vectors were released, and how many numbers are in each.
     scale : tuple of float
         Smallest and largest noise scale, in the units of the released numbers.
     loss : PrivacyLoss
