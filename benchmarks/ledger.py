@@ -100,7 +100,7 @@ def fill(url: str, epsilon: float, losses: Sequence[PrivacyLoss]) -> float:
     import sqlalchemy as sa
 
     ledger = PrivacyLedger("data", epsilon, DELTA, url)
-    engine = ledger._storage._engine()[0]
+    engine = ledger._storage._engine()
 
     @sa.event.listens_for(engine, "connect")
     def hurry(connection: Any, _: Any) -> None:

@@ -40,7 +40,9 @@ def add_arguments(commands: Any) -> None:
         "--data", type=Path, required=True, metavar="FILE", help="a table of public records, CSV"
     )
     parser.add_argument("--target", metavar="COLUMN", help="column of the target or labels")
-    parser.add_argument("--method", nargs="+", choices=METHODS, help="default: what applies")
+    parser.add_argument(
+        "--method", nargs="+", choices=METHODS, default="auto", help="default: what applies"
+    )
     parser.add_argument("--n-fits", type=int, default=1000, help="on each of two data sets")
     parser.add_argument("--n-canaries", type=int, default=1000, help="of the one run")
     parser.add_argument("--epsilon", type=float, help="claimed, if the estimator does not say")
@@ -53,7 +55,9 @@ def add_arguments(commands: Any) -> None:
     parser.add_argument(
         "--false-alarm", type=float, default=1e-3, help="that a sound estimator is refuted"
     )
-    parser.add_argument("--seed", type=int, help="of everything")
+    parser.add_argument(
+        "--seed", type=int, dest="random_state", metavar="SEED", help="of everything"
+    )
     parser.add_argument("--n-jobs", type=int, help="processes")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run, parser=parser)
@@ -65,21 +69,10 @@ def run(args: Namespace) -> int:
 
     estimator = _made(args.estimator)
     X, y = _read(args.data, args.target)
-    report = audit(
-        estimator,
-        X,
-        y,
-        method=args.method or "auto",
-        epsilon=args.epsilon,
-        delta=args.delta,
-        adjacency=args.adjacency,
-        n_fits=args.n_fits,
-        n_canaries=args.n_canaries,
-        false_alarm=args.false_alarm,
-        random_state=args.seed,
-        n_jobs=args.n_jobs,
-        progress=sys.stderr.isatty() and not args.json,
-    )
+    names = ("method", "epsilon", "delta", "adjacency", "n_fits", "n_canaries", "false_alarm")
+    options = {name: getattr(args, name) for name in (*names, "random_state", "n_jobs")}
+    progress = sys.stderr.isatty() and not args.json
+    report = audit(estimator, X, y, progress=progress, **options)
     if args.json:
         print_json(report.to_dict())
     else:
@@ -122,28 +115,20 @@ def _read(path: Path, target: str | None) -> tuple[Any, Any]:
         if target not in table.columns:
             raise ValueError(f"the table has no column {target!r} for --target.")
         y = table.pop(target).to_numpy()
-    other = [
-        name
-        for name, kind in zip(table.columns, table.dtypes, strict=True)
-        if kind.kind not in "iufb"
-    ]
+    other = [name for name, kind in table.dtypes.items() if kind.kind not in "iufb"]
     if other:
         raise ValueError(f"these columns are not numbers: {', '.join(map(repr, other))}.")
     return table.to_numpy(dtype=float), y
 
 
 def _show(report: AuditReport) -> None:
+    claimed, verdict = f"{report.claim.epsilon:g}", {True: "nothing found", False: "REFUTED"}
     rows = [
-        (
-            result.method,
-            f"{report.claim.epsilon:g}",
-            result.found,
-            result.most or "no limit",
-            "nothing found" if result.passed else "REFUTED",
-        )
+        (result.method, claimed, result.found, result.most or "no limit", verdict[result.passed])
         for result in report.results
     ]
-    print_table(_HEADERS, rows, title=str(report).partition("\n")[0])
-    for line in str(report).splitlines()[1:]:
+    title, *lines = str(report).splitlines()
+    print_table(_HEADERS, rows, title=title)
+    for line in lines:
         if not line.startswith(tuple(f"  {result.method}:" for result in report.results)):
             print(line.strip())

@@ -6,11 +6,18 @@ import csv
 import io
 import json
 from argparse import Namespace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
-from skdpnoise.ledger import LedgerStorageError, PrivacyLedger, UnknownDatasetError, encode_loss
+from skdpnoise.ledger import (
+    Charge,
+    LedgerStorageError,
+    PrivacyLedger,
+    UnknownDatasetError,
+    encode_loss,
+)
 from skdpnoise.ledger.history import past
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
@@ -31,24 +38,15 @@ def create(args: Namespace) -> None:
     except UnknownDatasetError:
         new = True
     # Of a data set that exists nothing may differ, or this raises.
-    ledger = PrivacyLedger(
-        args.dataset,
-        args.epsilon,
-        args.delta,
-        args.storage,
-        adjacency=args.adjacency,
-        unit=args.unit,
-        adaptive=args.adaptive,
-    )
+    names = ("epsilon", "delta", "storage", "adjacency", "unit", "adaptive")
+    ledger = PrivacyLedger(args.dataset, **{name: getattr(args, name) for name in names})
     if args.json:
         print_json({**_facts(ledger), "created": new})
         return
-    budget = ledger.guarantee
     adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
     print(
-        f"{'created' if new else 'there already:'} {ledger.dataset!r}: epsilon={budget.epsilon:g}, "
-        f"delta={budget.delta:g}, {budget.adjacency}, protects one {ledger.unit}{adaptive}, in "
-        f"{ledger.storage}"
+        f"{'created' if new else 'there already:'} {ledger.dataset!r}: "
+        f"{_budget(_promised(ledger))}, protects one {ledger.unit}{adaptive}, in {ledger.storage}"
     )
 
 
@@ -67,9 +65,8 @@ def show(args: Namespace) -> None:
 def history(args: Namespace) -> None:
     """Print every charge."""
     ledger = PrivacyLedger.open(args.dataset, args.storage)
-    records = _records(ledger)
-    if args.last is not None:
-        records = records[-args.last :]
+    first = 0 if args.last is None else -args.last
+    records = _records(ledger, ledger.charges())[first:]
     if args.json:
         print_json(records)
         return
@@ -82,22 +79,25 @@ def history(args: Namespace) -> None:
 
 def export(args: Namespace) -> None:
     """Write every charge with all that is known of it, losses to the last bit included."""
+    ending = "" if args.out is None else args.out.suffix.removeprefix(".").lower()
     printed_json = args.json and args.out is None
-    kind = args.format or _kind(args.out, "json" if printed_json else "csv")
+    kind = args.format or (ending if ending in FORMATS else "json" if printed_json else "csv")
     if printed_json and kind != "json":
         args.parser.error("argument --json: not allowed with --format csv unless --out is given")
     ledger = PrivacyLedger.open(args.dataset, args.storage)
-    records = _records(ledger)
-    # What is appended while this runs is left for the next export.
-    for record, charge in zip(records, ledger.charges(), strict=False):
-        record["token"] = charge.token
-        loss = charge.loss
-        record["exact_loss"] = None if loss is None else json.loads(encode_loss(loss))
-    if kind == "json":
-        text = json.dumps(jsonable({**_facts_or_refusal(ledger), "history": records}), indent=2)
-        text += "\n"
-    else:
+    charges = ledger.charges()
+    records = _records(ledger, charges)
+    for record, charge in zip(records, charges, strict=True):
+        loss = None if charge.loss is None else json.loads(encode_loss(charge.loss))
+        record |= {"token": charge.token, "exact_loss": loss}
+    if kind == "csv":
         text = _csv(records)
+    else:
+        try:
+            facts = _facts(ledger)
+        except LedgerStorageError as error:  # charges that make no total
+            facts = {**_promised(ledger), "refused": str(error)}
+        text = json.dumps(jsonable({**facts, "history": records}), indent=2) + "\n"
     if args.out is None:
         print(text, end="")
         return
@@ -108,32 +108,14 @@ def export(args: Namespace) -> None:
         print(f"wrote {len(records)} charges to {args.out}")
 
 
-def _facts_or_refusal(ledger: PrivacyLedger) -> dict[str, Any]:
-    """Return what is promised and spent; of charges that make no total, why."""
-    try:
-        return _facts(ledger)
-    except LedgerStorageError as error:
-        return {**_promised(ledger), "refused": str(error)}
-
-
 def _promised(ledger: PrivacyLedger) -> dict[str, Any]:
-    budget = ledger.guarantee
-    return {
-        "dataset": ledger.dataset,
-        "storage": ledger.storage,
-        "epsilon": budget.epsilon,
-        "delta": budget.delta,
-        "adjacency": budget.adjacency,
-        "unit": ledger.unit,
-        "adaptive": ledger.adaptive,
-    }
+    names = {"dataset": ledger.dataset, "storage": ledger.storage}
+    return {**names, **asdict(ledger.guarantee), "unit": ledger.unit, "adaptive": ledger.adaptive}
 
 
 def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
     """Return what is promised and what is spent, for machines."""
-    total, budget = ledger.total(), ledger.guarantee
-    # What decides about the next charge is what counts as left.
-    decisive = total.adaptive_epsilon if ledger.adaptive else total.epsilon
+    total = ledger.total()
     return {
         **_promised(ledger),
         "charges": total.n_charges,
@@ -143,8 +125,12 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
             "adaptive": total.adaptive_epsilon,
             "basic": {"epsilon": total.basic[0], "delta": total.basic[1]},
         },
-        "left": max(0.0, budget.epsilon - decisive),
+        "left": total.left,
     }
+
+
+def _budget(facts: dict[str, Any]) -> str:
+    return f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"
 
 
 def _print_one(facts: dict[str, Any]) -> None:
@@ -152,7 +138,7 @@ def _print_one(facts: dict[str, Any]) -> None:
     share, basic = 1.0 - left / facts["epsilon"], spent["basic"]
     losses = "may be chosen by looking at results" if facts["adaptive"] else "are fixed in advance"
     rows = [
-        ("budget", f"epsilon={facts['epsilon']:g}, delta={facts['delta']:g}, {facts['adjacency']}"),
+        ("budget", _budget(facts)),
         ("protected", f"one {facts['unit']}"),
         ("losses", losses),
         ("charges", str(facts["charges"])),
@@ -182,16 +168,11 @@ def _print_all(found: list[dict[str, Any]], storage: str) -> None:
     print_table(headers, rows, title=f"Ledgers in {found[0]['storage']}")
 
 
-def _records(ledger: PrivacyLedger) -> list[dict[str, Any]]:
+def _records(ledger: PrivacyLedger, charges: Sequence[Charge]) -> list[dict[str, Any]]:
     """Return the history as plain values."""
-    columns = past(ledger.charges(), ledger.guarantee.delta)
+    columns = past(charges, ledger.guarantee.delta)
     rows = zip(*columns.values(), strict=True)
     return [jsonable(dict(zip(columns, row, strict=True))) for row in rows]
-
-
-def _kind(out: Path | None, default: str) -> str:
-    ending = "" if out is None else out.suffix.removeprefix(".").lower()
-    return ending if ending in FORMATS else default
 
 
 def _csv(records: list[dict[str, Any]]) -> str:

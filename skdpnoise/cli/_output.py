@@ -39,7 +39,7 @@ def print_table(
 ) -> None:
     """Print a table: by rich where it is installed, else in plain aligned text."""
     texts = [[_cell(value) for value in row] for row in rows]
-    right = [bool(rows) and all(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    right = [all(map(_is_number, column)) for column in zip(*rows, strict=True)]
     right = right or [False] * len(headers or ())
     title = printable(title)
     try:

@@ -6,27 +6,24 @@ import json
 import threading
 import warnings
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import cast
 
 from skdpnoise.ledger.charge import Charge
-from skdpnoise.ledger.composition import Composition, agree
+from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, Transaction, now
-from skdpnoise.ledger.storage.reading import (
-    check_texts,
-    digest_after,
-    parameters_in,
-    read_cost,
-    readable,
-    time_in,
-)
+from skdpnoise.ledger.storage import reading
+from skdpnoise.ledger.storage.database import Transaction
+from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, now
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED
 
-__all__ = ["Known", "summarise"]
+__all__ = ["Known"]
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
+_SUMS = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
+_ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
 
 
 class Known:
@@ -69,13 +66,13 @@ class Known:
             rows = rows[1:]
         total, digest = self.composition.copy(), self.digest
         for number, row in enumerate(rows, self.number + 1):
-            with readable(f"Charge {number}", self._where):
+            with reading.readable(f"Charge {number}", self._where):
                 loss = Charge.of(row).loss
                 total.add(cast(PrivacyLoss, loss), (row.epsilon, row.delta))
             total.unsummarised += 1
-            digest = digest_after(digest, row)
-        last = rows[-1].number if rows else self.number
-        in_order = all(row.number == n for n, row in enumerate(rows, self.number + 1))
+            digest = reading.digest_after(digest, row)
+        last = self.number + len(rows)
+        in_order = [row.number for row in rows] == list(range(self.number + 1, last + 1))
         if not in_order or transaction.head != (last, digest):
             raise self._changed(f"after number {self.number}")
         if not rows:
@@ -89,32 +86,31 @@ class Known:
         """Add up the charges that a summary covers, and compare it with them."""
         # Nothing is taken from the summary, which whoever may charge may also write. It bears
         # witness: of charges that were removed, or changed, it still has the sums.
-        summary = transaction.summary()
-        if summary is None:
+        found = transaction.summarised()
+        if found is None:
             return
+        summary, charges = found
         total = Composition()
-        for loss, epsilon, delta, count, number in transaction.counted(summary.number):
-            with readable(f"Charge {number}", self._where):
-                total.add(read_cost(loss, epsilon, delta), (epsilon, delta), count)
+        for loss, epsilon, delta, count, number in charges:
+            with reading.readable(f"Charge {number}", self._where):
+                total.add(reading.read_cost(loss, epsilon, delta), (epsilon, delta), count)
         last = transaction.rows(summary.number - 1)[:1]
         intact = last and (last[0].number, last[0].token) == (summary.number, summary.token)
-        if not intact or not agree(total, summary.text):
+        if not intact or not _agree(total, summary.text):
             raise self._changed(f"up to number {summary.number}")
-        with readable(f"Charge {summary.number}", self._where):
-            time_in(last[0].time)
-        self.composition = total
-        self.number, self.token, self.time = summary.number, summary.token, last[0].time
-        self.digest = summary.digest
+        with reading.readable(f"Charge {summary.number}", self._where):
+            reading.time_in(last[0].time)
+        self.extend(total, last[0], summary.digest)
 
     def look_through(self, transaction: Transaction) -> None:
         """Read every charge in full, once: are all as written, and does one have a seed?"""
         # A charge of a newcomer is judged by the sums of the older ones. Here is more time.
         digest, number, secure = self._looked.digest, self._looked.number, self.secure
         for row in transaction.rows(number or None):
-            digest, number = digest_after(digest, row), row.number
-            with readable(f"Charge {number}", self._where):
-                check_texts(row)
-                parameters_in(row.parameters)
+            digest, number = reading.digest_after(digest, row), row.number
+            with reading.readable(f"Charge {number}", self._where):
+                reading.check_texts(row)
+                reading.parameters_in(row.parameters)
             secure &= HIDDEN_SEED not in row.parameters
         if (number, digest) != (self.number, self.digest):
             raise self._changed(f"up to number {self.number}")
@@ -134,10 +130,11 @@ class Known:
         self.number, self.token, self.time = row.number, row.token, row.time
         self.refused.clear()
 
-    def warn_of_the_clock(self) -> None:
-        """Warn if the time is earlier than that of the last charge, which is written then."""
+    def next_time(self) -> str:
+        """Return the time of a new charge: never before the last one, with a warning if need be."""
         # That is before the commit: who makes warnings errors gets one, and nothing is spent.
-        behind = _behind(self.time)
+        time = now()
+        behind = datetime.fromisoformat(self.time or time) - datetime.fromisoformat(time)
         if behind > _SKEW:
             warnings.warn(
                 f"The clock is {behind} behind the last charge of the ledger. This charge "
@@ -146,19 +143,23 @@ class Known:
                 LedgerWarning,
                 stacklevel=6,
             )
+        return max(time, self.time)
 
-
-def summarise(
-    transaction: Transaction, row: Row, digest: str, total: Composition, before: Composition
-) -> None:
-    """Write down the composition now and then, and at once where computing it took long."""
-    if total.unsummarised >= _SUMMARISE or total.anchor is not before.anchor:
+    def summary(self, total: Composition, row: Row, digest: str) -> Summary | None:
+        """Return what to write down now and then, and at once where computing it took long."""
+        if total.unsummarised < _SUMMARISE and total.anchor is self.composition.anchor:
+            return None
         total.unsummarised = 0
-        text = json.dumps(total.to_json())
-        transaction.write_summary(Summary(row.number, row.token, row.time, text, digest))
+        return Summary(row.number, row.token, row.time, json.dumps(total.to_json()), digest)
 
 
-def _behind(last: str) -> timedelta:
-    if not last:
-        return timedelta(0)
-    return datetime.fromisoformat(last) - datetime.fromisoformat(now())
+def _agree(total: Composition, text: str) -> bool:
+    """Return whether a summary has the sums of the charges that it covers."""
+    try:
+        stored = json.loads(text)
+        pairs = [(getattr(total, name), Decimal(stored[name])) for name in _SUMS]
+        return stored["count"] == total.count and all(
+            a == b or (a.is_finite() and abs(a - b) <= _ALIKE * abs(a)) for a, b in pairs
+        )
+    except reading.FAULTS:
+        return False

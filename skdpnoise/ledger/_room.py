@@ -9,6 +9,7 @@ from decimal import ROUND_FLOOR, Context, Decimal
 from scipy.optimize import brentq
 
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.staircase import Staircase
@@ -16,7 +17,6 @@ from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
     NumericLoss,
-    PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
@@ -34,16 +34,9 @@ _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding o
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
 _WIDEST = 1e9  # shape of noise on the integers
 
-Kind = Callable[[float], PrivacyLoss]
-
 
 def largest_epsilon(
-    loss: PrivacyLoss,
-    stated: tuple[float, float],
-    spent: Composition,
-    budget: PrivacyGuarantee,
-    *,
-    adaptive: bool,
+    loss: PrivacyLoss, stated: tuple[float, float], spent: Composition, facts: Facts
 ) -> float:
     """Return the largest ε for which a refused release would have fitted, rounded down."""
     # It is for the same kind of noise and the δ that was stated: all of a pure loss is proportional
@@ -51,11 +44,11 @@ def largest_epsilon(
     # units of the change.
     epsilon, delta = stated
 
-    def after(smaller: PrivacyLoss) -> Composition:
-        return spent.with_one_more(smaller, (0.0, 0.0))
+    def largest(kind: Callable[[float], PrivacyLoss], asked: float) -> float:
+        def after(value: float) -> Composition:
+            return spent.with_one_more(kind(value), (0.0, 0.0))
 
-    def largest(kind: Kind, asked: float) -> float:
-        return _largest(lambda value: after(kind(value)), asked, budget, adaptive=adaptive)
+        return _largest(after, asked, facts)
 
     if isinstance(loss, GaussianLoss) and delta > 0.0:
         unit = loss.mu / gdp_mu(epsilon, delta)
@@ -75,21 +68,15 @@ def largest_epsilon(
     return _floor(epsilon * part * _ALMOST)
 
 
-def _largest(
-    after: Callable[[float], Composition],
-    asked: float,
-    budget: PrivacyGuarantee,
-    *,
-    adaptive: bool,
-) -> float:
+def _largest(after: Callable[[float], Composition], asked: float, facts: Facts) -> float:
     """Return the largest value below what was asked for that fits, to four digits."""
     low = _SMALLEST * asked
-    limit = Decimal(repr(budget.epsilon))
+    budget, limit = facts.guarantee, Decimal(repr(facts.epsilon))
 
     def fits(value: float) -> bool:
-        return after(value).fits(budget, adaptive=adaptive)
+        return after(value).fits(budget, adaptive=facts.adaptive)
 
-    if adaptive or budget.delta == 0.0 or not after(low).terms:
+    if facts.adaptive or budget.delta == 0.0 or not after(low).terms:
         return _halved(fits, low, asked)
     # By sums of ε at once; by numbers in a few steps, since each takes a while.
     plain = _halved(lambda value: after(value).pure <= limit, low, asked)

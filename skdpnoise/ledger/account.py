@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from operator import add
+from itertools import groupby
+from operator import add, attrgetter
 from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
@@ -23,36 +24,29 @@ class Chargeable(Protocol):
     --------
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> mechanism: Chargeable = calibrate(
-    ...     "iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5)
-    ... )
-    >>> mechanism.noise, mechanism.n_releases
+    >>> one: Chargeable = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5))
+    >>> one.noise, one.n_releases
     ('iid_laplace', 1)
     """
 
     @property
     def noise(self) -> str:
         """Name of the noise."""
-        ...
 
     @property
     def n_releases(self) -> int:
         """Number of releases that are charged for."""
-        ...
 
     @property
     def sensitivity(self) -> Any:
         """What one record can do to one release; has ``n_coordinates``."""
-        ...
 
     @property
     def scale(self) -> Any:
         """Noise scales, an array."""
-        ...
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what all the releases cost together."""
-        ...
 
 
 class Ledger(Protocol):
@@ -60,16 +54,12 @@ class Ledger(Protocol):
 
     Examples
     --------
-    >>> class Notebook:
-    ...     def __init__(self):
-    ...         self.lines = []
-    ...
+    >>> class Printed:
     ...     def charge(self, label, cost, **facts):
-    ...         self.lines.append((label, str(cost)))
-    >>> ledger: Ledger = Notebook()
+    ...         print(label, cost)
+    >>> ledger: Ledger = Printed()
     >>> ledger.charge("fit", PureLoss(0.5))
-    >>> ledger.lines
-    [('fit', '0.5-DP')]
+    fit 0.5-DP
     """
 
     def charge(
@@ -85,7 +75,6 @@ class Ledger(Protocol):
         parameters: dict[str, Any] | None = None,
     ) -> Any:
         """Record the cost, or raise BudgetExceededError and record nothing."""
-        ...
 
 
 class BudgetExceededError(ValueError):
@@ -117,20 +106,18 @@ class BudgetExceededError(ValueError):
 class Account:
     r"""Adds up what the releases of one fit cost, and refuses what the guarantee does not cover.
 
-    The composition is that of adaptive releases whose total is bounded in advance: a release may
-    depend on earlier released numbers, and what it costs may too, as long as the sum stays within
-    the guarantee whatever is released. Here the sum is checked before every release.
+    A release may depend on earlier released numbers, and so may its cost: the sum is checked before
+    every release, and stays within the guarantee whatever is released.
 
     **Groups.** With `rows_per_group` = m the guarantee is for groups of at most m rows. Mechanisms
-    are calibrated with respect to one row, and what they cost is stated for groups: m times as much
-    in ε, or in μ (``for_group``).
+    are calibrated with respect to one row, and cost a group m times as much in ε, or in μ.
 
     **A ledger** is charged for the whole fit at once, by what was fixed before anything was drawn:
-    the stages of :meth:`pay`. If less is spent after looking at released numbers, the rest is not
-    given back, since it depends on the data. If stage k is :math:`\varepsilon_k`-private whatever
-    the stages before it released, with :math:`\varepsilon_k` fixed beforehand, stages compose as
-    tightly as randomised responses of these :math:`\varepsilon_k` do, also beyond this fit
-    (Kairouz, Oh and Viswanath). Gaussian losses add in squares, whatever their order.
+    the stages of :meth:`spend`. What is left unspent after looking at released numbers is not given
+    back, since it depends on the data. If stage k is :math:`\varepsilon_k`-private whatever the
+    stages before it released, with :math:`\varepsilon_k` fixed beforehand, stages compose as
+    randomised responses of these :math:`\varepsilon_k` do (Kairouz, Oh and Viswanath). Gaussian
+    losses add in squares, whatever their order.
 
     Parameters
     ----------
@@ -146,25 +133,20 @@ class Account:
     References
     ----------
     Rogers, Roth, Ullman and Vadhan, "Privacy odometers and filters", NeurIPS 2016 (pure loss).
-    Smith and Thakurta, "Fully adaptive composition for Gaussian differential privacy",
-    arXiv:2210.17520, Theorem 1 (Gaussian loss). Kairouz, Oh and Viswanath, "The composition theorem
-    for differential privacy", arXiv:1311.0776, Theorem 3.3. Dong, Roth and Su, "Gaussian
-    differential privacy", arXiv:1905.02383, Theorem 2.14 (groups).
+    Smith and Thakurta, arXiv:2210.17520, Theorem 1 (Gaussian loss). Kairouz, Oh and Viswanath,
+    arXiv:1311.0776, Theorem 3.3. Dong, Roth and Su, arXiv:1905.02383, Theorem 2.14 (groups).
 
     Examples
     --------
     >>> from skdpnoise.mechanisms import calibrate
-    >>> from skdpnoise.privacy import PureLoss
     >>> from skdpnoise.sensitivity import SensitivityProfile
     >>> account = Account(PrivacyGuarantee(1.0))
-    >>> half = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5))
-    >>> account.charge("first", half)
-    >>> account.charge("second", half)
-    >>> account.charge("third", half)
+    >>> most = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.75))
+    >>> account.charge("first", most)
+    >>> account.charge("second", most)
     Traceback (most recent call last):
     ...
-    skdpnoise.ledger.account.BudgetExceededError: 'third' would cost 0.5-DP, but 1-DP of
-    (epsilon=1, delta=0) is spent already. Raise epsilon, or release less.
+    skdpnoise.ledger.account.BudgetExceededError: 'second' would cost 0.75-DP, but 0.75-DP ...
     """
 
     def __init__(
@@ -210,8 +192,7 @@ class Account:
     def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
 
-        If :meth:`pay` was not called, the ledger is charged for each mechanism by itself, by the
-        loss that follows from its noise.
+        Without :meth:`spend` the ledger is charged for each mechanism, by the loss of its noise.
 
         Parameters
         ----------
@@ -287,28 +268,25 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
-        rows = self.rows_per_group
-        if self._total is None and empty:
-            return PrivacyReport(estimator, self.guarantee, (), PureLoss(0.0), secure, rows)
-        if self._total is None:
+        if self._total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
-        merged: list[Release] = []
-        for release in self._releases:
-            last = merged[-1] if merged else None
-            if last and (last.label, last.noise) == (release.label, release.noise):
-                merged[-1] = Release(
-                    last.label,
-                    last.noise,
-                    last.n_releases + release.n_releases,
-                    max(last.n_coordinates, release.n_coordinates),
-                    (min(last.scale[0], release.scale[0]), max(last.scale[1], release.scale[1])),
-                    last.loss + release.loss,
-                )
-            else:
-                merged.append(release)
-        kept, n = tuple(merged), self.n_records
+        merged = []
+        for (label, noise), group in groupby(self._releases, attrgetter("label", "noise")):
+            same = list(group)
+            scales = [scale for release in same for scale in release.scale]
+            n_releases = sum(release.n_releases for release in same)
+            n_coordinates = max(release.n_coordinates for release in same)
+            loss = reduce(add, (release.loss for release in same))
+            scale = min(scales), max(scales)
+            merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
         return PrivacyReport(
-            estimator, self.guarantee, kept, self._total, secure, rows, n_records=n
+            estimator,
+            self.guarantee,
+            tuple(merged),
+            PureLoss(0.0) if self._total is None else self._total,
+            secure,
+            self.rows_per_group,
+            n_records=None if self._total is None else self.n_records,
         )
 
     @property

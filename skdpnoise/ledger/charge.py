@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
@@ -12,25 +12,18 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.report import card, facts_in_html
+from skdpnoise.ledger.report import card, facts_in_html, table
+from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
-from skdpnoise.ledger.storage.reading import (
-    FAULTS,
-    check_texts,
-    parameters_in,
-    read_cost,
-    reason_of,
-    time_in,
-)
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = ["Charge", "LedgerTotal"]
+__all__ = ["Charge", "LedgerTotal", "ledger_card", "stored_parameters"]
 
 T = TypeVar("T")
 
+_SHOWN = 5  # charges on a card
 _LONG = 64  # entries of an array that are still written down
-_TEXT = 300  # characters of a text
 _DEPTH = 6  # of lists in lists; what contains itself has no end
 _BITS = 1024  # of a whole number
 
@@ -47,10 +40,8 @@ class Charge:
         When it was charged, in UTC.
     label : str
         What was charged for.
-    estimator : str or None
-        Class of the estimator.
-    mechanism : str or None
-        Name of the noise.
+    estimator, mechanism : str or None
+        Class of the estimator, and name of the noise.
     loss : PrivacyLoss or None
         What it costs, as the tight total counts it.
     guarantee : tuple of float
@@ -62,8 +53,8 @@ class Charge:
     token : str
         Unlike that of every other charge.
     unreadable : str or None, default=None
-        Why the charge cannot be read as it stands in the storage, if so. Then `loss` is None, and
-        of the rest there is what could be read; a time that could not is that of year 1.
+        Why the charge cannot be read as it is stored, if so. Then `loss` is None, and the rest what
+        could be read; a time that could not is that of year 1.
 
     Examples
     --------
@@ -96,8 +87,7 @@ class Charge:
 
     def __str__(self) -> str:
         by = f" ({self.estimator})" if self.estimator else ""
-        text = f"{self.number}. {self.label}{by}: {self.cost}"
-        return with_caveat(text, secure=self.secure)
+        return with_caveat(f"{self.number}. {self.label}{by}: {self.cost}", secure=self.secure)
 
     @property
     def secure(self) -> bool:
@@ -107,18 +97,18 @@ class Charge:
     @classmethod
     def of(cls, row: Row) -> Charge:
         """Return the charge that a storage holds; raise if it is none."""
-        check_texts(row)
-        loss, guarantee = read_cost(row.loss, row.epsilon, row.delta), (row.epsilon, row.delta)
+        reading.check_texts(row)
+        loss = reading.read_cost(row.loss, row.epsilon, row.delta)
         return cls(
             row.number,
-            time_in(row.time),
+            reading.time_in(row.time),
             row.label,
             row.estimator,
             row.mechanism,
             loss,
-            guarantee,
+            (row.epsilon, row.delta),
             row.who,
-            parameters_in(row.parameters),
+            reading.parameters_in(row.parameters),
             row.token,
         )
 
@@ -130,18 +120,18 @@ class Charge:
             # Of a curve that is none this raises.
             Composition().add(cast(PrivacyLoss, charge.loss), charge.guarantee)
             return charge
-        except FAULTS as error:
-            reason = reason_of(error)
+        except reading.FAULTS as error:
+            reason = reading.reason_of(error)
         return cls(
             row.number if type(row.number) is int else 0,
-            _readable_or(lambda: time_in(row.time), datetime.min.replace(tzinfo=UTC)),
+            _readable_or(lambda: reading.time_in(row.time), datetime.min.replace(tzinfo=UTC)),
             str(row.label),
             None if row.estimator is None else str(row.estimator),
             None if row.mechanism is None else str(row.mechanism),
             None,
             (_number(row.epsilon), _number(row.delta)),
             None if row.who is None else str(row.who),
-            _readable_or(lambda: parameters_in(row.parameters), {}),
+            _readable_or(lambda: reading.parameters_in(row.parameters), {}),
             str(row.token),
             reason,
         )
@@ -150,7 +140,7 @@ class Charge:
 def _readable_or(read: Callable[[], T], otherwise: T) -> T:
     try:
         return read()
-    except FAULTS:
+    except reading.FAULTS:
         return otherwise
 
 
@@ -177,12 +167,11 @@ class LedgerTotal:
     basic : tuple of float
         Sums of ε and of δ of the charges.
     adaptive_epsilon : float
-        The ε that holds at the δ of the budget also if losses were chosen by looking at results;
-        infinity if no rule says so.
+        The ε that holds also if losses were chosen by looking at results; infinity if no rule fits.
     adaptive : bool, default=False
         Whether the ledger counts so.
     secure : bool, default=True
-        Whether no charge was for a fit with a seed. If one was, the first line says so.
+        Whether no charge was for a fit with a seed; else the first line says so.
 
     Examples
     --------
@@ -234,26 +223,23 @@ class LedgerTotal:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return the three totals as names and texts."""
-        epsilon, delta = self.basic
+        tight, looking = f"epsilon={self.epsilon:.4g}", f"epsilon={self.adaptive_epsilon:.4g}"
         left = f", left {self.left:.4g}"
+        epsilon, delta = self.basic
         return [
-            ("tight composition", f"epsilon={self.epsilon:.4g}{'' if self.adaptive else left}"),
-            (
-                "losses chosen by looking",
-                f"epsilon={self.adaptive_epsilon:.4g}{left if self.adaptive else ''}",
-            ),
+            ("tight composition", tight if self.adaptive else tight + left),
+            ("losses chosen by looking", looking + left if self.adaptive else looking),
             ("basic composition", f"epsilon={epsilon:.4g}, delta={delta:.4g}"),
         ]
 
     def _repr_html_(self) -> str:
         """Return the total as a card, for notebooks."""
-        share = min(1.0, self.spent / self.guarantee.epsilon)
-        body = bar(share) + facts_in_html(self.facts())
-        return card(self.headline, "", body, secure=self.secure)
+        return card(self.headline, "", _bar(self) + facts_in_html(self.facts()), secure=self.secure)
 
 
-def bar(share: float) -> str:
-    """Return a bar in HTML, filled by a share."""
+def _bar(total: LedgerTotal) -> str:
+    """Return a bar in HTML, filled by the share that is spent."""
+    share = min(1.0, total.spent / total.guarantee.epsilon)
     return (
         f'<div role="img" aria-label="{share:.0%} spent" style="background:#ddd;border-radius:4px;'
         'height:12px;margin:8px 0"><div style="background:#1f77b4;border-radius:4px;height:12px;'
@@ -261,58 +247,65 @@ def bar(share: float) -> str:
     )
 
 
+def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:
+    """Return the card of a ledger, in HTML, with its last charges."""
+    head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
+    rows = [
+        (str(c.number), f"{c.time:%Y-%m-%d %H:%M}", c.label, c.mechanism or "", c.cost, c.who or "")
+        for c in charges[-_SHOWN:]
+    ]
+    few = f"<div>the last {_SHOWN} charges:</div>" if len(charges) > _SHOWN else ""
+    facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
+    body = _bar(total) + facts + (few + table(head, rows) if charges else "")
+    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)
+
+
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:
     """Return constructor parameters as JSON text: never a seed, nor arrays that may hold data."""
-    return json.dumps(
-        {
-            _key(name): _entry(name, value, _DEPTH)
-            for name, value in (parameters or {}).items()
-            if _key(name).rpartition("__")[2] != "ledger"
-        }
-    )
-
-
-def _entry(name: object, value: Any, depth: int) -> Any:
-    """Return what is written down under a name: of a seed only that there is one."""
-    if value is not None and not isinstance(value, bool) and _key(name).endswith("random_state"):
-        return HIDDEN_SEED
-    return _stored(value, depth)
+    given = {_key(name): value for name, value in (parameters or {}).items()}
+    kept = {name: value for name, value in given.items() if name.rpartition("__")[2] != "ledger"}
+    return json.dumps(_named(kept, _DEPTH))
 
 
 def _key(name: object) -> str:
     return str(name) if isinstance(name, str | int | float | None) else type(name).__name__
 
 
+def _named(values: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    """Return what is written down under names: of a seed only that there is one."""
+    stored = {_key(name): _stored(value, depth) for name, value in values.items()}
+    for name, value in values.items():
+        if _key(name).endswith("random_state") and not isinstance(value, bool | None):
+            stored[_key(name)] = HIDDEN_SEED
+    return stored
+
+
 def _stored(value: Any, depth: int) -> Any:
     """Return a value as JSON has it; of what is no plain value, the name of its class."""
     # A repr may hold anything: the seed of an estimator, or data.
+    if isinstance(value, np.generic) and isinstance(value.item(), int | str):
+        value = value.item()
     if value is None or isinstance(value, bool | str | int | float | np.floating):
         return _plain(value)
     if isinstance(value, type):
         return value.__name__
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and not isinstance(value, np.generic):
-        return _stored_array(value, shape, depth)
-    if isinstance(value, np.generic):
-        plain = value.item()
-        if isinstance(plain, int | str):
-            return _plain(plain)
+    if isinstance(getattr(value, "shape", None), tuple) and not isinstance(value, np.generic):
+        return _stored_array(value, depth)
     if isinstance(value, list | tuple | set | frozenset | dict):
         if len(value) > _LONG:
             return f"{type(value).__name__} of {len(value)}"
         if depth and isinstance(value, dict):
-            return {_key(key): _entry(key, item, depth - 1) for key, item in value.items()}
+            return _named(value, depth - 1)
         if depth:
             return [_stored(item, depth - 1) for item in value]
     return type(value).__name__
 
 
-def _stored_array(value: Any, shape: tuple[int, ...], depth: int) -> Any:
+def _stored_array(value: Any, depth: int) -> Any:
     """Return the entries of a short array; else its shape, and the kind of its entries."""
-    kind = type(value).__name__
+    kind, dtype = type(value).__name__, getattr(value, "dtype", None)
     if getattr(value, "size", _LONG + 1) > _LONG or not hasattr(value, "tolist"):
-        dtype = getattr(value, "dtype", None)
-        return f"{kind} of shape {shape}" + (f", {dtype}" if dtype is not None else "")
+        return f"{kind} of shape {value.shape}" + (f", {dtype}" if dtype is not None else "")
     return _stored(value.tolist(), depth - 1) if depth else kind
 
 
@@ -321,13 +314,9 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return _short(value)
+        return reading.shortened(value)
     if isinstance(value, int):
         bits = int(value).bit_length()
         return int(value) if bits <= _BITS else f"int of {bits} bits"
     number = float(value)
     return number if math.isfinite(number) else repr(number)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _TEXT else text[: _TEXT - 3] + "..."

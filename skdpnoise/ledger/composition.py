@@ -27,23 +27,23 @@ first charge to its last. Where A is true at the end, the privacy loss of the pa
 it contributes nothing to :math:`E(1 - e^{\varepsilon - L})_+`. The other paths are paths of the
 same analyst cut off by rule B alone, and that one contributes at most δ in all.
 
-All sums round up, and ε is read as the decimal number it is written as: three charges of 0.1 make
-0.3. Where a curve comes with more than 512 different shifts, they are rounded up to 512 a doubling:
-the total ε rises by less than 0.1 percent.
+Sums round up, and ε is read as the decimal number it is written as: three charges of 0.1 make 0.3.
+More than 512 shifts of a curve are rounded up to 512 a doubling: ε rises by less than 0.1 percent.
 """
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterable
+from decimal import ROUND_CEILING, Context, Decimal
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfinv, ndtri_exp
 
-from skdpnoise.ledger._terms import SUMS, Groups, arrays, on_grid, parts_of
-from skdpnoise.ledger.encoding import terms_from_json, terms_to_json
+from skdpnoise.ledger.encoding import terms_to_json
 from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
@@ -52,21 +52,39 @@ from skdpnoise.privacy import (
     PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
-    gdp_delta,
+    RandomisedResponse,
     gdp_epsilon,
     gdp_mu,
 )
 from skdpnoise.privacy.numeric import bounds_near, composed_delta
 
-__all__ = ["Composition"]
+__all__ = ["Composition", "compact"]
 
+_SUMS = Context(prec=40, rounding=ROUND_CEILING)
 _MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
+_PER_OCTAVE = 512  # steps of the grid of shifts in a doubling
+_WRITTEN = 200  # distinct shifts of a curve that are written down
 _ROUNDING = 1e-15
+_MARGIN = 1e-12  # of the inverse error function
+_TOLERANCE = 1e-13  # of a largest loss
 _LARGEST = 1e6  # ε that are looked for
-_FORMAT = 1
-_WITNESSED = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
-_WITNESS = Decimal("1e-25")
-_SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
+
+Term = tuple[LossCurve, float, int]
+Groups = list[tuple[LossCurve, NDArray[np.float64], NDArray[np.float64]]]
+
+
+class Anchor(NamedTuple):
+    """A bound that was computed once and covers what comes after it, for a while."""
+
+    # What had been spent, with normal shifts of `normal` in all, stays within the δ of the budget
+    # at its ε less `slack`. So whatever adds at most `slack` of pure loss, and normal shifts that
+    # stay below `normal`, fits.
+
+    slack: Decimal
+    normal: Decimal
+
+    def covers(self, total: Composition) -> bool:
+        return total.since <= self.slack and total.normal <= self.normal
 
 
 class Composition:
@@ -101,22 +119,14 @@ class Composition:
 
     def add(self, loss: PrivacyLoss, guarantee: tuple[float, float], times: int = 1) -> None:
         """Add a loss."""
-        bounded, normal, squares, terms = parts_of(loss)
-        if not (bounded >= 0 and normal >= 0 and squares >= 0):  # a curve that is none
+        sums, terms = _parts_of(loss)
+        if not all(value >= 0 for value in sums.values()):  # a curve that is none
             raise ValueError(f"a loss must be at least 0, and is {loss!r}")
-        pure = bounded if normal == 0 else Decimal("Infinity")
-        epsilon, delta = (Decimal(repr(x)) for x in guarantee)
-        for name, value in (
-            ("pure", pure),
-            ("since", bounded),
-            ("normal", normal),
-            ("squares", squares),
-            ("basic_epsilon", epsilon),
-            ("basic_delta", delta),
-        ):
+        sums["pure"] = Decimal("Infinity") if sums["normal"] else sums["since"]
+        sums["basic_epsilon"], sums["basic_delta"] = (Decimal(repr(x)) for x in guarantee)
+        for name, value in sums.items():
             if value:
-                added = SUMS.multiply(value, Decimal(times))
-                setattr(self, name, SUMS.add(getattr(self, name), added))
+                setattr(self, name, _plus(getattr(self, name), value, times))
         for curve, shift, count in terms:
             self._put(curve, shift, count * times)
         self.only = loss if self.count == 0 and times == 1 else None
@@ -128,18 +138,10 @@ class Composition:
         if shift not in shifts and len(shifts) >= _MANY:
             shift = on_grid(shift)
         if shift not in shifts and len(shifts) == _MANY - 1:
-            merged: dict[float, int] = {}
-            for known, number in [*shifts.items(), (shift, 0)]:
-                up = on_grid(known)
-                merged[up] = merged.get(up, 0) + number
-            shifts, shift = merged, on_grid(shift)
-            self.terms[curve] = shifts
+            shift = on_grid(shift)
+            rounded = [(curve, on_grid(known), number) for known, number in shifts.items()]
+            self.terms[curve] = shifts = _by_curve(rounded)[curve]
         shifts[shift] = shifts.get(shift, 0) + count
-
-    @property
-    def mu(self) -> float:
-        """μ of all normal shifts together."""
-        return _root(self.normal)
 
     @property
     def basic(self) -> tuple[float, float]:
@@ -148,36 +150,38 @@ class Composition:
 
     def loss(self, epsilon: float) -> PrivacyLoss:
         """Return the composed loss, in the form that is smallest around an ε."""
-        if self.only is not None:
-            return self.only
-        if not self.terms:
-            return GaussianLoss(self.mu) if self.normal else PureLoss(0.0)
+        closed = self._closed()
+        if closed is not None:
+            return closed
         if self.pure <= Decimal(repr(epsilon)):
             return PureLoss(_up(self.pure))
-        terms = [(c, s, n) for c, shifts in self.terms.items() for s, n in shifts.items()]
-        if self.normal:
-            terms.append((NormalShift(), self.mu, 1))
-        return NumericLoss(tuple(terms))
+        normal = [(NormalShift(), _root(self.normal), 1)] if self.normal else []
+        return NumericLoss((*self._flat(), *normal))
+
+    def _closed(self) -> PrivacyLoss | None:
+        """Return the composed loss where no numbers are needed."""
+        if self.only is not None or self.terms:
+            return self.only
+        return GaussianLoss(_root(self.normal)) if self.normal else PureLoss(0.0)
+
+    def _flat(self) -> list[Term]:
+        return [(c, s, n) for c, shifts in self.terms.items() for s, n in shifts.items()]
 
     def delta(self, epsilon: float) -> float:
         """Return an upper bound of δ at an ε ≥ 0."""
         if self.pure <= Decimal(repr(epsilon)):
             return 0.0
-        if self.only is not None:
-            return self.only.delta(epsilon)
-        if not self.terms:
-            return gdp_delta(self.mu, epsilon)
-        return composed_delta(self.groups(), epsilon)
+        closed = self._closed()
+        return composed_delta(self.groups(), epsilon) if closed is None else closed.delta(epsilon)
 
     def epsilon(self, delta: float, near: float = 1.0) -> float:
         """Return a tight ε for a δ, rounded up; a guess of it makes that faster."""
         pure = _up(self.pure)
         if delta == 0.0 or pure == 0.0:
             return pure
-        if self.only is not None:
-            return min(pure, self.only.epsilon(delta))
-        if not self.terms:
-            return gdp_epsilon(self.mu, delta)
+        closed = self._closed()
+        if closed is not None:
+            return min(pure, closed.epsilon(delta))
         return min(pure, _smallest_epsilon(self.groups(), delta, near))
 
     def about(self, budget: PrivacyGuarantee, *, adaptive: bool) -> float:
@@ -204,8 +208,8 @@ class Composition:
             return False
         if adaptive:
             # Squared as the losses are, so that a loss of just this size fits.
-            return self.squares <= SUMS.power(Decimal(gdp_mu(epsilon, delta)), 2)
-        if self.only is not None or not self.terms:
+            return self.squares <= _SUMS.power(Decimal(gdp_mu(epsilon, delta)), 2)
+        if self._closed() is not None:
             return self.delta(epsilon) <= delta
         if self.anchor is not None and self.anchor.covers(self):
             return True
@@ -218,7 +222,7 @@ class Composition:
         return self._groups
 
     def _groups_with(self, normal: Decimal) -> Groups:
-        groups = arrays(self.terms)
+        groups = _arrays(self.terms)
         if normal:
             groups.append((NormalShift(), np.array([_root(normal)]), np.ones(1)))
         return groups
@@ -228,10 +232,9 @@ class Composition:
         if self.normal:  # room for normal shifts to come, a share of what was left last time
             share = 0.5 if self.anchor is None else float(self.anchor.slack) / epsilon
             if share > 4e-3:
-                room = SUMS.multiply(self.normal, Decimal(1.0 + 0.5 * share))
-                anchor = Anchor.found(self._groups_with(room), epsilon, delta, room)
-        if anchor is None:
-            anchor = Anchor.found(self.groups(), epsilon, delta, self.normal)
+                room = _SUMS.multiply(self.normal, Decimal(1.0 + 0.5 * share))
+                anchor = _anchor(self._groups_with(room), epsilon, delta, room)
+        anchor = anchor or _anchor(self.groups(), epsilon, delta, self.normal)
         if anchor is None:
             return composed_delta(self.groups(), epsilon) <= delta
         self.anchor, self.since = anchor, Decimal(0)
@@ -239,67 +242,22 @@ class Composition:
 
     def to_json(self) -> dict[str, Any]:
         """Return all sums as JSON, exactly."""
-        terms = [(c, s, n) for c, shifts in self.terms.items() for s, n in shifts.items()]
-        anchor = self.anchor
+        names = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
         return {
-            "format": _FORMAT,
+            "format": 1,
             "count": self.count,
-            **{name: str(getattr(self, name)) for name in _SUM_NAMES},
-            "terms": terms_to_json(terms),
-            "anchor": None if anchor is None else [str(anchor.slack), str(anchor.normal)],
+            **{name: str(getattr(self, name)) for name in names},
+            "terms": terms_to_json(self._flat()),
+            "anchor": None if self.anchor is None else [str(value) for value in self.anchor],
         }
 
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Composition:
-        """Return what :meth:`to_json` wrote."""
-        total = cls()
-        total.count = stored["count"]
-        for name in _SUM_NAMES:
-            setattr(total, name, Decimal(stored[name]))
-        for curve, shift, count in terms_from_json(stored["terms"]):
-            total.terms.setdefault(curve, {})[shift] = count
-        if stored["anchor"] is not None:
-            total.anchor = Anchor(*map(Decimal, stored["anchor"]))
-        return total
 
-
-def agree(total: Composition, text: str) -> bool:
-    """Return whether a summary has the sums of the charges that it covers."""
-    # Sums round up, in whatever order they are made, in the fortieth place.
-    try:
-        stored = json.loads(text)
-        summed = Composition.from_json(stored)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-        return False
-    pairs = [(getattr(total, name), getattr(summed, name)) for name in _WITNESSED]
-    return summed.count == total.count and all(
-        a == b or (a.is_finite() and b.is_finite() and abs(a - b) <= _WITNESS * abs(a))
-        for a, b in pairs
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """A bound that was computed once and covers what comes after it, for a while."""
-
-    # What had been spent, with normal shifts of `normal` in all, stays within the δ of the budget
-    # at its ε less `slack`. So whatever adds at most `slack` of pure loss, and normal shifts that
-    # stay below `normal`, fits.
-
-    slack: Decimal
-    normal: Decimal
-
-    def covers(self, total: Composition) -> bool:
-        return total.since <= self.slack and total.normal <= self.normal
-
-    @classmethod
-    def found(cls, groups: Groups, epsilon: float, delta: float, normal: Decimal) -> Anchor | None:
-        """Return the bound for a composition, or None if it is not seen to fit."""
-        at, smallest = bounds_near(groups, delta, epsilon, coarse=True)
-        if at > delta:
-            return None
-        slack = max(Decimal(0), Decimal(repr(epsilon)) - Decimal(repr(smallest)))
-        return cls(slack, normal)
+def _anchor(groups: Groups, epsilon: float, delta: float, normal: Decimal) -> Anchor | None:
+    """Return the bound for a composition, or None if it is not seen to fit."""
+    at, smallest = bounds_near(groups, delta, epsilon, coarse=True)
+    if at > delta:
+        return None
+    return Anchor(max(Decimal(0), Decimal(repr(epsilon)) - Decimal(repr(smallest))), normal)
 
 
 def _up(value: Decimal) -> float:
@@ -337,3 +295,86 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
         best *= 1.0 + step
         step *= 2.0
     return best
+
+
+def compact(loss: PrivacyLoss) -> PrivacyLoss:
+    """Return a loss with few terms that is at least as large."""
+    if not isinstance(loss, NumericLoss) or len(loss.terms) <= _WRITTEN:
+        return loss
+    terms: list[Term] = []
+    for curve, shifts, counts in _arrays(_by_curve(loss.terms)):
+        if shifts.size > _WRITTEN:
+            # From the largest shift downwards, in steps that use up what there is of room.
+            span = math.log(shifts[-1] / max(shifts[0], 1e-4 * shifts[-1]))
+            rank = np.floor(np.log(shifts[-1] / shifts) / (span / (_WRITTEN - 2)) + 1e-9)
+            rank = np.minimum(rank, _WRITTEN - 1)
+            starts = np.flatnonzero(np.diff(rank, prepend=-1.0))
+            shifts, counts = np.maximum.reduceat(shifts, starts), np.add.reduceat(counts, starts)
+        terms += [(curve, float(s), int(n)) for s, n in zip(shifts, counts, strict=True)]
+    return NumericLoss(tuple(terms))
+
+
+def _parts_of(loss: PrivacyLoss) -> tuple[dict[str, Decimal], list[Term]]:
+    """Return what a loss adds to the sums, rounded up, and its terms but for normal shifts."""
+    terms: Iterable[Term]
+    if isinstance(loss, PureLoss):
+        terms = [(RandomisedResponse(), loss.pure_epsilon, 1)] if loss.pure_epsilon else []
+    elif isinstance(loss, GaussianLoss):
+        terms = [(NormalShift(), loss.mu, 1)]
+    else:
+        terms = loss.numeric().terms
+    since = normal = squares = Decimal(0)
+    others = []
+    for curve, shift, count in terms:
+        if isinstance(curve, NormalShift):
+            mu = shift
+            normal = _plus(normal, _SUMS.power(Decimal(mu), 2), count)
+        else:
+            exact = isinstance(curve, RandomisedResponse)
+            largest = shift if exact else float(curve.max_loss(shift)) * (1.0 + _TOLERANCE)
+            since = _plus(since, Decimal(repr(largest)), count)
+            mu = gaussian_mu_of_pure(largest)
+            others.append((curve, shift, count))
+        squares = _plus(squares, _SUMS.power(Decimal(mu), 2), count)
+    return {"since": since, "normal": normal, "squares": squares}, others
+
+
+def _plus(total: Decimal, value: Decimal, count: int) -> Decimal:
+    return _SUMS.add(total, _SUMS.multiply(value, count))
+
+
+@lru_cache(maxsize=256)
+def gaussian_mu_of_pure(epsilon: float) -> float:
+    r"""Return the smallest μ such that every ε-private release is μ-Gaussian private, rounded up.
+
+    .. math:: \mu = 2 \Phi^{-1}\left(\frac{e^{\varepsilon}}{1 + e^{\varepsilon}}\right)
+    """
+    if not math.isfinite(epsilon):
+        return math.inf
+    if epsilon < 1.0:  # tanh(ε/2) = erf(μ / sqrt 8)
+        mu = math.sqrt(8.0) * float(erfinv(math.tanh(epsilon / 2.0)))
+    else:
+        mu = -2.0 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon))))
+    return mu * (1.0 + _MARGIN)
+
+
+def on_grid(shift: float) -> float:
+    """Return the next value above on a fixed grid; a value of the grid is its own."""
+    up: float = 2.0 ** (math.ceil(math.log2(shift) * _PER_OCTAVE - 1e-6) / _PER_OCTAVE)
+    return max(up, shift)
+
+
+def _by_curve(terms: Iterable[Term]) -> dict[LossCurve, dict[float, int]]:
+    found: dict[LossCurve, dict[float, int]] = {}
+    for curve, shift, count in terms:
+        shifts = found.setdefault(curve, {})
+        shifts[shift] = shifts.get(shift, 0) + count
+    return found
+
+
+def _arrays(terms: dict[LossCurve, dict[float, int]]) -> Groups:
+    groups: Groups = []
+    for curve, shifts in terms.items():
+        values, counts = np.array(sorted(shifts.items()), dtype=np.float64).T
+        groups.append((curve, values, counts))
+    return groups

@@ -26,6 +26,8 @@ from skdpnoise.privacy.repetition.curve import Composed
 
 __all__ = ["decode_loss", "encode_loss"]
 
+_UNKNOWN = "which this version of skdpnoise does not know: install the one that wrote it"
+
 # Curves that are no noise family, by the name they are stored under: a name never changes.
 CURVES: dict[str, type] = {
     "randomised_response": RandomisedResponse,
@@ -112,10 +114,7 @@ def _loss_from_json(stored: dict[str, Any]) -> PrivacyLoss:
         loss = NumericLoss(terms)
         object.__setattr__(loss, "terms", terms)  # as they were: merged, and rounded up once
         return loss
-    raise ValueError(
-        f"The stored loss is of the kind {kind!r}, which this version of skdpnoise does not know. "
-        "Install the version that wrote it, or a newer one."
-    )
+    raise ValueError(f"The stored loss is of the kind {kind!r}, {_UNKNOWN}.")
 
 
 def terms_to_json(terms: Any) -> list[list[Any]]:
@@ -130,11 +129,11 @@ def terms_to_json(terms: Any) -> list[list[Any]]:
 
 def terms_from_json(stored: list[list[Any]]) -> list[tuple[LossCurve, float, int]]:
     """Return the terms of :func:`terms_to_json`."""
-    return [
-        (curve, shift, count)
-        for curve, shifts, counts in ((_from_json(c), s, n) for c, s, n in stored)
-        for shift, count in zip(shifts, counts, strict=True)
-    ]
+    terms = []
+    for curve, shifts, counts in stored:
+        read = _from_json(curve)
+        terms += [(read, shift, count) for shift, count in zip(shifts, counts, strict=True)]
+    return terms
 
 
 def _to_json(value: Any) -> Any:
@@ -147,14 +146,10 @@ def _to_json(value: Any) -> Any:
         return [_to_json(item) for item in value]
     if isinstance(value, PureLoss | GaussianLoss | NumericLoss):
         return _loss_to_json(value)
+    names = [field.name for field in dataclasses.fields(value) if field.init]
+    fields = {name: _to_json(getattr(value, name)) for name in names}
     kind: Any = type(value)
-    name = _curve_name(kind)
-    fields = {
-        field.name: _to_json(getattr(value, field.name))
-        for field in dataclasses.fields(value)
-        if field.init
-    }
-    return {"curve": name, **fields}
+    return {"curve": _curve_name(kind), **fields}
 
 
 def _from_json(stored: Any) -> Any:
@@ -170,12 +165,10 @@ def _from_json(stored: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _curve_name(kind: Any) -> str:
-    named = {known: name for name, known in CURVES.items()}
-    if kind in named:
-        return named[kind]
-    for name in noise_names():
-        if type(get_noise(name)) is kind and dataclasses.is_dataclass(kind):
-            return f"noise:{name}"
+    named = [name for name, known in CURVES.items() if known is kind]
+    named += [f"noise:{name}" for name in noise_names() if type(get_noise(name)) is kind]
+    if named and dataclasses.is_dataclass(kind):
+        return named[0]
     raise TypeError(
         f"A ledger cannot write down a loss with the curve {kind.__name__}: it knows the noise "
         f"families ({', '.join(noise_names())}) and {', '.join(CURVES)}. Register the curve's "
@@ -189,7 +182,4 @@ def _curve_class(name: str) -> type:
     prefix, _, family = name.partition(":")
     if prefix == "noise" and family in noise_names():
         return type(get_noise(family))
-    raise ValueError(
-        f"The stored loss has the curve {name!r}, which this version of skdpnoise does not know. "
-        "Install the version that wrote it or a newer one, or register the family."
-    )
+    raise ValueError(f"The stored loss has the curve {name!r}, {_UNKNOWN}, or register the family.")

@@ -1,22 +1,21 @@
-"""What had been spent after each charge, and the card of a ledger."""
+"""What had been spent after each charge."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
-from skdpnoise.ledger.charge import Charge, LedgerTotal, bar
+from skdpnoise.ledger.charge import Charge
 from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.report import card, facts_in_html, table
 from skdpnoise.privacy import PrivacyLoss
 
-__all__ = ["ledger_card", "past", "spent_after_each"]
+__all__ = ["past", "spent_after_each"]
 
 _POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
-_SHOWN = 5
 
 
 def past(charges: Sequence[Charge], delta: float) -> dict[str, list[Any]]:
@@ -41,41 +40,15 @@ def spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
     losses = [charge.loss for charge in charges]
     if None in losses:
         first = losses.index(None)
-        unknown = [math.inf] * (len(charges) - first)
-        return spent_after_each(charges[:first], delta) + unknown
-    if not charges:
-        return []
-    kinds = len({charge.loss for charge in charges})
-    points = _POINTS if kinds <= _MANY else _POINTS_OF_MANY
-    ends = np.unique(np.linspace(1, len(charges), min(points, len(charges))).round().astype(int))
-    total, spent, last = Composition(), [], 0.0
-    start = 0
-    for end in ends:
+        return spent_after_each(charges[:first], delta) + [math.inf] * (len(charges) - first)
+    points = min(_POINTS if len(set(losses)) <= _MANY else _POINTS_OF_MANY, len(charges))
+    ends = np.unique(np.linspace(1, len(charges), points).round().astype(int)).tolist()
+    total, last = Composition(), 0.0
+    spent: list[float] = []
+    for start, end in pairwise([0, *ends]):
         for charge in charges[start:end]:
             total.add(cast(PrivacyLoss, charge.loss), charge.guarantee)
         # A later one may be computed more tightly.
         last = max(last, total.epsilon(delta, near=max(last, 0.1)))
-        spent += [last] * (int(end) - start)
-        start = int(end)
+        spent += [last] * (end - start)
     return spent
-
-
-def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:
-    """Return the card of a ledger, in HTML, with its last charges."""
-    head = ("number", "time (UTC)", "label", "mechanism", "cost", "who")
-    rows = [
-        (
-            str(c.number),
-            f"{c.time:%Y-%m-%d %H:%M}",
-            c.label,
-            c.mechanism or "",
-            c.cost,
-            c.who or "",
-        )
-        for c in charges[-_SHOWN:]
-    ]
-    few = f"<div>the last {_SHOWN} charges:</div>" if len(charges) > _SHOWN else ""
-    facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
-    share = min(1.0, total.spent / total.guarantee.epsilon)
-    body = bar(share) + facts + (few + table(head, rows) if charges else "")
-    return card(f"Ledger of {name}", total.headline, body, secure=total.secure)

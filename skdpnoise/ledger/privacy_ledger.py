@@ -6,35 +6,19 @@ import os
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from skdpnoise.ledger._known import Known, summarise
-from skdpnoise.ledger._terms import compact
+from skdpnoise.ledger import requests
+from skdpnoise.ledger._known import Known
 from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import is_uncharged, unwritten
-from skdpnoise.ledger.charge import Charge, LedgerTotal, stored_parameters
-from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, stored_parameters
+from skdpnoise.ledger.composition import Composition, compact
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
-from skdpnoise.ledger.history import ledger_card, past
-from skdpnoise.ledger.requests import (
-    check_kind,
-    checked,
-    checked_name,
-    checked_text,
-    loss_of,
-    refusal,
-    stated,
-)
-from skdpnoise.ledger.storage.database import DatabaseStorage
-from skdpnoise.ledger.storage.memory import (
-    DetachedStorage,
-    Facts,
-    MemoryStorage,
-    Row,
-    Storage,
-    now,
-)
-from skdpnoise.ledger.storage.reading import digest_after, readable
+from skdpnoise.ledger.history import past
+from skdpnoise.ledger.storage import reading
+from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
+from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import pandas_for
 from skdpnoise.sampling.words import with_caveat
@@ -56,33 +40,27 @@ class PrivacyLedger:
 
     Every charge is one transaction: what is new is read, the composed total is checked, and the
     charge is written, or :class:`BudgetExceededError` is raised and nothing is. Processes that
-    charge at the same time wait for one another.
-
-    A ledger is a reference: copies and clones are the same object, and a pickle opens the same
-    data set again, also in another process.
+    charge at once wait for one another. Copies and clones are the same object; a pickle opens the
+    same data set again, also in another process.
 
     Parameters
     ----------
     dataset : str
         Name of the data: the people whose privacy this budget protects.
     epsilon, delta : float, default=None
-        The budget. Needed to create a data set; to open one they may be left out, and must agree
-        with what was set if given.
+        The budget: needed for a new data set; else left out, or what was set.
     storage : str, default=None
-        ``"memory"`` keeps the ledger in memory. ``"sqlite:///budget.db"`` keeps it in a file, whose
-        path is resolved once, and other URLs of SQLAlchemy in a database, such as
-        ``"postgresql+psycopg://user@host/database"``; both need ``pip install skdpnoise[ledger]``.
-        None is the URL in the environment variable ``SKDPNOISE_LEDGER``, as for the command
-        ``skdpnoise ledger``, and memory if that is not set or empty. What is given here wins.
+        ``"memory"``, a file such as ``"sqlite:///budget.db"``, whose path is resolved once, or
+        another URL of SQLAlchemy, such as ``"postgresql+psycopg://user@host/database"``; both need
+        ``pip install skdpnoise[ledger]``. None is the URL in the environment variable
+        ``SKDPNOISE_LEDGER``, and memory if that is not set or empty.
     adjacency : {"replace_one", "add_remove"}, default=None
         Which data sets are neighbours; None is ``"replace_one"`` for a new data set.
     unit : {"record", "group"}, default=None
-        Whether a record or all records of a group are protected; None is ``"record"`` for a new
-        data set.
+        What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
-        Whether budgets of fits may be chosen by looking at what earlier fits released. The rules
-        are then stricter: see :mod:`skdpnoise.ledger.composition`. None is False for a new data
-        set.
+        Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
+        rules (:mod:`skdpnoise.ledger.composition`). None is False for a new data set.
     who : str, default=None
         Who charges; written beside each charge.
 
@@ -116,9 +94,9 @@ class PrivacyLedger:
         adaptive: bool | None = None,
         who: str | None = None,
     ) -> None:
-        wanted = checked(epsilon, delta, adjacency, unit, adaptive)
+        wanted = requests.checked(epsilon, delta, adjacency, unit, adaptive)
         self._start(dataset, storage, who)
-        self._facts = self._storage.open(dataset, wanted, create=True)
+        self._facts = self._storage.open(dataset, wanted)
 
     @classmethod
     def open(
@@ -128,12 +106,8 @@ class PrivacyLedger:
 
         Parameters
         ----------
-        dataset : str
-            Its name.
-        storage : str, default=None
-            URL of the storage; None is that in the environment variable ``SKDPNOISE_LEDGER``.
-        who : str, default=None
-            Who charges.
+        dataset, storage, who : str
+            As for the class.
 
         Returns
         -------
@@ -146,12 +120,12 @@ class PrivacyLedger:
         """
         ledger = cls.__new__(cls)
         ledger._start(dataset, storage, who)
-        ledger._facts = ledger._storage.open(dataset, {}, create=False)
+        ledger._opened()
         return ledger
 
     def _start(self, dataset: str, storage: str | None, who: str | None) -> None:
-        checked_name("dataset", dataset)
-        checked_text("who", who, "PrivacyLedger")
+        requests.checked_name("dataset", dataset)
+        requests.checked_text("who", who, "PrivacyLedger")
         self.dataset, self.who = dataset, who
         self._storage: Storage = _storage_of(storage)
         self._facts = None
@@ -159,14 +133,13 @@ class PrivacyLedger:
 
     def _opened(self) -> Facts:
         if self._facts is None:
-            self._facts = self._storage.open(self.dataset, {}, create=False)
+            self._facts = self._storage.open(self.dataset, {})
         return self._facts
 
     @property
     def guarantee(self) -> PrivacyGuarantee:
         """The budget."""
-        facts = self._opened()
-        return PrivacyGuarantee(facts.epsilon, facts.delta, cast(Adjacency, facts.adjacency))
+        return self._opened().guarantee
 
     @property
     def unit(self) -> str:
@@ -181,7 +154,7 @@ class PrivacyLedger:
     @property
     def storage(self) -> str | None:
         """URL of the storage, with absolute paths and without its password; None in memory."""
-        return getattr(self._storage, "shown", None)
+        return self._storage.shown
 
     def charge(
         self,
@@ -205,10 +178,8 @@ class PrivacyLedger:
             A loss, or a mechanism: what its noise discloses then.
         guarantee : PrivacyGuarantee or tuple of float, default=None
             What the release states, for the basic sums; None is what the loss implies.
-        adjacency : {"replace_one", "add_remove"}, default=None
-            That of the cost; None states that it is the ledger's.
-        unit : {"record", "group"}, default=None
-            That of the cost; None states that it is the ledger's.
+        adjacency, unit : str, default=None
+            Those of the cost; None states that they are the ledger's.
         mechanism, estimator : str, default=None
             Names to write down.
         parameters : dict, default=None
@@ -225,17 +196,17 @@ class PrivacyLedger:
         """
         if is_uncharged():
             return unwritten(label, cost, guarantee)
-        check_kind(self._opened(), self.dataset, adjacency, unit)
-        loss, noise = loss_of(cost)
+        requests.check_kind(self._opened(), self.dataset, adjacency, unit)
+        loss, noise = requests.loss_of(cost)
         row = Row(
             0,
             uuid.uuid4().hex,
             "",
-            checked_name("label", label),
-            checked_text("mechanism", mechanism or noise),
-            checked_text("estimator", estimator),
+            requests.checked_name("label", label),
+            requests.checked_text("mechanism", mechanism or noise),
+            requests.checked_text("estimator", estimator),
             encode_loss(compact(loss)),
-            *stated(loss, guarantee, self._opened().delta),
+            *requests.stated(loss, guarantee, self._opened().delta),
             self.who,
             stored_parameters(parameters),
         )
@@ -256,17 +227,14 @@ class PrivacyLedger:
             if reason is None:
                 row, total = self._fitting(known.composition, row, loss)
                 if total is not None:
-                    row = row._replace(number=known.number + 1, time=max(now(), known.time))
                     # All that may raise comes before the commit: what is spent is answered for.
-                    known.warn_of_the_clock()
+                    row = row._replace(number=known.number + 1, time=known.next_time())
                     charge = Charge.of(row)
-                    digest = digest_after(known.digest, row)
-                    transaction.write(row, digest)
-                    summarise(transaction, row, digest, total, known.composition)
+                    digest = reading.digest_after(known.digest, row)
+                    transaction.write(row, digest, known.summary(total, row, digest))
         if total is None:
             if reason is None:  # the lock is free already: this takes a while
-                stated_as = (row.epsilon, row.delta)
-                reason = refusal(loss, stated_as, known.composition, self._opened())
+                reason = requests.refusal(loss, kind[1:], known.composition, self._opened())
                 known.refused[kind] = reason
             text, largest = reason
             raise BudgetExceededError(f"{row.label!r} {text}", largest)
@@ -277,15 +245,11 @@ class PrivacyLedger:
         self, spent: Composition, row: Row, loss: PrivacyLoss
     ) -> tuple[Row, Composition | None]:
         """Return the row with what its loss makes of the total, None if that is too much."""
-        budget, adaptive = self.guarantee, self.adaptive
-        total = spent.with_one_more(decode_loss(row.loss), (row.epsilon, row.delta))
-        if total.fits(budget, adaptive=adaptive):
-            return row, total
-        exact = encode_loss(loss)
-        if exact != row.loss:  # what it was rounded up by may be what is missing
-            total = spent.with_one_more(loss, (row.epsilon, row.delta))
-            if total.fits(budget, adaptive=adaptive):
-                return row._replace(loss=exact), total
+        # What the short form was rounded up by may be what is missing.
+        for form in dict.fromkeys((row.loss, encode_loss(loss))):
+            total = spent.with_one_more(decode_loss(form), (row.epsilon, row.delta))
+            if total.fits(self.guarantee, adaptive=self.adaptive):
+                return row._replace(loss=form), total
         return row, None
 
     def total(self) -> LedgerTotal:
@@ -303,7 +267,7 @@ class PrivacyLedger:
         budget = self.guarantee
         known = self._read(full=True)
         total = known.composition
-        with readable("The total", self._where):
+        with reading.readable("The total", self._where):
             epsilon = total.epsilon(budget.delta)
             return LedgerTotal(
                 budget,
@@ -337,8 +301,8 @@ class PrivacyLedger:
         Returns
         -------
         pandas.DataFrame
-            ``spent`` is the ε of tight composition. With more than 200 charges it is computed
-            after 200 of them, and each row states the next computed value.
+            ``spent`` is the ε of tight composition; of many charges it is computed after some, and
+            the others state the next computed value.
 
         Raises
         ------
@@ -391,18 +355,13 @@ class PrivacyLedger:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PrivacyLedger):
             return NotImplemented
-        return self is other or (self._url is not None and self._key() == other._key())
+        return self._key() == other._key()
 
     def __hash__(self) -> int:
-        return object.__hash__(self) if self._url is None else hash(self._key())
+        return hash(self._key())
 
-    def _key(self) -> tuple[str, str | None]:
-        return self.dataset, self._url
-
-    @property
-    def _url(self) -> str | None:
-        url = getattr(self._storage, "url", None)
-        return None if url is None else url.render_as_string(hide_password=False)
+    def _key(self) -> tuple[str, object]:
+        return self.dataset, self._storage.address or id(self)
 
     # A copy that counted for itself would overspend.
     def __copy__(self) -> PrivacyLedger:
@@ -415,17 +374,15 @@ class PrivacyLedger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self.dataset, self._url, self.who)
+        return _again, (self.dataset, self._storage.address, self.who)
 
 
 def _storage_of(storage: str | None) -> Storage:
     """Return what is asked for, else what the environment names, else memory."""
     if storage is None:
-        named = os.environ.get(STORAGE)
-        variable = f"The environment variable {STORAGE}"
-        storage = named or MEMORY
+        storage = os.environ.get(STORAGE) or MEMORY
         if storage != MEMORY:
-            return DatabaseStorage(storage, variable)
+            return DatabaseStorage(storage, f"The environment variable {STORAGE}")
     return MemoryStorage() if storage == MEMORY else DatabaseStorage(storage)
 
 
@@ -433,6 +390,6 @@ def _again(dataset: str, url: str | None, who: str | None) -> PrivacyLedger:
     """Return the ledger of a pickle; it is opened when it is used."""
     ledger = PrivacyLedger.__new__(PrivacyLedger)
     ledger._start(dataset, url or MEMORY, who)
-    if url is None:
-        ledger._storage = DetachedStorage()
+    if isinstance(ledger._storage, MemoryStorage):
+        ledger._storage.process = 0  # what was charged is in another one
     return ledger

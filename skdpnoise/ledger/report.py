@@ -53,10 +53,8 @@ class Release:
         What was released.
     noise : str
         ``"<rule>_<family>"``.
-    n_releases : int
-        How many vectors were released.
-    n_coordinates : int
-        Numbers in each vector.
+    n_releases, n_coordinates : int
+        How many vectors were released, and how many numbers are in each.
     scale : tuple of float
         Smallest and largest noise scale, in the units of the released numbers.
     loss : PrivacyLoss
@@ -94,16 +92,14 @@ class PrivacyReport:
     total : PrivacyLoss
         Their exact composition; never more than the guarantee.
     secure : bool
-        Whether the noise came from the operating system's cryptographic source. If not, the
-        guarantee does not hold against anyone who knows the seed, and the first line says so.
+        Whether the noise came from the operating system's cryptographic source; else the guarantee
+        does not hold against anyone who knows the seed, and the first line says so.
     rows_per_group : int or None, default=None
-        The most rows that were kept of each group, if the guarantee is for groups of rows; None if
-        it is for records.
+        The most rows that were kept of each group; None if the guarantee is for records.
     declared : tuple of str, default=()
-        Names of steps for which the user vouches that they learn nothing private. The guarantee
-        rests on that.
+        Steps for which the user vouches that they learn nothing private: the guarantee rests on it.
     n_records : float or None, default=None
-        Noisy number of records, where it was estimated; None where it is public, or was not needed.
+        Noisy number of records, where it was estimated.
     observed : bool
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
 
@@ -157,19 +153,17 @@ class PrivacyReport:
         return "record" if self.rows_per_group is None else "group"
 
     def __str__(self) -> str:
-        lines = [f"{self.estimator}: {self._promise}"]
-        lines += [
-            f"  {label}: {size}, {noise}, scale {scale}, {loss}"
-            for label, size, noise, scale, loss in self._rows()
+        lines = [
+            f"{self.estimator}: {self._promise}",
+            *("  {}: {}, {}, scale {}, {}".format(*row) for row in self._rows()),
+            f"  total: {self.total}",
+            *(f"  {name}: {text}" for name, text in self._facts()),
         ]
-        lines.append(f"  total: {self.total}")
-        lines += [f"  {name}: {text}" for name, text in self._facts()]
         return with_caveat("\n".join(lines), secure=self.secure)
 
     def __repr__(self) -> str:
-        count = len(self.releases)
-        plural = "" if count == 1 else "s"
-        text = f"PrivacyReport of {self.estimator}: {self._promise}, {count} release{plural}"
+        releases = _counted(len(self.releases), "release")
+        text = f"PrivacyReport of {self.estimator}: {self._promise}, {releases}"
         return f"<{with_caveat(text, secure=self.secure, end='. ')}>"
 
     def _repr_html_(self) -> str:
@@ -184,30 +178,28 @@ class PrivacyReport:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
         return f"(epsilon={epsilon:g}, delta={delta:g})-differential privacy"
 
-    def _rows(self) -> list[tuple[str, str, str, str, str]]:
+    def _rows(self) -> list[tuple[str, ...]]:
+        sizes = [f"{r.n_releases} x {r.n_coordinates}" for r in self.releases]
         return [
-            (
-                r.label,
-                f"{r.n_releases} x {r.n_coordinates}",
-                r.noise,
-                _interval(*r.scale),
-                str(r.loss),
-            )
-            for r in self.releases
+            (r.label, size, r.noise, _interval(*r.scale), str(r.loss))
+            for r, size in zip(self.releases, sizes, strict=True)
         ]
 
     def _facts(self) -> list[tuple[str, str]]:
         unit = "a record (one row)"
         if self.rows_per_group is not None:
-            rows = f"{self.rows_per_group} row{'' if self.rows_per_group == 1 else 's'}"
+            rows = _counted(self.rows_per_group, "row")
             unit = f"a group of rows (at most {rows} kept of each)"
-        vouched = [(DECLARED, ", ".join(self.declared))] if self.declared else []
         return [
-            *vouched,
+            *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
             ("adjacency", neighbours(self.guarantee.adjacency, self.unit)),
             ("unit", unit),
             ("randomness", OBSERVED if self.observed else SOURCE[self.secure]),
         ]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
@@ -244,9 +236,9 @@ def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
 ) -> str:
     """Return a table of a card in HTML; only the first column breaks lines."""
-    first = "text-align:left;padding:2px 10px"
 
     def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
+        first = "text-align:left;padding:2px 10px"
         styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
         texts = [
             f'<{kind} style="{style}">{escape(cell)}</{kind}>'
@@ -254,7 +246,7 @@ def table(
         ]
         return f"<tr{look}>{''.join(texts)}</tr>"
 
-    body = row(head, "th") + "".join(row(cells) for cells in rows)
+    body = row(head, "th") + "".join(map(row, rows))
     if last is not None:
         body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
     look = "border-collapse:collapse;margin:8px 0;font-size:inherit"

@@ -11,8 +11,6 @@ from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
 from skdpnoise.privacy.checks import check_option, check_type
 
-__all__ = ["check_kind", "checked", "checked_name", "checked_text", "loss_of", "refusal", "stated"]
-
 UNITS = ("record", "group")
 
 
@@ -21,6 +19,7 @@ def checked(
 ) -> dict[str, Any]:
     """Return what is wanted of a data set, or say what is allowed."""
     owner = "PrivacyLedger"
+    wanted = {"unit": unit, "adaptive": adaptive}
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
         raise ValueError(
@@ -31,39 +30,34 @@ def checked(
         check_option(owner, "unit", unit, UNITS)
     if adaptive is not None:
         check_type(owner, "adaptive", adaptive, bool)
-    return {
-        "epsilon": None if epsilon is None else check_real(owner, "epsilon", epsilon),
-        "delta": None
-        if delta is None
-        else check_real(owner, "delta", delta, high=1.0, low_closed=True),
-        "adjacency": None if adjacency is None else check_adjacency(owner, adjacency),
-        "unit": unit,
-        "adaptive": adaptive,
-    }
+    if epsilon is not None:
+        wanted["epsilon"] = check_real(owner, "epsilon", epsilon)
+        wanted["delta"] = check_real(owner, "delta", delta, high=1.0, low_closed=True)
+    if adjacency is not None:
+        wanted["adjacency"] = check_adjacency(owner, adjacency)
+    return wanted
 
 
 def checked_name(name: str, value: object) -> str:
     owner = "PrivacyLedger" if name == "dataset" else "PrivacyLedger.charge"
     allowed = f"The {name!r} parameter of {owner} must be a str of 1 to 255 characters"
-    if not isinstance(value, str):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    if not 1 <= len(value) <= 255:
-        raise ValueError(f"{allowed}. Got one of {len(value)} instead.")
-    return _storable(allowed, value)
+    text = _storable(allowed, value)
+    if not 1 <= len(text) <= 255:
+        raise ValueError(f"{allowed}. Got one of {len(text)} instead.")
+    return text
 
 
 def checked_text(name: str, value: object, owner: str = "PrivacyLedger.charge") -> str | None:
     """Return None or a text that every storage can keep."""
-    allowed = f"The {name!r} parameter of {owner} must be None or a str"
     if value is None:
         return None
-    if not isinstance(value, str):
-        raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    return _storable(allowed, value)
+    return _storable(f"The {name!r} parameter of {owner} must be None or a str", value)
 
 
-def _storable(allowed: str, text: str) -> str:
+def _storable(allowed: str, text: object) -> str:
     """Return a text that can be written as UTF-8 and has no NUL, which ends a text elsewhere."""
+    if not isinstance(text, str):
+        raise TypeError(f"{allowed}. Got {text!r} of type {type(text).__name__} instead.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -92,29 +86,26 @@ def refusal(
     loss: PrivacyLoss, guarantee: tuple[float, float], spent: Composition, facts: Facts
 ) -> tuple[str, float]:
     """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
-    budget = PrivacyGuarantee(facts.epsilon, facts.delta)
-    after = spent.with_one_more(loss, (0.0, 0.0))
-    epsilons = [total.about(budget, adaptive=facts.adaptive) for total in (spent, after)]
+    after = spent.with_one_more(loss, (0.0, 0.0)).about(facts.guarantee, adaptive=facts.adaptive)
     # A bound that is not quite tight must not say more than what was checked.
-    epsilons[0] = min(epsilons[0], facts.epsilon)
-    largest = largest_epsilon(loss, guarantee, spent, budget, adaptive=facts.adaptive)
+    before = min(spent.about(facts.guarantee, adaptive=facts.adaptive), facts.epsilon)
+    largest = largest_epsilon(loss, guarantee, spent, facts)
     remedy = "Nothing of this kind fits any more; the budget of a data set does not change."
     if largest > 0.0:
         remedy = (
             f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "
             f"is {largest!r}; what is promised for a data set does not change."
         )
-    if facts.adaptive and epsilons[1] == math.inf:
+    if facts.adaptive and after == math.inf:
         remedy = (
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
             "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
         )
     text = (
-        f"asks for {loss}, with which the total would be epsilon={epsilons[1]:.4g} at "
+        f"asks for {loss}, with which the total would be epsilon={after:.4g} at "
         f"delta={facts.delta:g}: {spent.count} charge{'' if spent.count == 1 else 's'} spent "
-        f"{epsilons[0]:.4g} of the budget epsilon={facts.epsilon:g}, and "
-        f"{facts.epsilon - epsilons[0]:.4g} is left. "
-        f"Nothing was charged. {remedy}"
+        f"{before:.4g} of the budget epsilon={facts.epsilon:g}, and "
+        f"{facts.epsilon - before:.4g} is left. Nothing was charged. {remedy}"
     )
     return text, largest
 
@@ -152,10 +143,8 @@ def stated(
         return guarantee.epsilon, guarantee.delta
     owner = "PrivacyLedger.charge"
     if guarantee is not None:
-        return (
-            check_real(owner, "guarantee", guarantee[0], low_closed=True),
-            check_real(owner, "guarantee", guarantee[1], high=1.0, low_closed=True),
-        )
+        epsilon = check_real(owner, "guarantee", guarantee[0], low_closed=True)
+        return epsilon, check_real(owner, "guarantee", guarantee[1], high=1.0, low_closed=True)
     pure = loss.epsilon(0.0)
     if pure < math.inf:
         return pure, 0.0

@@ -208,7 +208,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 
 def test_a_full_disk_loses_nothing(spent):
     ledger = PrivacyLedger.open("trips", spent)
-    engine = ledger._storage._engine()[0]
+    engine = ledger._storage._engine()
     limit = [0]
 
     @sqlalchemy.event.listens_for(engine, "connect")
@@ -230,7 +230,7 @@ def test_a_full_disk_loses_nothing(spent):
 
 def test_a_full_disk_at_the_commit_loses_nothing(spent, monkeypatch):
     ledger = PrivacyLedger.open("trips", spent)
-    dialect = ledger._storage._engine()[0].dialect
+    dialect = ledger._storage._engine().dialect
     kept = dialect.do_commit
 
     def full(connection):

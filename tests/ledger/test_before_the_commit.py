@@ -11,7 +11,6 @@ from sklearn.base import BaseEstimator
 
 from skdpnoise.ledger import LedgerWarning, PrivacyLedger
 from skdpnoise.ledger import charge as charge_module
-from skdpnoise.ledger import privacy_ledger as module
 from skdpnoise.ledger.charge import Charge
 from skdpnoise.privacy import PureLoss
 
@@ -29,8 +28,7 @@ def ledger(storage, dataset):
 
 @pytest.mark.quick(1)
 def test_a_warning_that_is_an_error_spends_nothing(ledger, monkeypatch):
-    for name in (module.__name__, "skdpnoise.ledger._known"):
-        monkeypatch.setattr(f"{name}.now", lambda: "2020-01-01T00:00:00.000000+00:00")
+    monkeypatch.setattr("skdpnoise.ledger._known.now", lambda: "2020-01-01T00:00:00.000000+00:00")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(LedgerWarning, match="behind the last charge"):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from skdpnoise.ledger.errors import LedgerSchemaError
+from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
-from skdpnoise.ledger.storage.reading import FAULTS, digest_after, readable
 
 VERSION = 3
 
@@ -16,13 +17,14 @@ START = '[0, ""]'
 """The head of a data set without charges."""
 
 
+@cache
 def tables() -> Any:
-    """Return the tables of the current version."""
+    """Return the tables of data sets and of charges, of the current version."""
     import sqlalchemy as sa
 
     metadata = sa.MetaData()
     sa.Table("skdpnoise_schema", metadata, sa.Column("version", sa.Integer, nullable=False))
-    sa.Table(
+    datasets = sa.Table(
         "skdpnoise_datasets",
         metadata,
         sa.Column("id", sa.Integer, primary_key=True),
@@ -38,7 +40,7 @@ def tables() -> Any:
         # Since version 3:
         sa.Column("head", sa.Text),
     )
-    sa.Table(
+    charges = sa.Table(
         "skdpnoise_charges",
         metadata,
         sa.Column("dataset", sa.ForeignKey("skdpnoise_datasets.id"), primary_key=True),
@@ -54,7 +56,7 @@ def tables() -> Any:
         sa.Column("who", sa.Text),
         sa.Column("parameters", sa.Text, nullable=False),
     )
-    return metadata
+    return datasets, charges
 
 
 def _to_2(connection: Any) -> None:
@@ -83,7 +85,7 @@ def _to_3(connection: Any) -> None:
         head, digest = START, ""
         for found in connection.execute(read, {"key": key}):
             row = Row(*found)
-            digest = digests[row.number] = digest_after(digest, row)
+            digest = digests[row.number] = reading.digest_after(digest, row)
             head = json.dumps([row.number, digest])
         values = {"head": head, "summary": _with_digest(summary, digests), "key": key}
         connection.execute(write, values)
@@ -94,7 +96,7 @@ def _with_digest(summary: Any, digests: dict[Any, str]) -> Any:
     try:
         number, token, time, text = json.loads(summary)
         return json.dumps([number, token, time, text, digests[number]])
-    except FAULTS:
+    except reading.FAULTS:
         return summary
 
 
@@ -103,35 +105,30 @@ MIGRATIONS: tuple[Callable[[Any], None], ...] = (_to_2, _to_3)
 
 
 def version_of(connection: Any, shown: str) -> int:
-    """Return the version of the tables that are there, 0 if there are none."""
+    """Return the version of the tables, 0 if there are none; raise if they are from the future."""
     import sqlalchemy as sa
 
     if not sa.inspect(connection).has_table("skdpnoise_schema"):
         return 0
     found = connection.exec_driver_sql("SELECT version FROM skdpnoise_schema").scalars().all()
-    with readable("The schema version", f"the ledger in {shown}"):
+    with reading.readable("The schema version", f"the ledger in {shown}"):
         (version,) = found
         if type(version) is not int or version < 1:
             raise ValueError("it is not a whole number above 0")
-        return int(version)
-
-
-def check_version(version: int, shown: str) -> bool:
-    """Return whether the tables are current; raise if they are from the future."""
     if version > VERSION:
         raise LedgerSchemaError(
             f"The ledger in {shown} has schema version {version}, and this version of skdpnoise "
             f"knows versions up to {VERSION}: a newer one wrote it. Nothing was changed. Upgrade "
             "skdpnoise to use it."
         )
-    return version == VERSION
+    return int(version)
 
 
 def bring_up_to_date(connection: Any, version: int) -> None:
     """Make the tables, or change them from a version to the current one, in a transaction."""
     import sqlalchemy as sa
 
-    metadata = tables()
+    metadata = tables()[0].metadata
     schema = metadata.tables["skdpnoise_schema"]
     if version == 0:
         metadata.create_all(connection)

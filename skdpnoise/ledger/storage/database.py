@@ -16,15 +16,19 @@ from urllib.parse import quote, unquote
 
 from skdpnoise.ledger.errors import LedgerError, LedgerStorageError, UnknownDatasetError
 from skdpnoise.ledger.requests import checked_name
-from skdpnoise.ledger.storage._schema import (
-    START,
-    bring_up_to_date,
-    check_version,
-    tables,
-    version_of,
+from skdpnoise.ledger.storage import reading
+from skdpnoise.ledger.storage._schema import START, VERSION, bring_up_to_date, tables, version_of
+from skdpnoise.ledger.storage.memory import (
+    Alike,
+    Facts,
+    Head,
+    MemoryStorage,
+    Row,
+    Summary,
+    agreed,
+    new_facts,
+    now,
 )
-from skdpnoise.ledger.storage.memory import Facts, Head, Row, Summary, agreed, new_facts, now
-from skdpnoise.ledger.storage.reading import check_facts, head_in, readable
 
 T = TypeVar("T")
 
@@ -34,21 +38,20 @@ _ATTEMPTS = 6
 _LOCK = 0x5D9_1ED6E
 # PostgreSQL: serialisation failure, deadlock, shut down and starting up, too many connections.
 _PASSING = {"40001", "40P01", "57P01", "57P02", "57P03", "53300", "55P03"}
-_INSTALL = (
-    "A ledger that is kept needs SQLAlchemy, which is not installed: "
-    "pip install skdpnoise[ledger]. A ledger with storage='memory' needs nothing."
-)
 
 
 def _sqlalchemy() -> Any:
     try:
         import sqlalchemy
     except ImportError as error:
-        raise ImportError(_INSTALL) from error
+        raise ImportError(
+            "A ledger that is kept needs SQLAlchemy, which is not installed: "
+            "pip install skdpnoise[ledger]. A ledger with storage='memory' needs nothing."
+        ) from error
     return sqlalchemy
 
 
-def parsed(storage: object, name: str = "The 'storage' parameter of PrivacyLedger") -> Any:
+def _parsed(storage: object, name: str) -> Any:
     """Return the URL of a storage, its file as an absolute path."""
     sa = _sqlalchemy()
     allowed = (
@@ -78,70 +81,65 @@ def parsed(storage: object, name: str = "The 'storage' parameter of PrivacyLedge
 
 def _absolute(database: str) -> str:
     """Return the path of a file, or its URI, so that it means the same in every folder."""
-    prefix, path = "", database
-    if database.startswith("file:"):
-        prefix, path = "file:", unquote(database.removeprefix("file:"))
-        if path.startswith("//"):  # file:///path and file://localhost/path
-            path = "/" + path[2:].partition("/")[2]
-    path = os.path.abspath(Path(path).expanduser())
-    return f"file:{quote(path)}" if prefix else path
+    if not database.startswith("file:"):
+        return os.path.abspath(Path(database).expanduser())
+    path = unquote(database.removeprefix("file:"))
+    if path.startswith("//"):  # file:///path and file://localhost/path
+        path = "/" + path[2:].partition("/")[2]
+    return f"file:{quote(os.path.abspath(Path(path).expanduser()))}"
 
 
 class DatabaseStorage:
     """Data sets and their charges in the tables of a database."""
 
-    def __init__(self, storage: object, name: str | None = None) -> None:
-        self.url = parsed(storage) if name is None else parsed(storage, name)
-        self.shown = self.url.render_as_string(hide_password=True)
-        self._sqlite = self.url.get_backend_name() == "sqlite"
+    def __init__(
+        self, storage: object, name: str = "The 'storage' parameter of PrivacyLedger"
+    ) -> None:
+        self._url = _parsed(storage, name)
+        self.shown: str = self._url.render_as_string(hide_password=True)
+        self.address: str = self._url.render_as_string(hide_password=False)
+        self._sqlite = self._url.get_backend_name() == "sqlite"
         self._engines: dict[int, Any] = {}
+        self.datasets, self.charges = tables()
 
-    def open(self, dataset: str, wanted: dict[str, Any], *, create: bool) -> Facts:
+    def open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
         """Return what was set for a data set, or set it."""
-        create = create and wanted.get("epsilon") is not None and wanted.get("delta") is not None
-        if not create:
-            self._must_exist(dataset)
-        return self.attempt(lambda _: self._open(dataset, wanted, create))
+        if wanted.get("epsilon") is None:
+            self._check_file()
+        return self.attempt(lambda _: self._open(dataset, wanted))
 
-    def _open(self, dataset: str, wanted: dict[str, Any], create: bool) -> Facts:
+    def _open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
         # Nothing is locked or written where everything is there already.
         with self._connected(write=False) as connection:
             version = version_of(connection, self.shown)
-            current = check_version(version, self.shown)
+            current = version == VERSION
             facts = self._facts(connection, dataset) if current else None
             known = self._names(connection) if current and facts is None else []
         if facts is not None:
             return agreed(dataset, facts, wanted)
-        if not create and (current or version == 0):
-            return new_facts(dataset, wanted, known, create=False)
+        if wanted.get("epsilon") is None and (current or version == 0):
+            return new_facts(dataset, wanted, known)
         with self._connected(write=True) as connection:
-            self._lock_schema(connection)
+            if self._url.get_backend_name() == "postgresql":
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             version = version_of(connection, self.shown)
-            if not check_version(version, self.shown):
+            if version != VERSION:
                 bring_up_to_date(connection, version)
             facts = self._facts(connection, dataset)
             if facts is not None:
                 return agreed(dataset, facts, wanted)
-            facts = new_facts(dataset, wanted, self._names(connection), create=create)
+            facts = new_facts(dataset, wanted, self._names(connection))
             values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
-            connection.execute(
-                self._datasets.insert().values(name=dataset, created=now(), **values)
-            )
+            connection.execute(self.datasets.insert().values(name=dataset, created=now(), **values))
             return facts
 
     def names(self) -> list[str]:
         """Return the names of all data sets, sorted."""
-        if self._has_no_file():  # opening it would make it
-            raise UnknownDatasetError(
-                f"There is no file {self.url.database} yet. To create it: "
-                "PrivacyLedger(dataset, epsilon=..., delta=..., storage=...)."
-            )
+        self._check_file()  # opening it would make it
 
         def read(_: int) -> list[str]:
             with self._connected(write=False) as connection:
-                version = version_of(connection, self.shown)
-                check_version(version, self.shown)
-                return sorted(self._names(connection)) if version else []
+                return sorted(self._names(connection)) if version_of(connection, self.shown) else []
 
         return self.attempt(read)
 
@@ -150,7 +148,12 @@ class DatabaseStorage:
         """Begin; commit at the end of the block, or undo everything if it raises."""
         with self._connected(write=write) as connection:
             row = self._row(connection, dataset, write=write)
-            yield _Transaction(connection, self._metadata, row)
+            if row is None:
+                raise UnknownDatasetError(
+                    f"The data set {dataset!r} is no longer in {self.shown}: the storage was "
+                    "replaced or emptied while the ledger was open. Nothing was charged."
+                )
+            yield _Transaction(self, connection, row)
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do the work again where another process, or the network, was in the way."""
@@ -166,32 +169,24 @@ class DatabaseStorage:
                 time.sleep(random.uniform(0.5, 1.0) * 0.05 * 2.0**number)
         raise AssertionError("the last attempt returns or raises")
 
-    @property
-    def _metadata(self) -> Any:
-        return self._engine()[1]
-
-    @property
-    def _datasets(self) -> Any:
-        return self._metadata.tables["skdpnoise_datasets"]
-
     def _engine(self) -> Any:
         """Return the engine of this process; a connection must not cross a fork."""
         process = os.getpid()
         if process not in self._engines:
-            for engine, _ in self._engines.values():
+            for engine in self._engines.values():
                 engine.dispose(close=False)
             engine = self._new_engine()
             weakref.finalize(self, _close, engine, process)
-            self._engines = {process: (engine, tables())}
+            self._engines = {process: engine}
         return self._engines[process]
 
     def _new_engine(self) -> Any:
         sa = _sqlalchemy()
         try:
             if not self._sqlite:
-                psycopg = self.url.get_driver_name().startswith("psycopg")
+                psycopg = self._url.get_driver_name().startswith("psycopg")
                 return sa.create_engine(
-                    self.url,
+                    self._url,
                     isolation_level="READ COMMITTED",  # what is read under a lock is the newest
                     pool_size=1,
                     pool_pre_ping=True,
@@ -199,11 +194,11 @@ class DatabaseStorage:
                 )
             # A new connection for each transaction: no file stays open that may be moved away.
             engine = sa.create_engine(
-                self.url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
+                self._url, poolclass=sa.pool.NullPool, connect_args={"timeout": _BUSY_SECONDS}
             )
         except ImportError as error:
             raise ImportError(
-                f"The driver of {self.url.drivername} is not installed: pip install "
+                f"The driver of {self._url.drivername} is not installed: pip install "
                 "skdpnoise[ledger] has the one for PostgreSQL, 'postgresql+psycopg://...'."
             ) from error
 
@@ -229,55 +224,39 @@ class DatabaseStorage:
 
     @contextmanager
     def _connected(self, *, write: bool) -> Iterator[Any]:
-        engine = self._engine()[0].execution_options(skdpnoise_write=write)
+        engine = self._engine().execution_options(skdpnoise_write=write)
         if not (write or self._sqlite):  # all that is read is of one moment
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
         with engine.begin() as connection:
             yield connection
 
-    def _lock_schema(self, connection: Any) -> None:
-        if self.url.get_backend_name() == "postgresql":
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
-
     def _facts(self, connection: Any, dataset: str) -> Facts | None:
-        table = self._datasets
-        row = connection.execute(table.select().where(table.c.name == dataset)).first()
+        row = self._row(connection, dataset)
         if row is None:
             return None
         facts = _facts_in(row)
-        with readable("The budget", f"the data set {dataset!r} in {self.shown}"):
-            check_facts(facts, row.adaptive)
+        with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
+            reading.check_facts(facts, row.adaptive)
         return facts
 
     def _names(self, connection: Any) -> list[str]:
-        sa = _sqlalchemy()
-        names = list(connection.execute(sa.select(self._datasets.c.name)).scalars())
-        with readable("The names", self.shown):
+        names = connection.execute(_sqlalchemy().select(self.datasets.c.name)).scalars().all()
+        with reading.readable("The names", self.shown):
             return [checked_name("dataset", name) for name in names]
 
-    def _row(self, connection: Any, dataset: str, *, write: bool) -> Any:
+    def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
         """Return what is stored of a data set; a writer holds its row until the end."""
-        table = self._datasets
-        columns = [column for column in table.c if column.name != "summary"]  # which is long
-        query = _sqlalchemy().select(*columns).where(table.c.name == dataset)
-        found = connection.execute(query.with_for_update() if write else query).first()
-        if found is None:
-            raise UnknownDatasetError(
-                f"The data set {dataset!r} is no longer in {self.shown}: the storage was replaced "
-                "or emptied while the ledger was open. Nothing was charged."
-            )
-        return found
+        columns = [column for column in self.datasets.c if column.name != "summary"]  # it is long
+        query = _sqlalchemy().select(*columns).where(self.datasets.c.name == dataset)
+        return connection.execute(query.with_for_update() if write else query).first()
 
-    def _must_exist(self, dataset: str) -> None:
-        if self._has_no_file():
+    def _check_file(self) -> None:
+        file = self._url.database or ""
+        if self._sqlite and not file.startswith("file:") and not Path(file).exists():
             raise UnknownDatasetError(
-                f"The data set {dataset!r} is unknown: there is no file {self.url.database} yet. "
-                f"To create both: PrivacyLedger({dataset!r}, epsilon=..., delta=..., storage=...)."
+                f"The data set is unknown: there is no file {file} yet. To create both: "
+                "PrivacyLedger(dataset, epsilon=..., delta=..., storage=...)."
             )
-
-    def _has_no_file(self) -> bool:
-        file = self.url.database or ""
-        return self._sqlite and not file.startswith("file:") and not Path(file).exists()
 
     def _passes(self, error: Any) -> bool:
         """Return whether trying again may help."""
@@ -292,15 +271,15 @@ class DatabaseStorage:
 
     def _explained(self, error: Any) -> LedgerError:
         text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        remedy = "Nothing was changed."
-        for sign, help_text in _REMEDIES.items():
-            if sign in text:
-                remedy = f"{help_text} Nothing was changed."
-        return LedgerStorageError(f"The ledger in {self.shown} cannot be used: {text}. {remedy}")
+        remedies = [f"{remedy} " for sign, remedy in _REMEDIES.items() if sign in text]
+        return LedgerStorageError(
+            f"The ledger in {self.shown} cannot be used: {text}. {''.join(remedies[-1:])}"
+            "Nothing was changed."
+        )
 
 
 def _facts_in(row: Any) -> Facts:
-    """Return what a row says, which need be no budget: `check_facts` looks at that."""
+    """Return what a row says, which need be no budget: `reading.check_facts` looks at that."""
     adaptive = row.adaptive == 1 if row.adaptive in (0, 1) else row.adaptive
     return Facts(row.epsilon, row.delta, row.adjacency, row.unit, adaptive)
 
@@ -335,54 +314,51 @@ def _summary_in(text: str) -> Summary:
 
 
 class _Transaction:
-    def __init__(self, connection: Any, metadata: Any, row: Any) -> None:
-        self._connection, self._key = connection, row.id
-        self.head, self.facts = head_in(row.head), _facts_in(row)
-        self._datasets = metadata.tables["skdpnoise_datasets"]
-        self._charges = metadata.tables["skdpnoise_charges"]
+    """What `MemoryStorage` says of its methods, in a transaction of a database."""
 
-    def summary(self) -> Summary | None:
-        table = self._datasets
-        query = _sqlalchemy().select(table.c.summary).where(table.c.id == self._key)
+    def __init__(self, storage: DatabaseStorage, connection: Any, row: Any) -> None:
+        self._storage, self._connection, self._key = storage, connection, row.id
+        self.head, self.facts = reading.head_in(row.head), _facts_in(row)
+
+    def summarised(self) -> tuple[Summary, list[Alike]] | None:
+        sa, datasets, charges = _sqlalchemy(), self._storage.datasets.c, self._storage.charges.c
+        query = sa.select(datasets.summary).where(datasets.id == self._key)
         text = self._connection.execute(query).scalar()
-        return None if text is None else _summary_in(text)
-
-    def rows(self, after: int | None) -> list[Row]:
-        table = self._charges
-        query = self._columns().where(table.c.dataset == self._key)
-        if after is not None:
-            query = query.where(table.c.number > after)
-        found = self._connection.execute(query.order_by(table.c.number))
-        return [Row(*row) for row in found]
-
-    def counted(self, up_to: int) -> list[tuple[str, float, float, int, int]]:
-        sa, table = _sqlalchemy(), self._charges
-        alike = (table.c.loss, table.c.epsilon, table.c.delta)
-        first = sa.func.min(table.c.number)
+        if text is None:
+            return None
+        summary = _summary_in(text)
+        alike, first = (charges.loss, charges.epsilon, charges.delta), sa.func.min(charges.number)
         query = sa.select(*alike, sa.func.count(), first).where(
-            table.c.dataset == self._key, table.c.number <= up_to
+            charges.dataset == self._key, charges.number <= summary.number
         )
         found = self._connection.execute(query.group_by(*alike).order_by(first))
-        return [tuple(row) for row in found]
+        return summary, [tuple(row) for row in found]
+
+    def rows(self, after: int | None) -> list[Row]:
+        charges = self._storage.charges.c
+        query = self._all().where(charges.dataset == self._key).order_by(charges.number)
+        if after is not None:
+            query = query.where(charges.number > after)
+        return [Row(*row) for row in self._connection.execute(query)]
 
     def find(self, token: str) -> Row | None:
-        table = self._charges
-        query = self._columns().where(table.c.token == token)
+        query = self._all().where(self._storage.charges.c.token == token)
         found = self._connection.execute(query).first()
         return None if found is None else Row(*found)
 
-    def write(self, row: Row, digest: str) -> None:
+    def _all(self) -> Any:
+        return _sqlalchemy().select(*(self._storage.charges.c[name] for name in Row._fields))
+
+    def write(self, row: Row, digest: str, summary: Summary | None) -> None:
         values = {"dataset": self._key, **row._asdict()}
-        self._connection.execute(self._charges.insert(), values)
-        head = json.dumps(Head(row.number, digest))
-        table = self._datasets
-        query = table.update().where(table.c.id == self._key)
-        self._connection.execute(query.values(head=head))
+        self._connection.execute(self._storage.charges.insert(), values)
+        changed = {"head": json.dumps(Head(row.number, digest))}
+        if summary is not None:
+            changed["summary"] = json.dumps(summary)
+        datasets = self._storage.datasets
+        query = datasets.update().where(datasets.c.id == self._key)
+        self._connection.execute(query.values(**changed))
 
-    def write_summary(self, summary: Summary) -> None:
-        table = self._datasets
-        query = table.update().where(table.c.id == self._key)
-        self._connection.execute(query.values(summary=json.dumps(summary)))
 
-    def _columns(self) -> Any:
-        return _sqlalchemy().select(*(self._charges.c[name] for name in Row._fields))
+Storage = MemoryStorage | DatabaseStorage
+Transaction = MemoryStorage | _Transaction

@@ -15,23 +15,10 @@ from skdpnoise.ledger.errors import LedgerStorageError
 from skdpnoise.ledger.storage.memory import Facts, Head, Row
 from skdpnoise.privacy import PrivacyLoss
 
-__all__ = [
-    "FAULTS",
-    "check_facts",
-    "check_texts",
-    "digest_after",
-    "head_in",
-    "parameters_in",
-    "read_cost",
-    "readable",
-    "reason_of",
-    "time_in",
-]
-
 FAULTS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What decoding something else than what was encoded may raise."""
 
-_LONG = 300  # characters of a reason
+_LONG = 300  # characters of a text
 _CHOICES = {"adjacency": ("replace_one", "add_remove"), "unit": ("record", "group")}
 
 
@@ -53,7 +40,10 @@ def readable(what: str, where: str) -> Iterator[None]:
 
 def reason_of(error: Exception) -> str:
     """Return an error in one line that is not long."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return shortened(" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+def shortened(text: str) -> str:
     return text if len(text) <= _LONG else text[: _LONG - 3] + "..."
 
 
@@ -61,26 +51,20 @@ def read_cost(loss: object, epsilon: object, delta: object) -> PrivacyLoss:
     """Return a stored loss, and check the ε and δ that are stored beside it."""
     _check_number("epsilon", epsilon, math.inf)
     _check_number("delta", delta, 1.0)
-    if not isinstance(loss, str):
-        raise TypeError(f"the loss is not a text, but of type {type(loss).__name__}")
-    return decode_loss(loss)
+    return decode_loss(_text("loss", loss))
 
 
-def time_in(text: object) -> datetime:
+def time_in(stored: object) -> datetime:
     """Return a stored time, which is in UTC."""
-    if not isinstance(text, str):
-        raise TypeError(f"the time is not a text, but of type {type(text).__name__}")
-    time = datetime.fromisoformat(text)
+    time = datetime.fromisoformat(_text("time", stored))
     if time.utcoffset() != timedelta(0):
-        raise ValueError(f"the time is not in UTC: {text!r}")
+        raise ValueError(f"the time is not in UTC: {stored!r}")
     return time
 
 
-def parameters_in(text: object) -> dict[str, Any]:
+def parameters_in(stored: object) -> dict[str, Any]:
     """Return stored parameters."""
-    if not isinstance(text, str):
-        raise TypeError(f"the parameters are not a text, but of type {type(text).__name__}")
-    found = json.loads(text)
+    found = json.loads(_text("parameters", stored))
     if not isinstance(found, dict):
         raise TypeError(f"the parameters are not named, but of type {type(found).__name__}")
     return found
@@ -91,11 +75,16 @@ def check_texts(row: Row) -> None:
     if type(row.number) is not int or row.number < 1:
         raise ValueError("the number is not a whole number above 0")
     for name in ("token", "label"):
-        if not isinstance(getattr(row, name), str):
-            raise TypeError(f"the {name} is not a text")
+        _text(name, getattr(row, name))
     for name in ("mechanism", "estimator", "who"):
-        if not isinstance(getattr(row, name), str | None):
-            raise TypeError(f"the {name} is not a text")
+        if getattr(row, name) is not None:
+            _text(name, getattr(row, name))
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is not a text, but of type {type(value).__name__}")
+    return value
 
 
 def check_facts(facts: Facts, adaptive: object) -> None:
@@ -121,21 +110,19 @@ def _check_number(name: str, value: object, high: float) -> None:
 def head_in(text: object) -> Head:
     """Return the number and the digest of the last charge; of what nobody wrote, none that fit."""
     try:
-        number, digest = json.loads(str(text))
+        return Head(*json.loads(str(text)))
     except FAULTS:
         return Head(-1, "")
-    return Head(number, digest)
 
 
 def digest_after(digest: str, row: Row) -> str:
     """Return the digest of all charges up to one from that of all before it."""
     # It has every column of every charge in it, so that none of them can be changed, removed, added
-    # or moved without another digest at the end.
-    costs = {name: _plain(getattr(row, name)) for name in ("epsilon", "delta")}
+    # or moved without another digest at the end. Every database gives back 1 as 1.0, -0.0 as 0.0.
+    costs: Any = {
+        name: float(value) + 0.0
+        for name, value in (("epsilon", row.epsilon), ("delta", row.delta))
+        if isinstance(value, int | float)
+    }
     text = json.dumps([digest, *row._replace(**costs)], default=repr)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(number: Any) -> Any:
-    """Return a number as every database gives it back: 1 as 1.0, and -0.0 as 0.0."""
-    return float(number) + 0.0 if isinstance(number, int | float) else number

@@ -62,7 +62,7 @@ def whole(tmp_path_factory):
 def columns():
     return [
         (table.name, column.name)
-        for table in _schema.tables().tables.values()
+        for table in _schema.tables()[0].metadata.tables.values()
         for column in table.columns
     ]
 
