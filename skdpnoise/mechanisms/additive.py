@@ -35,7 +35,14 @@ from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism", "compared", "noted", "promised"]
+__all__ = [
+    "AdditiveMechanism",
+    "Mechanism",
+    "compared",
+    "least_epsilon",
+    "least_mu",
+    "stated",
+]
 
 Made = TypeVar("Made")
 
@@ -59,21 +66,17 @@ class Mechanism(Protocol):
         self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
         """Return integer noise, in grid steps, of the releases from an index on."""
-        ...
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
     ) -> NDArray[np.float64]:
         """Return the value of the releases from an index on with noise added."""
-        ...
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what all the releases cost together."""
-        ...
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         """Return the expected weighted error of all the releases together."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -103,17 +106,14 @@ class AdditiveMechanism(VectorMechanism):
       (a, b) by way of (a, 0)).
 
     The charge covers ``n_releases`` releases, chosen adaptively, each made once. Where scales
-    differ between releases, release t must get the noise of row t: a call that makes some of them
-    says which, by ``first``.
+    differ between releases, release t must get the noise of row t, by ``first``. The profile must
+    bound the value *as computed*: sum integers, or add the floating-point error of the sum to λ. A
+    coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
+    is private only if the coordinate is truly constant.
 
     What is stated is checked when the record is made, also by :func:`dataclasses.replace`: scales
     where a record can move something, a family that goes with the name, and a promise that contains
     the loss that follows from the scales.
-    The profile must bound the value *as computed*: sum integers, or add the floating-point error of
-    the sum to λ.
-
-    A coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
-    is private only if the coordinate is truly constant.
 
     Parameters
     ----------
@@ -192,12 +192,7 @@ class AdditiveMechanism(VectorMechanism):
         return deviation
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PrivacyLoss
-            The promise, if there is one, else :meth:`own_loss`.
+        """Return what ``n_releases`` releases cost together: the promise, or else the own loss.
 
         Examples
         --------
@@ -210,12 +205,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
-        """Return the loss that follows from the scales, whatever was promised.
-
-        Returns
-        -------
-        PrivacyLoss
-            Gaussian if all noise is, else numeric.
+        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric.
 
         Examples
         --------
@@ -243,11 +233,6 @@ class AdditiveMechanism(VectorMechanism):
 
     def explain(self) -> str:
         """Say what was chosen, what it costs, and what else was considered; public facts only.
-
-        Returns
-        -------
-        str
-            One line for each noise that was compared, from the smallest expected error up.
 
         Examples
         --------
@@ -369,12 +354,7 @@ def _check_fields(mechanism: AdditiveMechanism) -> None:
     shapes = (n_coordinates,), (n_releases, n_coordinates)
     scale = check_array(owner, "scale", mechanism.scale, *shapes, sign="non-negative")
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
-    for name, value in (
-        ("scale", sealed(scale)),
-        ("families", families),
-        ("n_releases", n_releases),
-    ):
-        object.__setattr__(mechanism, name, value)
+    stated(mechanism, scale=sealed(scale), families=families, n_releases=n_releases)
 
 
 def _check_promise(mechanism: AdditiveMechanism) -> None:
@@ -384,9 +364,9 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
         return
     check_type("AdditiveMechanism", "promise", promise, PureLoss, GaussianLoss)
     if isinstance(promise, PureLoss):
-        least, most = _least_epsilon(mechanism), promise.pure_epsilon
+        least, most = least_epsilon(mechanism), promise.pure_epsilon
     else:
-        least, most = _least_mu(mechanism), promise.mu
+        least, most = least_mu(mechanism), promise.mu
     if not least <= most:
         kind = "no such loss does"
         if math.isfinite(least):
@@ -398,9 +378,10 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
         )
 
 
-def promised(mechanism: AdditiveMechanism, promise: LossBudget | None) -> AdditiveMechanism:
-    """Return a mechanism just made, with a promise that the caller has just proved."""
-    object.__setattr__(mechanism, "promise", promise)
+def stated(mechanism: Made, **facts: object) -> Made:
+    """Return a mechanism just made, with a promise or a note that the caller has just proved."""
+    for name, fact in facts.items():
+        object.__setattr__(mechanism, name, fact)
     return mechanism
 
 
@@ -421,12 +402,6 @@ def compared(
         reasons = " ".join(dict.fromkeys(str(reason) for _, reason in considered))
         raise ValueError(f"No noise can give the guarantee. {reasons}")
     return made, tuple(considered)
-
-
-def noted(mechanism: Any, considered: tuple[tuple[str, float | str], ...]) -> Any:
-    """Return a mechanism just made, with a note of what it was compared with."""
-    object.__setattr__(mechanism, "considered", considered)
-    return mechanism
 
 
 def _checked_families(
@@ -488,8 +463,8 @@ def _check_scale(
         raise ValueError(f"{allowed} positive in every coordinate that a record can move.")
     if not (positive.max() <= _LARGEST and positive.min() * 2.0**-bits >= _SMALLEST):
         raise ValueError(
-            f"{allowed} within double precision, grid steps included. Choose units in which its "
-            "entries are nearer to one."
+            f"{allowed} not beyond double precision, grid steps included. Got {positive.min():g} "
+            f"to {positive.max():g} instead. Choose units in which it is nearer to one."
         )
     if lattice and (positive != 1.0).any():
         raise ValueError(f"{allowed} 1 for noise on the integers, whose shape says how wide it is.")
@@ -509,7 +484,7 @@ def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-def _least_epsilon(mechanism: AdditiveMechanism) -> float:
+def least_epsilon(mechanism: AdditiveMechanism) -> float:
     """Return an ε of pure privacy that all releases together have."""
     if mechanism._costs_by(1.0):
         return mechanism._worst_shift(1.0)
@@ -524,7 +499,7 @@ def _least_epsilon(mechanism: AdditiveMechanism) -> float:
     return whole * (1.0 + 4.0 * sensitivity.n_coordinates * float(np.finfo(np.float64).eps))
 
 
-def _least_mu(mechanism: AdditiveMechanism) -> float:
+def least_mu(mechanism: AdditiveMechanism) -> float:
     """Return a μ of Gaussian privacy that all releases together have."""
     if mechanism._costs_by(2.0):
         return mechanism._worst_shift(2.0)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,18 +54,21 @@ _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
-# What draws candidates by their utilities in grid steps, and the law of that by gaps to the best.
-Kind = tuple[
-    Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]],
-    Callable[[NDArray[np.float64]], NDArray[np.float64]],
-]
-_EXPONENTIAL: Kind = (draw_exponential, proportional_law)
-_PERMUTE_AND_FLIP: Kind = (draw_permute_and_flip, permute_and_flip_law)
-_NOISY_MAX: dict[str, Kind] = {
-    "exponential": _PERMUTE_AND_FLIP,
-    "laplace": (draw_laplace, laplace_law),
-    "gumbel": _EXPONENTIAL,
+
+class _Kind(NamedTuple):
+    """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
+
+    draw: Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]]
+    law: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    excess: float = 0.0  # of a bound on the expected gap beyond log n, in units of the exponent
+
+
+_KINDS = {
+    "exponential": _Kind(draw_permute_and_flip, permute_and_flip_law),
+    "laplace": _Kind(draw_laplace, laplace_law, excess=1.0),
+    "gumbel": _Kind(draw_exponential, proportional_law),
 }
+"""By the noise whose largest is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,9 @@ class Selection(ABC):
     def privacy_loss(self) -> PureLoss:
         """Return what one selection costs: ε, less up to one part in 2**24.
 
-        Returns
-        -------
-        PureLoss
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
         0.5-DP
         """
@@ -143,35 +142,28 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
         1
         """
         quanta = self._quanta(utilities)
 
         def draw(rng: RandomWords) -> int:
-            return int(self._draws(rng, quanta, 1)[0])
+            return int(self._kind.draw(rng, quanta, self.bits, 1)[0])
 
         return chosen(self, quanta, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, without choosing.
+        """Refuse what :meth:`select` would refuse, as it does, without choosing.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             u.
 
-        Raises
-        ------
-        TypeError
-            If the utilities are not an array of real numbers of double precision or less.
-        ValueError
-            If they are not a non-empty vector, or not finite.
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
         """
         _check_utilities(type(self).__name__, utilities)
@@ -192,13 +184,13 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
         array([0.2689, 0.7311])
         """
         quanta = self._quanta(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
-        return self._law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
+        return self._kind.law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
 
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
@@ -217,7 +209,7 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
+        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
         >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
         0.2689
@@ -251,18 +243,13 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
+        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
         True
         """
         count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
         temperature = math.ldexp(self.grid_size, self.bits)
-        return temperature * (math.log(count) + self._excess) + self.grid_size
-
-    @property
-    def _excess(self) -> float:
-        """What a bound on the expected gap has beside log n, in units of 2**bits grid steps."""
-        return 0.0
+        return temperature * (math.log(count) + self._kind.excess) + self.grid_size
 
     @property
     def _exponent(self) -> float:
@@ -282,18 +269,8 @@ class Selection(ABC):
 
     @property
     @abstractmethod
-    def _kind(self) -> Kind:
+    def _kind(self) -> _Kind:
         """What draws, and its law."""
-
-    def _draws(
-        self, rng: RandomWords, utilities: NDArray[np.int64], size: int
-    ) -> NDArray[np.int64]:
-        """Return the chosen candidates of independent selections; utilities are in grid steps."""
-        return self._kind[0](rng, utilities, self.bits, size)
-
-    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
-        return self._kind[1](gaps)
 
 
 @shared_texts
@@ -311,12 +288,11 @@ class ExponentialMechanism(Selection):
     neighbours all utilities move in the same direction, as do counts when a record is added.
 
     **Exactness.** The utilities are rounded down to integers k of a public grid step q, and Δ/q ≤ D
-    for an integer D: since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
-    at most D, so that the rounding costs nothing. (Δ must bound the utilities *as computed*.) The
-    exponent is k/2^B with D/2^B ≤ ε/2 and ε is charged as 2D/2^B. A candidate is drawn uniformly
-    and accepted with probability exp((k − max k)/2^B), by coins of exactly that probability,
-    until one is accepted: this is the mechanism itself, without floating-point numbers. Utilities
-    beyond ±2^61 q, at least 2^36 Δ for ε up to 10^4, are clipped, which moves no two further apart.
+    for an integer D. Since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
+    at most D. (Δ must bound the utilities *as computed*.) The exponent is k/2^B with D/2^B ≤ ε/2,
+    and ε is charged as 2D/2^B. Candidates are drawn uniformly until one is accepted, by a coin of
+    exactly the probability exp((k − max k)/2^B). Utilities beyond ±2^61 q, at least 2^36 Δ for ε up
+    to 10^4, are clipped, which moves no two further apart.
 
     Parameters
     ----------
@@ -367,8 +343,8 @@ class ExponentialMechanism(Selection):
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
     @property
-    def _kind(self) -> Kind:
-        return _EXPONENTIAL
+    def _kind(self) -> _Kind:
+        return _KINDS["gumbel"]
 
 
 @shared_texts
@@ -406,8 +382,8 @@ class PermuteAndFlip(Selection):
     """
 
     @property
-    def _kind(self) -> Kind:
-        return _PERMUTE_AND_FLIP
+    def _kind(self) -> _Kind:
+        return _KINDS["exponential"]
 
 
 @shared_texts
@@ -450,15 +426,11 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         Selection.__post_init__(self)
-        check_option("ReportNoisyMax", "noise", self.noise, _NOISY_MAX)
+        check_option("ReportNoisyMax", "noise", self.noise, _KINDS)
 
     @property
-    def _excess(self) -> float:
-        return 1.0 if self.noise == "laplace" else 0.0
-
-    @property
-    def _kind(self) -> Kind:
-        return _NOISY_MAX[self.noise]
+    def _kind(self) -> _Kind:
+        return _KINDS[self.noise]
 
 
 def _range_mu(epsilon: float) -> float:

@@ -254,10 +254,7 @@ def _pure_base(
         while PureLoss(total * (1.0 + 2.0 * _MARGIN)).epsilon(guarantee.delta) > guarantee.epsilon:
             total *= 1.0 - _MARGIN
     low, high = 0.0, total
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
+    while low < (middle := 0.5 * (low + high)) < high:
         fits = middle + law.pure_excess(middle) <= total
         low, high = (middle, high) if fits else (low, middle)
     return PureLoss(low)
