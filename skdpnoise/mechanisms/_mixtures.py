@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.mechanisms._numeric import Group, Proposal, Request, grid_minimum
+from skdpnoise.mechanisms.requests import MIXTURE
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import NormalShift
+from skdpnoise.privacy import NormalShift, PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile
-
-__all__ = ["propose_mixture"]
 
 Vector = NDArray[np.float64]
 
@@ -27,8 +26,8 @@ _COARSE = 0.02
 _WIDE = 2.5  # of the logarithm of the ratio of the two kinds of scales
 
 
-def propose_mixture(request: Request) -> Proposal | None:
-    r"""Return the best mixture, or None if there is nothing to mix.
+def propose_mixture(request: Request) -> Proposal:
+    r"""Return the best mixture, or say why there is none.
 
     .. math:: b_j = c \, (\lambda_j / w_j)^{1/(p+1)} \text{ on the m largest}, \qquad
               \sigma_j = c \rho \, (\lambda_j^2 / w_j)^{1/(p+2)} \text{ on the rest}
@@ -36,6 +35,11 @@ def propose_mixture(request: Request) -> Proposal | None:
     # m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
     # and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
     # differ between releases are replaced by their means.
+    if not isinstance(request.target, PrivacyGuarantee):
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
+            "with delta > 0. Give one, or choose a single family."
+        )
     limit = request.sensitivity.per_coordinate
     weights = request.mean_weights
     if weights is None:
@@ -44,7 +48,10 @@ def propose_mixture(request: Request) -> Proposal | None:
     ranked = np.argsort(-importance, kind="stable")
     moving = int(np.count_nonzero(limit))
     if moving < 2 or importance[ranked[0]] <= 1.5 * importance[ranked[moving - 1]]:
-        return None
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, but no coordinate dominates "
+            "sensitivity.per_coordinate. Choose a single family, or 'auto'."
+        )
     search = _Search(request, limit / limit.max(), limit.max(), weights / weights.max(), ranked)
     error, m, log_ratio = min(search.best_ratio(m) for m in _splits(importance[ranked[:moving]]))
     scale, laplace = search.scales(m, log_ratio)

@@ -33,16 +33,6 @@ from skdpnoise.privacy import (
 from skdpnoise.privacy.numeric import about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = [
-    "Group",
-    "Proposal",
-    "Request",
-    "gaussian_mu",
-    "grid_minimum",
-    "least_factor",
-    "propose",
-]
-
 Vector = NDArray[np.float64]
 Group = tuple[LossCurve, Vector, Vector]
 """A curve, shifts, and how often each is composed."""
@@ -75,11 +65,11 @@ class Request:
         weights = self.weights
         return weights if weights is None or weights.ndim == 1 else weights.mean(axis=0)
 
-    def scales(self, rule: str, order: float, sensitivity: SensitivityProfile) -> Vector:
+    def scales(self, rule: str, order: float, bounds: SensitivityProfile) -> Vector:
         """Return the scales of a rule, with a worst case of one."""
         return allocate(
             rule,
-            sensitivity,
+            bounds,
             order=order,
             n_releases=self.n_releases,
             weights=self.weights,
@@ -364,8 +354,7 @@ def _largest_rise(family: Noise, shift: float) -> float:
     def g(t: Vector) -> Vector:
         with np.errstate(divide="ignore"):
             value = ndtri_exp(np.log(np.maximum(family.sf(np.abs(t)), 1e-300)))
-        signed: Vector = np.where(t > 0.0, -value, value)
-        return signed
+        return np.asarray(np.where(t > 0.0, -value, value), dtype=np.float64)
 
     low, high = 0.5 * shift, 0.5 * shift + float(family.isf(1e-100))
     best = 0.0

@@ -24,8 +24,6 @@ from skdpnoise.noises.registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["by_shape"]
-
 Vector = NDArray[np.float64]
 
 _BITS = 25  # the unit of continuous noise spans 2**25 grid steps

@@ -28,21 +28,13 @@ from skdpnoise.privacy import (
     NumericLoss,
     PrivacyLoss,
     PureLoss,
-    check_count,
 )
-from skdpnoise.privacy.checks import check_array, check_type
+from skdpnoise.privacy.checks import check_array, check_count, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = [
-    "AdditiveMechanism",
-    "Mechanism",
-    "compared",
-    "least_epsilon",
-    "least_mu",
-    "stated",
-]
+__all__ = ["AdditiveMechanism", "Mechanism"]
 
 Made = TypeVar("Made")
 
@@ -91,10 +83,10 @@ class AdditiveMechanism(VectorMechanism):
 
     **Guarantee.** Neighbours are those of the sensitivity profile: per release and coordinate, one
     record moves f by at most λ_j, and jointly within its l1 and l2 bounds. Clipping and rounding to
-    integer grid steps then moves the integer by at most λ_j/q_j + 1, so in units of the noise by at
-    most λ_j/s_j + 2^-B. (Noise on the integers has q_j = 1 and a query that is integer already.)
-    Rounded noise on an integer is the rounding of real noise on it, which is post-processing, and
-    multiplying by q_j is too. So the loss is that of the real noise for the worst change:
+    integer grid steps then moves it by at most λ_j/s_j + 2^-B in units of the noise. (Noise on the
+    integers has q_j = 1 and a query that is integer already.) Rounded noise on an integer is the
+    rounding of real noise on it, which is post-processing, as is multiplying by q_j. So the loss is
+    that of the real noise for the worst change:
 
     - Normal noise: :math:`|d/s|_2` decides, and its worst case over box and balls is computed.
     - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
@@ -147,8 +139,7 @@ class AdditiveMechanism(VectorMechanism):
     ----------
     Mironov, "On significance of the least significant bits for differential privacy", CCS 2012 (why
     integers). Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14
-    and Lemma A.5 (groups, and the triangle inequality of trade-off functions). Muthukrishnan and
-    Kalyani, arXiv:2302.03511, Theorems 4 and 5 (the scales).
+    and Lemma A.5 (groups, and the triangle inequality of trade-off functions).
 
     Examples
     --------
@@ -188,8 +179,7 @@ class AdditiveMechanism(VectorMechanism):
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
         """Standard deviation of the noise, of the shape and in the units of scale."""
-        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._unit_moments(2.0))
-        return deviation
+        return self.scale * np.sqrt(self._unit_moments(2.0))
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what ``n_releases`` releases cost together: the promise, or else the own loss.
@@ -276,8 +266,7 @@ class AdditiveMechanism(VectorMechanism):
         )
 
     def _moments(self, p: float) -> NDArray[np.float64]:
-        moments: NDArray[np.float64] = self.scale**p * self._unit_moments(p)
-        return moments
+        return self.scale**p * self._unit_moments(p)
 
     def _unit_moments(self, p: float) -> NDArray[np.float64]:
         """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
@@ -368,9 +357,7 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
     else:
         least, most = least_mu(mechanism), promise.mu
     if not least <= most:
-        kind = "no such loss does"
-        if math.isfinite(least):
-            kind = f"{type(promise)(least)} does"
+        kind = f"{type(promise)(least)} does" if math.isfinite(least) else "no such loss does"
         raise ValueError(
             "The 'promise' parameter of AdditiveMechanism must contain the loss that follows from "
             f"its scales, for all n_releases={mechanism.n_releases} together: {kind}. Got "
@@ -379,7 +366,7 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
 
 
 def stated(mechanism: Made, **facts: object) -> Made:
-    """Return a mechanism just made, with a promise or a note that the caller has just proved."""
+    """Return a mechanism just made, with fields that its maker has checked or proved."""
     for name, fact in facts.items():
         object.__setattr__(mechanism, name, fact)
     return mechanism

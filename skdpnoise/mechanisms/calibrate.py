@@ -18,21 +18,13 @@ from skdpnoise.mechanisms.geometry import moving_coordinates
 from skdpnoise.mechanisms.quanta import rounding_cost
 from skdpnoise.mechanisms.requests import (
     MIXTURE,
-    budget_of,
     fits_gaussian,
     noise_options,
     number_of,
 )
 from skdpnoise.noises import Noise, get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-    check_count,
-    check_real,
-)
-from skdpnoise.privacy.checks import check_array, check_option, check_type
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_array, check_count, check_option, check_real, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -166,21 +158,25 @@ def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
 def _calibrate(noise: str, request: Request) -> AdditiveMechanism:
     """Return the mechanism of one noise, by the norm that decides or by its numeric loss."""
     if noise == MIXTURE:
-        return _mixture(request)
+        return _by_loss(noise, propose_mixture(request), request)
     rule, _, name = noise.partition("_")
     family, target = get_noise(name), request.target
+    if isinstance(target, PureLoss) and not family.supports_pure:
+        raise ValueError(
+            "The 'noise' parameter of calibrate must name a family that can give pure privacy "
+            f"(delta=0) for this guarantee, one of {_names(lambda other: other.supports_pure)}. "
+            f"Got {noise!r} instead. Choose one of those or a delta > 0."
+        )
+    if isinstance(target, GaussianLoss) and not fits_gaussian(family):
+        raise ValueError(
+            "The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
+            f"contain, one of {_names(fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
+            "Choose one of those, or give a PrivacyGuarantee."
+        )
     if family.norm_order == 2.0:
-        budget = budget_of(target, pure=False)
-        if budget is None:
-            raise ValueError(_no_pure(noise))
-        return _by_norm(noise, request, number_of(budget))
-    if isinstance(target, PureLoss):
-        if not family.supports_pure:
-            raise ValueError(_no_pure(noise))
-        if family.norm_order is not None:
-            return stated(_by_norm(noise, request, target.pure_epsilon), promise=target)
-    elif isinstance(target, GaussianLoss) and not fits_gaussian(family):
-        raise ValueError(_no_gaussian(noise))
+        return _by_norm(noise, request, request.mu)
+    if isinstance(target, PureLoss) and family.norm_order is not None:
+        return stated(_by_norm(noise, request, target.pure_epsilon), promise=target)
     if isinstance(target, PureLoss) or family.lattice or not family.log_concave:
         return by_shape(noise, request)
     found = _by_loss(noise, propose(rule, name, request), request)
@@ -212,22 +208,6 @@ def _by_norm(noise: str, request: Request, resource: float) -> AdditiveMechanism
     while worst_shift(mechanism.scale, sensitivity, n_releases, bits, order) > resource:
         mechanism = replace(mechanism, scale=mechanism.scale * (1.0 + _MARGIN))
     return mechanism
-
-
-def _mixture(request: Request) -> AdditiveMechanism:
-    """Return Laplace noise on dominant coordinates and normal noise on the others."""
-    if not isinstance(request.target, PrivacyGuarantee):
-        raise ValueError(
-            f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
-            "with delta > 0. Give one, or choose a single family."
-        )
-    proposal = propose_mixture(request)
-    if proposal is None:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate is {MIXTURE!r}, but no coordinate dominates "
-            "sensitivity.per_coordinate. Choose a single family, or 'auto'."
-        )
-    return _by_loss(MIXTURE, proposal, request)
 
 
 def _by_loss(noise: str, proposal: Proposal, request: Request) -> AdditiveMechanism:
@@ -284,24 +264,6 @@ def _checked_weights(
             f"{_RANGE:g} of each other. Raise the smallest."
         )
     return values
-
-
-def _no_pure(noise: str) -> str:
-    """Say that a noise cannot give δ = 0, and what can."""
-    return (
-        "The 'noise' parameter of calibrate must name a family that can give pure privacy "
-        f"(delta=0) for this guarantee, one of {_names(lambda family: family.supports_pure)}. Got "
-        f"{noise!r} instead. Choose one of those or a delta > 0."
-    )
-
-
-def _no_gaussian(noise: str) -> str:
-    """Say that a noise does not fit a Gaussian loss, and what does."""
-    return (
-        "The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
-        f"contain, one of {_names(fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
-        "Choose one of those, or give a PrivacyGuarantee."
-    )
 
 
 def _names(suitable: Callable[[Noise], bool]) -> str:

@@ -55,5 +55,4 @@ def nearest_quanta(value: NDArray[np.float64], grid_size: NDArray[np.float64]) -
     rest = np.fmod(clipped, large)
     high = np.rint(clipped / large - rest / large).astype(np.int64)
     low = np.rint(rest / grid_size).astype(np.int64)
-    quanta: NDArray[np.int64] = high * int(_DIGIT) + low
-    return quanta
+    return high * int(_DIGIT) + low

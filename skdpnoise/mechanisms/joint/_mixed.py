@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -36,28 +37,15 @@ class MixedMechanism(VectorMechanism):
         return self.additive.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PrivacyLoss
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import bounded_counts
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> print(bounded_counts(3, 2, GaussianLoss(0.5)).privacy_loss())
-        0.5-GDP
-        """
         return self.additive.privacy_loss()
 
+    @abstractmethod
     def _mixed(self, row: list[Fraction]) -> list[Fraction]:
         """Return A f."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _unmixed(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Return :math:`A^{-1} y` of every row y."""
-        raise NotImplementedError
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         return self.additive.sample(rng, count, first=start)

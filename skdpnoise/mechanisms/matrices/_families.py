@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.allocation import inid
+from skdpnoise.mechanisms.allocation import shape_of
 from skdpnoise.mechanisms.geometry import fill, norm
 from skdpnoise.privacy import Adjacency
 from skdpnoise.sampling import (
@@ -130,15 +130,16 @@ def proposals(
     shapes = [ones]
     if limits.min() < 1.0:
         shapes += [np.sqrt(_capped(bounds)), np.sqrt(limits)]
-    if noise == "inid_laplace":
-        if limits.min() < 1.0:
+        if noise == "inid_laplace":
             profile = SensitivityProfile(bounds.limits, l1=bounds.l1_norm, l2=bounds.radius)
-            shapes.append(inid(profile, order=1.0, weights=None, p=2.0))
-        ratios = _laplace_ratios
-    else:
-        ratios = _gaussian_ratios if noise == "inid_gaussian" else _half
+            shapes.append(shape_of("inid", profile, order=1.0, weights=None, p=2.0))
     for shape in shapes:
-        for ratio in ratios(bounds, shape):
+        ratios = iter([_HALF])  # inherent to the other two
+        if noise == "inid_laplace":
+            ratios = _laplace_ratios(bounds, shape)
+        elif noise == "inid_gaussian":
+            ratios = _gaussian_ratios(bounds, shape)
+        for ratio in ratios:
             yield shape, ratio
 
 
@@ -152,10 +153,6 @@ def _sums(shape: Vector) -> tuple[float, float]:
     """Return the sums of s_j² s_k² on the diagonal and off it, which the variances multiply."""
     diagonal = float(np.sum(shape**4))
     return diagonal, float(np.sum(shape**2)) ** 2 - diagonal
-
-
-def _half(bounds: RowBounds, shape: Vector) -> Iterator[float]:
-    yield _HALF
 
 
 def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:

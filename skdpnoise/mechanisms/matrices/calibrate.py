@@ -12,17 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import compared, stated
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
-from skdpnoise.privacy import (
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import (
     Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
     check_adjacency,
+    check_array,
     check_count,
+    check_option,
     check_real,
+    check_type,
 )
-from skdpnoise.privacy.checks import check_array, check_option, check_type
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -118,11 +117,11 @@ class SymmetricMatrixMechanism(Sealed):
 
     References
     ----------
-    Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014 (Gaussian noise on the upper
-    triangle). Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4
-    (K-norm). Jiang, Xie and Zhang, "Wishart mechanism for differentially private principal
-    components analysis", AAAI 2016 (one-sided). Half variance off the diagonal, unequal columns and
-    the two-sided Wishart noise are ours.
+    Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014 (normal noise). Hardt and Talwar,
+    "On the geometry of differential privacy", STOC 2010, Section 4 (K-norm). Jiang, Xie and Zhang,
+    "Wishart mechanism for differentially private principal components analysis", AAAI 2016
+    (one-sided). Half variance off the diagonal, unequal columns and the two-sided Wishart noise are
+    ours.
 
     Examples
     --------
@@ -263,7 +262,7 @@ class SymmetricMatrixMechanism(Sealed):
         Returns
         -------
         ndarray of shape (n_columns, n_columns)
-            Symmetric, in the units of squared rows. It may well be indefinite.
+            In the units of squared rows; symmetric, and perhaps indefinite.
 
         Raises
         ------
@@ -380,20 +379,16 @@ def calibrate_second_moments(
     Scales of the columns and of the diagonal are those of least expected squared error of the whole
     matrix among a few candidates, all decided from public facts:
 
-    - Half the variance off the diagonal (Gaussian; inherent to "k_norm" and "wishart"):
-      for add/remove, μ is the largest :math:`\sum_j x_j^2/s_j^2`. With bounds c on the columns,
-      :math:`s_j^2 \propto \min(c_j, \tau)`, τ such that :math:`\sum_j \min(c_j, \tau)^2 = R^2`.
-      For bounds that are a box rather than a ball somewhat more noise off the diagonal is better,
-      up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
+    - Half the variance off the diagonal (Gaussian; inherent to "k_norm" and "wishart"), and with
+      bounds c on the columns :math:`s_j^2 \propto \min(c_j, \tau)`, τ such that
+      :math:`\sum_j \min(c_j, \tau)^2 = R^2`. For a box rather than a ball somewhat more noise off
+      the diagonal is better, up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
     - Laplace: with A and B as in :func:`~skdpnoise.sensitivity.second_moment_change`, the ratio r
       that minimises the error is
       :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`, at least
       1/2, or where the bound by Cauchy and Schwarz is the smaller one,
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
-
-    Rows are bounded by 2**15.25 to 2**16.25 grid steps, if the samplers have so many bits: sums of
-    a thousand million rows fit 63 bits.
 
     Parameters
     ----------
@@ -421,8 +416,8 @@ def calibrate_second_moments(
 
     References
     ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5. Dwork, Talwar, Thakurta and
-    Zhang, "Analyze Gauss", STOC 2014.
+    Those of :class:`SymmetricMatrixMechanism`. Muthukrishnan and Kalyani, arXiv:2302.03511,
+    Theorems 4 and 5.
 
     Examples
     --------
@@ -482,7 +477,7 @@ def _calibrate(
             "Choose another noise, or 'auto'."
         )
     made, resource = [], number_of(budget)
-    for shape, off_diagonal in proposals(noise, bounds, adjacency):
+    for shape, off_diagonal in proposals(noise, bounds):
         units = shape * bounds.radius
         worst = family.change(bounds, adjacency, units, off_diagonal) * _MARGIN
         scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))

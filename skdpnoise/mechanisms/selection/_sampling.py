@@ -14,8 +14,6 @@ from skdpnoise.sampling.bits import Progress, fill, take_below
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.lazy import DIGIT_BITS, new_numbers, run_parity
 
-__all__ = ["draw_exponential", "draw_laplace", "draw_permute_and_flip"]
-
 # Random bits of one visit beyond those of the choice of a candidate, and the most visits that words
 # are fetched for at once.
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096

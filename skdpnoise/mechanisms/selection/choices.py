@@ -71,6 +71,7 @@ _KINDS = {
 """By the noise whose largest is chosen."""
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
     """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
@@ -120,9 +121,7 @@ class Selection(ABC):
         ----------
         utilities : array-like of shape (n_candidates,)
             u, larger is better. Candidates, and their number, are public; the utilities are not.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
+        %(queries: random_state)s
 
         Returns
         -------
@@ -178,10 +177,6 @@ class Selection(ABC):
         utilities : array-like of shape (n_candidates,)
             u.
 
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-
         Examples
         --------
         >>> from skdpnoise.mechanisms import ExponentialMechanism
@@ -195,17 +190,12 @@ class Selection(ABC):
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
-        It reveals something of the utilities: **never publish it for private ones**.
+        Like :meth:`probabilities`, it must **never be published for private ones**.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             u.
-
-        Returns
-        -------
-        float
-            In the units of the utilities.
 
         Examples
         --------
@@ -231,11 +221,6 @@ class Selection(ABC):
         ----------
         n_candidates : int
             n.
-
-        Returns
-        -------
-        float
-            In the units of the utilities; public.
 
         References
         ----------
@@ -325,15 +310,10 @@ class ExponentialMechanism(Selection):
         \mathrm{expit}`; g is odd, and concave on the positive side since logistic tails are heavier
         than normal ones (van Zwet), so the largest is at y = −ε/2.
 
-        Returns
-        -------
-        GaussianLoss
-
         References
         ----------
         Dong, Durfee and Rogers, ICML 2020, Section 3 (bounded range). Van Zwet, "Convex
-        transformations of random variables", 1964 (the order of the two laws). Dong, Roth and Su,
-        "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6.
+        transformations of random variables", 1964 (the order of the two laws).
 
         Examples
         --------
@@ -461,8 +441,7 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
     last = np.fmod(rest, grid_size)
     high = np.rint((clipped - rest) / coarse).astype(np.int64)
     low = np.rint((rest - last) / grid_size).astype(np.int64)
-    quanta: NDArray[np.int64] = (high << _COARSE_BITS) + low - (last < 0.0)
-    return quanta
+    return (high << _COARSE_BITS) + low - (last < 0.0)
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
