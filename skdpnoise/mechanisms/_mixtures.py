@@ -1,8 +1,7 @@
 r"""Laplace noise on the coordinates that dominate a profile, normal noise on the others.
 
-A few large sensitivities make the privacy loss a sum of few terms, for which Laplace noise is the
-better one; many small ones make it nearly normal, for which normal noise is. The losses of both
-kinds compose numerically, so a mechanism may use each where it is good.
+Laplace noise is better where few large sensitivities make the privacy loss, normal noise where many
+small ones do. The losses of both kinds compose numerically.
 """
 
 from __future__ import annotations

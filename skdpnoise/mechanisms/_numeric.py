@@ -68,12 +68,7 @@ class Request:
     def scales(self, rule: str, order: float, bounds: SensitivityProfile) -> Vector:
         """Return the scales of a rule, with a worst case of one."""
         return allocate(
-            rule,
-            bounds,
-            order=order,
-            n_releases=self.n_releases,
-            weights=self.weights,
-            p=self.p,
+            rule, bounds, order=order, n_releases=self.n_releases, weights=self.weights, p=self.p
         )
 
     def error(self, scale: Vector, moments: Vector | float) -> float:

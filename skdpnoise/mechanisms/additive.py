@@ -397,10 +397,7 @@ def _checked_families(
     """Return the families, which go with the name."""
     owner = "AdditiveMechanism"
     if not isinstance(noise, str):
-        raise TypeError(
-            f"The 'noise' parameter of {owner} must be a str. Got {noise!r} of type "
-            f"{type(noise).__name__} instead."
-        )
+        raise TypeError(f"The 'noise' parameter of {owner} must be a str. Got {noise!r} instead.")
     rule, _, name = noise.partition("_")
     if families is None:
         families = (get_noise(name),)
@@ -412,20 +409,20 @@ def _checked_families(
         )
     kinds = {type(family) for family in families}
     known = _known_families(tuple(noise_names()))
+    got = sorted(kind.__name__ for kind in kinds)
     # A family of one's own has the rights of its author until it is registered.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
         raise TypeError(
             f"The 'families' parameter of {owner} must hold noise families. Got objects of type "
-            f"{sorted(kind.__name__ for kind in kinds)}."
+            f"{got}."
         )
     allowed = {"gaussian", "laplace"} if noise == MIXTURE else {name}
     named = {known.get(kind, name if name not in noise_names() else "") for kind in kinds}
     if rule not in RULES or not named <= allowed:
         raise ValueError(
             f"The 'noise' parameter of {owner} must be '<rule>_<family>' with a rule among "
-            f"{list(RULES)} and the name of the families. Got {noise!r} and families "
-            f"{sorted(kind.__name__ for kind in kinds)} instead."
+            f"{list(RULES)} and the name of the families. Got {noise!r} and families {got} instead."
         )
     if len({family.lattice for family in families}) > 1:
         raise ValueError(

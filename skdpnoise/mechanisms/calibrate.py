@@ -16,12 +16,7 @@ from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.geometry import moving_coordinates
 from skdpnoise.mechanisms.quanta import rounding_cost
-from skdpnoise.mechanisms.requests import (
-    MIXTURE,
-    fits_gaussian,
-    noise_options,
-    number_of,
-)
+from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_array, check_count, check_option, check_real, check_type

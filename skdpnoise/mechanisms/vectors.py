@@ -198,25 +198,24 @@ class VectorMechanism(Sealed, ABC):
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
-        owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
-        array = exact_numbers(value)
+        allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
+        array, n_entries = exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
         if masked or not are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
-                f"The 'value' parameter of {owner} must be an array of real numbers, integers or "
-                f"of double precision or less. Got {kind} instead."
+                f"{allowed} an array of real numbers, integers or of double precision or less. Got "
+                f"{kind} instead."
             )
         if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
             raise ValueError(
-                f"The 'value' parameter of {owner} must be of shape ({n_entries},) or "
-                f"(n, {n_entries}) with n up to n_releases={self.n_releases}. Got shape "
-                f"{array.shape} instead."
+                f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
+                f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
         if not are_finite(array):
             raise ValueError(
-                f"The 'value' parameter of {owner} must be finite in every entry: remove or "
-                "replace NaN and infinity before the query is computed."
+                f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
+                "query is computed."
             )
         return array.reshape(-1, n_entries)
 
@@ -244,9 +243,8 @@ class VectorMechanism(Sealed, ABC):
             raise ValueError(
                 f"The 'first' parameter of {owner} must be given where the scales differ between "
                 f"releases and a call makes some of them: this one makes {count} of "
-                f"{n_releases=}. Got None instead. Nothing is remembered between calls, and the "
-                "noise of the wrong releases may be too small: number the releases 0, 1, ... and "
-                "pass the index of the first one that this call makes, such as first=0."
+                f"{n_releases=}. Got None instead. Nothing is remembered between calls: pass the "
+                "index of the first release that this call makes, such as first=0."
             )
         return start, count
 

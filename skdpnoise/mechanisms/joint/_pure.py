@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from skdpnoise.mechanisms.quanta import within_doubles
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
 
 _MARGIN = 1e-12  # floating-point error of a quotient, with room to spare
+_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
@@ -30,7 +30,7 @@ def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
 
 def check_units(owner: str, name: str, scale: float, bits: int) -> None:
     """Refuse a scale that is near the limits of doubles, or whose grid step is."""
-    if not within_doubles(scale, bits):
+    if not (scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST):
         raise ValueError(
             f"The {name!r} parameter of {owner} must be within double precision with its grid "
             f"steps. Got {scale!r} instead. Choose other units."

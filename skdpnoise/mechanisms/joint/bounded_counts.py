@@ -36,9 +36,8 @@ class BoundedCountsMechanism(MixedMechanism):
               v = \sigma^2 \left(1 + 2 e + d e^2\right), \quad e = \frac{c}{1 - c d}
 
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
-    mechanism within releases y and is calibrated to the exact l2 sensitivity of y,
-    :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing. y is
-    computed and rounded to grid steps by exact rational arithmetic.
+    mechanism within releases y, by exact rational arithmetic, and is calibrated to its l2
+    sensitivity, :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing.
 
     Parameters
     ----------
@@ -65,9 +64,6 @@ class BoundedCountsMechanism(MixedMechanism):
 
     Examples
     --------
-    >>> mechanism = bounded_counts(3, 2, PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove"))
-    >>> mechanism.release([10, 20, 30], random_state=0).shape
-    (3,)
     >>> from skdpnoise.privacy import GaussianLoss
     >>> mechanism = bounded_counts(20, 5, GaussianLoss(1.0))
     >>> round(mechanism.expected_error() / 20, 3)  # independent noise: 5

@@ -38,8 +38,7 @@ class CorrelatedSumMechanism(MixedMechanism):
               = f_j + z_j + c_j \xi
 
     Made by :func:`correlated_sum`. The value of a release is the sums followed by the number of
-    records. Errors are those of the sums, :math:`E|z_j + c_j \xi|^p`, the count left out; for noise
-    that is neither Gaussian nor Laplace p must be 2.
+    records. Errors are those of the sums; for noise neither Gaussian nor Laplace p must be 2.
 
     **Guarantee.** Neighbours differ by one record more or fewer, whose contribution to sum j lies
     in [low_j, high_j]. The additive mechanism within releases (f - n c, n), is calibrated to
@@ -72,12 +71,10 @@ class CorrelatedSumMechanism(MixedMechanism):
 
     Examples
     --------
-    >>> guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove")
-    >>> mechanism = correlated_sum([1.0, 1.0, 1.0, 4.0], guarantee)
-    >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
-    (5,)
     >>> from skdpnoise.privacy import GaussianLoss
     >>> mechanism = correlated_sum(np.ones(4), GaussianLoss(1.0))
+    >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
+    (5,)
     >>> round(mechanism.expected_error(), 4)  # ((4 + 2) / 2)**2; independent noise: 16
     9.0
     """

@@ -118,9 +118,7 @@ FAMILIES = {
 }
 
 
-def proposals(
-    noise: str, bounds: RowBounds, adjacency: Adjacency
-) -> Iterator[tuple[Vector, float]]:
+def proposals(noise: str, bounds: RowBounds) -> Iterator[tuple[Vector, float]]:
     """Yield scales of the columns, up to a common factor, and the ratio off the diagonal."""
     ones = np.ones(bounds.n_columns)
     if noise.startswith("iid_"):

@@ -125,8 +125,6 @@ class SymmetricMatrixMechanism(Sealed):
 
     Examples
     --------
-    >>> from skdpnoise.mechanisms import calibrate_second_moments
-    >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> from skdpnoise.solvers import second_moments
     >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
     >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
@@ -215,7 +213,6 @@ class SymmetricMatrixMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate_second_moments
         >>> mechanism = calibrate_second_moments("wishart", RowBounds(3, 1.0), PureLoss(0.5))
         >>> print(mechanism.privacy_loss())
         0.5-DP
@@ -235,7 +232,6 @@ class SymmetricMatrixMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate_second_moments
         >>> mechanism = calibrate_second_moments("k_norm", RowBounds(3, 1.0), PureLoss(0.5))
         >>> mechanism.sample(random_words(0)).shape
         (3, 3)
@@ -273,29 +269,23 @@ class SymmetricMatrixMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate_second_moments
         >>> mechanism = calibrate_second_moments("auto", RowBounds(2, 1.0), PureLoss(0.5))
         >>> mechanism.release(np.zeros((2, 2), dtype=np.int64), 0).shape
         (2, 2)
         """
-        owner = f"{type(self).__name__}.release"
-        values = np.asarray(counts)
+        allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
+        values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
         if values.dtype.kind != "i":
             raise TypeError(
-                f"The 'counts' parameter of {owner} must be an array of integers. Got an "
-                f"array of dtype {values.dtype} instead."
+                f"{allowed} an array of integers. Got an array of dtype {values.dtype} instead."
             )
-        if values.shape != (self.n_columns, self.n_columns):
-            raise ValueError(
-                f"The 'counts' parameter of {owner} must be of shape "
-                f"({self.n_columns}, {self.n_columns}). Got shape {values.shape} instead."
-            )
+        if values.shape != shape:
+            raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
         # Of all sums of k k' this is true, so that the refusal says nothing of the data.
         if (values != values.T).any():
             raise ValueError(
-                f"The 'counts' parameter of {owner} must be symmetric, as every sum of products of "
-                "rows is: what one record can do to another matrix is not known. For products of "
-                "different tables use calibrate."
+                f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
+                "to another matrix is not known. For products of different tables use calibrate."
             )
         # Clipping moves no two counts further apart, and leaves room for the noise.
         kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
@@ -316,7 +306,6 @@ class SymmetricMatrixMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate_second_moments
         >>> mechanism = calibrate_second_moments(
         ...     "inid_gaussian", RowBounds(4, 1.0), GaussianLoss(1.0), "add_remove"
         ... )
@@ -331,7 +320,6 @@ class SymmetricMatrixMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate_second_moments
         >>> mechanism = calibrate_second_moments("auto", RowBounds(9, 1.0), PureLoss(1.0))
         >>> print(mechanism.explain())
         wishart: 9 columns, 1-DP, expected squared error 1800
@@ -456,10 +444,7 @@ def calibrate_second_moments(
 
 
 def _calibrate(
-    noise: str,
-    bounds: RowBounds,
-    guarantee: PrivacyGuarantee | LossBudget,
-    adjacency: Adjacency,
+    noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
 ) -> SymmetricMatrixMechanism:
     """Return the best of the scales that are proposed for a family."""
     family = FAMILIES[noise]

@@ -18,16 +18,12 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from skdpnoise.mechanisms.exact import (
     are_finite,
+    are_large,
     are_real,
     exact_integers,
     exact_numbers,
-    has_large_integers,
 )
-from skdpnoise.mechanisms.selection._laws import (
-    laplace_law,
-    permute_and_flip_law,
-    proportional_law,
-)
+from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law, proportional_law
 from skdpnoise.mechanisms.selection._sampling import (
     draw_exponential,
     draw_laplace,
@@ -108,7 +104,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
         0.5-DP
         """
@@ -141,7 +136,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
         1
         """
@@ -162,7 +156,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
         """
         _check_utilities(type(self).__name__, utilities)
@@ -179,7 +172,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
         array([0.2689, 0.7311])
         """
@@ -199,7 +191,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import ExponentialMechanism
         >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
         >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
         0.2689
@@ -228,7 +219,6 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
         True
         """
@@ -247,7 +237,7 @@ class Selection(ABC):
 
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if has_large_integers(checked):
+        if are_large(checked).any():
             steps = [self.grid_size] * checked.size
             return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
@@ -294,8 +284,6 @@ class ExponentialMechanism(Selection):
     >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=1.0)
     >>> mechanism.select([500, 100, 200], random_state=0)
     0
-    >>> print(mechanism.privacy_loss())
-    1-DP
     """
 
     def gaussian_loss(self) -> GaussianLoss:
@@ -357,8 +345,6 @@ class PermuteAndFlip(Selection):
     >>> mechanism = PermuteAndFlip(sensitivity=1.0, epsilon=1.0)
     >>> mechanism.select([500, 100, 200], random_state=0)
     0
-    >>> print(mechanism.privacy_loss())
-    1-DP
     """
 
     @property
@@ -381,8 +367,8 @@ class ReportNoisyMax(Selection):
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
     Δ. For Laplace noise: given the noise of the others, candidate r wins iff its own noise reaches
     a threshold, which one record moves by at most 2Δ (by Δ if monotonic); and a Laplace tail falls
-    by at most e^{-2Δ/b} over 2Δ. In integers: the threshold is one, and the noise is rounded, which
-    makes its tail that of Laplace noise half a step lower; ties go to the first.
+    by at most e^{-2Δ/b} over 2Δ. The threshold is an integer; rounded noise has the tail of Laplace
+    noise half a step lower; ties go to the first.
 
     Parameters
     ----------

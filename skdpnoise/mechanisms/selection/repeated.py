@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
@@ -217,13 +218,9 @@ def choose_repetitions(
             f"{coverage}. Got {max_mean!r} instead."
         )
     kind = "gaussian" if guarantee.delta > 0.0 else "pure"
-    budgets = [_size(base_budget(guarantee, law, kind)) for law in laws]
+    budgets = [number_of(base_budget(guarantee, law, kind)) for law in laws]
     good = [law for law, size in zip(laws, budgets, strict=True) if size >= _AS_GOOD * max(budgets)]
     return min(good, key=lambda law: law.mean)
-
-
-def _size(loss: GaussianLoss | PureLoss) -> float:
-    return loss.mu if isinstance(loss, GaussianLoss) else loss.pure_epsilon
 
 
 def _pure_base(
