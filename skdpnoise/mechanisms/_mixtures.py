@@ -34,6 +34,14 @@ def propose_mixture(request: Request) -> Proposal:
     # m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
     # and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
     # differ between releases are replaced by their means.
+    search, splits = prepared_mixture(request)
+    _, m, log_ratio = min(search.best_ratio(m) for m in sorted(splits))
+    scale, laplace = search.scales(m, log_ratio)
+    return search.proposal(scale * search.factor(scale, laplace, rough=False), laplace)
+
+
+def prepared_mixture(request: Request) -> tuple[_Search, list[int]]:
+    """Return what mixtures are made of, and numbers of Laplace coordinates to try."""
     if not isinstance(request.target, PrivacyGuarantee):
         raise ValueError(
             f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
@@ -52,18 +60,14 @@ def propose_mixture(request: Request) -> Proposal:
             "sensitivity.per_coordinate. Choose a single family, or 'auto'."
         )
     search = _Search(request, limit / limit.max(), limit.max(), weights / weights.max(), ranked)
-    error, m, log_ratio = min(search.best_ratio(m) for m in _splits(importance[ranked[:moving]]))
-    scale, laplace = search.scales(m, log_ratio)
-    scale = scale * search.factor(scale, laplace, rough=False)
-    families = tuple(get_noise("laplace" if chosen else "gaussian") for chosen in laplace)
-    return Proposal(scale, families, SensitivityProfile(limit), error)
+    return search, _splits(importance[ranked[:moving]])
 
 
 def _splits(importance: Vector) -> list[int]:
-    """Return numbers of dominant coordinates to try."""
+    """Return numbers of dominant coordinates to try, first that before the largest gap."""
     gap = 1 + int(np.argmax(importance[:-1] / importance[1:]))
     powers = [2**k for k in range(_MOST_SPLITS) if 2**k < importance.size]
-    return sorted({gap, *powers})
+    return list(dict.fromkeys([gap, *powers]))
 
 
 @dataclass(slots=True)
@@ -90,18 +94,36 @@ class _Search:
         level = b[first] / sigma[first] * math.exp(log_ratio)
         return np.where(laplace, b, level * sigma) * self.unit, laplace
 
+    def shifts(self, scale: Vector, laplace: NDArray[np.bool_]) -> tuple[Vector, float]:
+        """Return the shifts of the Laplace coordinates of one release, and μ of all releases."""
+        limit = self.limit * self.unit
+        moving = limit > 0.0
+        normal = limit[~laplace & moving] / scale[~laplace & moving]
+        mu = math.sqrt(self.request.n_releases * float(np.sum(normal**2)))
+        return limit[laplace & moving] / scale[laplace & moving], mu
+
+    def joint_shifts(self, scale: Vector, laplace: NDArray[np.bool_]) -> tuple[float, float]:
+        """Return the sum of the shifts of the Laplace coordinates, and μ, of all releases."""
+        values, mu = self.shifts(scale, laplace)
+        return self.request.n_releases * float(values.sum()), mu
+
+    def proposal(self, scale: Vector, laplace: NDArray[np.bool_]) -> Proposal:
+        """Return the mixture of these scales as a proposal."""
+        families = get_noise("laplace"), get_noise("gaussian")
+        moments = [family.absolute_moment(self.request.p) for family in families]
+        error = self.request.error(scale, np.where(laplace, *moments))
+        chosen = tuple(families[not one] for one in laplace)
+        box = SensitivityProfile(self.request.sensitivity.per_coordinate)
+        return Proposal(scale, chosen, box, error)
+
     def factor(self, scale: Vector, laplace: NDArray[np.bool_], *, rough: bool) -> float:
         """Return the least c for which the scales times c meet the guarantee."""
-        limit, n_releases = self.limit * self.unit, self.request.n_releases
-        moving = limit > 0.0
-        values = limit[laplace & moving] / scale[laplace & moving]
-        normal = limit[~laplace & moving] / scale[~laplace & moving]
+        values, mu = self.shifts(scale, laplace)
         if rough:
             largest = float(values.max())
             values = largest * np.exp(-_COARSE * np.floor(np.log(largest / values) / _COARSE))
         shifts, times = np.unique(values, return_counts=True)
-        counts = np.asarray(times * float(n_releases), dtype=np.float64)
-        mu = math.sqrt(n_releases * float(np.sum(normal**2)))
+        counts = np.asarray(times * float(self.request.n_releases), dtype=np.float64)
         groups: list[Group] = [
             (get_noise("laplace"), np.asarray(shifts, dtype=np.float64), counts),
             (NormalShift(), np.array([mu]), np.ones(1)),
@@ -114,13 +136,10 @@ class _Search:
 
     def best_ratio(self, m: int) -> tuple[float, int, float]:
         """Return the error, m and log ρ of the best mixture with m Laplace coordinates."""
-        families = get_noise("laplace"), get_noise("gaussian")
-        moments = [family.absolute_moment(self.request.p) for family in families]
 
         def error(log_ratio: float) -> float:
             scale, laplace = self.scales(m, log_ratio)
-            scale = scale * self.factor(scale, laplace, rough=True)
-            return self.request.error(scale, np.where(laplace, *moments))
+            return self.proposal(scale * self.factor(scale, laplace, rough=True), laplace).error
 
         found = grid_minimum(error, np.linspace(-_WIDE, _WIDE, 6), 0.05)
         return float(found.fun), m, float(found.x)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Proposal, Request, propose
+from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
 from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.geometry import moving_coordinates
@@ -25,8 +26,9 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
 
-_QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase")
+_QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", MIXTURE)
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
+_FEW_COORDINATES = 8  # for which every allocation of the ratios is tried
 _LARGE = 0.25  # loss of a coordinate from which staircase noise is .3 % better than Laplace noise
 _STEPS = 24  # one record's bound spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 16, 52
@@ -63,10 +65,10 @@ def calibrate(
     ----------
     noise : str
         ``"<rule>_<family>"`` with rule "iid", "spr" or "inid"; ``"inid_mixture"``, Laplace noise on
-        the coordinates that dominate and normal noise on the others; ``"auto"``: of "inid" normal,
-        Laplace and staircase noise by formulas alone the one with the smallest expected error, in
-        milliseconds; or ``"search"``: the best of every "inid" family and of the mixture, in
-        seconds. Both are decided by public facts alone.
+        the coordinates that dominate and normal noise on the others; ``"auto"``: the one with the
+        smallest expected error of "inid" normal, Laplace and staircase noise by formulas, and with
+        δ > 0 of one Subbotin shape and one mixture, in milliseconds; or ``"search"``: the best of
+        every "inid" family and of the mixture, in seconds. Both are decided by public facts alone.
     sensitivity : SensitivityProfile
         What one record can do to one release, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
@@ -133,7 +135,11 @@ def _best(
 
 
 def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
-    """Return noise whose scales are formulas of an allocation: normal or pure, or one number's."""
+    """Return noise whose scales are formulas of an allocation, or need a few evaluations only."""
+    if noise == MIXTURE:
+        return _by_loss(noise, quick_mixture(request), request)
+    if noise == "inid_subbotin":
+        return _by_loss(noise, quick_shape(request), request)
     family = get_noise(noise.partition("_")[2])
     single = request.sensitivity.n_coordinates == request.n_releases == 1
     if family.norm_order == 2.0 or (single and family.norm_order is not None):
@@ -144,10 +150,13 @@ def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
     laplace = _calibrate("inid_laplace", request)
     if family.norm_order is not None:
         return laplace
-    largest = float((request.sensitivity.per_coordinate / laplace.scale).max())
+    moving = moving_coordinates(request.sensitivity)
+    ratios = request.sensitivity.per_coordinate[moving] / laplace.scale[..., moving]
+    largest = float(ratios.max())
     if largest < _LARGE or request.sensitivity.n_coordinates > _FEW_SHAPES:
         raise ValueError(f"{noise!r} is left to a search: it would gain little, or take long.")
-    return by_shape(noise, request, rough=True)
+    few = request.sensitivity.n_coordinates <= _FEW_COORDINATES
+    return by_shape(noise, request, rough=not few)
 
 
 def _calibrate(noise: str, request: Request) -> AdditiveMechanism:
