@@ -18,13 +18,14 @@ from scipy.special import log_ndtr, ndtr
 
 from skdpnoise.mechanisms._mixtures import prepared_mixture
 from skdpnoise.mechanisms._numeric import Proposal, Request
-from skdpnoise.noises import get_noise
-from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
+from skdpnoise.noises import Noise, get_noise
+from skdpnoise.privacy import LossCurve, NormalShift, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["quick_mixture", "quick_shape"]
 
 Vector = NDArray[np.float64]
+Group = tuple[LossCurve, tuple[float, ...], tuple[float, ...]]
 
 # Best shapes by the logarithm of how much larger the error of normal noise is than that of Laplace
 # noise; beyond these one of the two is within a few percent of the best shape.
@@ -46,44 +47,31 @@ def quick_shape(request: Request) -> Proposal:
     box = SensitivityProfile(limit)
     request = replace(request, weights=request.mean_weights)
 
+    def moment(family: Noise) -> float:
+        return family.absolute_moment(request.p)
+
     def log_error(name: str, order: float, resource: float) -> float:
         scale = request.scales("inid", order, box) / resource
-        return math.log(request.error(scale, get_noise(name).absolute_moment(request.p)))
+        return math.log(request.error(scale, moment(get_noise(name))))
 
     log_ratio = log_error("gaussian", 2.0, request.mu) - log_error("laplace", 1.0, target.epsilon)
     if not _LOG_RATIOS[0] < log_ratio < _LOG_RATIOS[-1]:
         raise ValueError("Normal or Laplace noise is about as good as any shape between them.")
-    shape = round(float(np.interp(log_ratio, _LOG_RATIOS, _SHAPES)), 2)
-    family = get_noise("subbotin", shape)
+    family = get_noise("subbotin", round(float(np.interp(log_ratio, _LOG_RATIOS, _SHAPES)), 2))
     moving = limit > 0.0
     shifts = limit[moving] / request.scales("inid", _ORDER, box)[moving]
     steps = np.round(np.log(shifts / shifts.max()) / _STEP)
-    values, counts = np.unique(np.exp(_STEP * steps), return_counts=True)
-    counts = counts * request.n_releases
-    factor = _factor(shape, tuple(values.tolist()), tuple(counts.tolist()), target)
+    factor = _factor((_group(family, np.exp(_STEP * steps), request),), target)
     scale = np.zeros_like(limit)
-    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * factor * (1.0 + _ROOM)
-    error = request.error(scale, family.absolute_moment(request.p))
-    return Proposal(scale, (family,), box, error)
-
-
-@lru_cache(maxsize=_KEPT)
-def _factor(
-    shape: float, shifts: tuple[float, ...], counts: tuple[int, ...], target: PrivacyGuarantee
-) -> float:
-    """Return about the least c for which the shifts divided by c meet the target."""
-    family = get_noise("subbotin", shape)
-    values, times = np.array(shifts), np.array(counts, dtype=np.float64)
-    request = Request(SensitivityProfile([1.0]), 1, None, 2.0, target)
-    start = math.sqrt(float(times @ values**2) * family.fisher_information) / request.mu
-    return request.factor([(family, values, times)], start, rough=True)
+    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * factor
+    return Proposal(scale, (family,), box, request.error(scale, moment(family)))
 
 
 def quick_mixture(request: Request) -> Proposal:
     """Return the best of some mixtures, compared by the curve of one Laplace and one normal number.
 
-    The Laplace coordinates count as one that is moved by the sum of their shifts, which costs at
-    least as much, and the normal ones as one that is moved by the root of the sum of squares.
+    For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and the
+    normal ones as one that is moved by the root of the sum of squares.
     """
     target = _approximate(request)
     search, splits = prepared_mixture(request)
@@ -98,11 +86,30 @@ def quick_mixture(request: Request) -> Proposal:
         factor = np.exp(middle)
         met = delta_of_both(target.epsilon, shifts / factor, mu / factor) <= target.delta
         low, high = np.where(met, low, middle), np.where(met, middle, high)
-    proposals = [
-        search.proposal(scale * factor, laplace)
+    errors = [
+        search.proposal(scale * factor, laplace).error
         for (scale, laplace), factor in zip(tried, np.exp(high), strict=True)
     ]
-    return min(proposals, key=lambda proposal: proposal.error)
+    scale, laplace = tried[int(np.argmin(errors))]
+    values, root = search.shifts(scale, laplace)
+    normal = (NormalShift(), (root,), (1,))
+    factor = _factor((_group(get_noise("laplace"), values, request), normal), target)
+    return search.proposal(scale * factor, laplace)
+
+
+def _group(curve: Noise, shifts: Vector, request: Request) -> Group:
+    """Return the shifts of one release, as often as there are releases."""
+    values, counts = np.unique(shifts, return_counts=True)
+    return curve, tuple(values.tolist()), tuple((counts * request.n_releases).tolist())
+
+
+@lru_cache(maxsize=_KEPT)
+def _factor(groups: tuple[Group, ...], target: PrivacyGuarantee) -> float:
+    """Return about the least c for which the shifts divided by c meet the target, and a bit."""
+    composed = [(curve, np.array(a), np.array(n, dtype=np.float64)) for curve, a, n in groups]
+    request = Request(SensitivityProfile([1.0]), 1, None, 2.0, target)
+    start = math.sqrt(sum(float(n @ a**2) for _, a, n in composed)) / request.mu
+    return request.factor(composed, start, rough=True) * (1.0 + _ROOM)
 
 
 def delta_of_both(epsilon: float, shift: Vector, mu: Vector) -> Vector:
