@@ -386,8 +386,9 @@ def compared(
         else:
             considered.append((name, error(made[-1])))
     if not made:
-        reasons = " ".join(dict.fromkeys(str(reason) for _, reason in considered))
-        raise ValueError(f"No noise can give the guarantee. {reasons}")
+        reasons = list(dict.fromkeys(str(reason) for _, reason in considered))
+        several = ["No noise can give the guarantee."] if len(considered) > 1 else []
+        raise ValueError(" ".join(several + reasons))
     return made, tuple(considered)
 
 

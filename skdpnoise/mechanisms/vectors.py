@@ -23,6 +23,8 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 
+Vector = NDArray[np.float64]
+
 
 @shared_texts
 class VectorMechanism(Sealed, ABC):
@@ -50,7 +52,7 @@ class VectorMechanism(Sealed, ABC):
 
     @property
     @abstractmethod
-    def grid_size(self) -> NDArray[np.float64]:
+    def grid_size(self) -> Vector:
         """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
 
     @abstractmethod
@@ -92,7 +94,7 @@ class VectorMechanism(Sealed, ABC):
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Vector:
         """Return the value with noise added: what may be made public.
 
         Parameters
@@ -180,16 +182,14 @@ class VectorMechanism(Sealed, ABC):
         """Return the noise of so many releases from an index on, in grid steps."""
 
     @abstractmethod
-    def _moments(self, p: float) -> NDArray[np.float64]:
+    def _moments(self, p: float) -> Vector:
         """Return E|error|^p of every coordinate, or of every release and coordinate."""
 
     @abstractmethod
     def _facts(self) -> str:
         """Return the fields that tell this mechanism from others of its kind."""
 
-    def _released(
-        self, rows: NDArray[Any], random_state: Any, first: int | None
-    ) -> NDArray[np.float64]:
+    def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
         """Return checked values of consecutive releases with noise added."""
         draws = self.sample(random_words(random_state), len(rows), first=first)
         start, grid_size = first or 0, self.grid_size
@@ -250,15 +250,12 @@ class VectorMechanism(Sealed, ABC):
 
 
 def add_quanta(
-    value: NDArray[Any],
-    draws: NDArray[np.int64],
-    grid_size: NDArray[np.float64],
-    mechanism: Any = None,
-) -> NDArray[np.float64]:
+    value: NDArray[Any], draws: NDArray[np.int64], grid_size: Vector, mechanism: Any = None
+) -> Vector:
     """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
     # times the grid step: post-processing. An observer is told which mechanism drew.
-    rows: NDArray[np.float64] = value.astype(np.float64)
+    rows: Vector = value.astype(np.float64)
     step = np.broadcast_to(grid_size, rows.shape)
     noisy = step > 0.0
     quanta = exact_quanta(value[noisy], step[noisy])
@@ -272,7 +269,7 @@ def exact_release(
     parts: Callable[[list[Fraction]], list[Fraction]],
     random_state: Any,
     first: int | None = None,
-) -> NDArray[np.float64]:
+) -> Vector:
     """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]

@@ -15,6 +15,8 @@ from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
+Vector = NDArray[np.float64]
+
 
 class MixedMechanism(VectorMechanism):
     """Release :math:`A^{-1} (A f + z)`: an additive mechanism releases A f, and is charged for."""
@@ -32,7 +34,7 @@ class MixedMechanism(VectorMechanism):
         return self.additive.n_releases
 
     @property
-    def grid_size(self) -> NDArray[np.float64]:
+    def grid_size(self) -> Vector:
         """Size of one integer step of what is drawn: of A f, shape (n_coordinates,)."""
         return self.additive.grid_size
 
@@ -44,15 +46,13 @@ class MixedMechanism(VectorMechanism):
         """Return A f."""
 
     @abstractmethod
-    def _unmixed(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _unmixed(self, noisy: Vector) -> Vector:
         r"""Return :math:`A^{-1} y` of every row y."""
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         return self.additive.sample(rng, count, first=start)
 
-    def _released(
-        self, rows: NDArray[Any], random_state: Any, first: int | None
-    ) -> NDArray[np.float64]:
+    def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
         return self._unmixed(exact_release(self.additive, rows, self._mixed, random_state, first))
 
     def _check_covered(self, needed: SensitivityProfile, what: str) -> None:

@@ -18,17 +18,14 @@ from skdpnoise.sampling.lazy import DIGIT_BITS, new_numbers, run_parity
 # are fetched for at once.
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096
 
+Integers = NDArray[np.int64]
+
 _X, _BELOW_ONE = 0, 1  # rows of the table of numbers: x, and the first of a run below 1
 
 
 @inner
 def _accepts(
-    words: NDArray[np.uint64],
-    position: int,
-    width: int,
-    numbers: NDArray[np.int64],
-    gap: int,
-    bits: int,
+    words: NDArray[np.uint64], position: int, width: int, numbers: Integers, gap: int, bits: int
 ) -> tuple[int, int]:
     """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie."""
     # Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
@@ -57,14 +54,14 @@ def _accepts(
 def _fill_choices(
     words: NDArray[np.uint64],
     position: int,
-    out: NDArray[np.int64],
+    out: Integers,
     done: int,
-    gaps: NDArray[np.int64],
+    gaps: Integers,
     bits: int,
     width: int,
-    numbers: NDArray[np.int64],
-    order: NDArray[np.int64],
-    left: NDArray[np.int64],
+    numbers: Integers,
+    order: Integers,
+    left: Integers,
     returns: bool,
 ) -> Progress:
     """Random candidates, accepted with probability exp(-gap / 2**bits) or put back, or not."""
@@ -92,31 +89,25 @@ def _fill_choices(
     return done, position, False
 
 
-def draw_exponential(
-    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
-) -> NDArray[np.int64]:
+def draw_exponential(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
     """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
     return _choices(rng, utilities, bits, size, returns=True)
 
 
-def draw_permute_and_flip(
-    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
-) -> NDArray[np.int64]:
+def draw_permute_and_flip(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
     """Draw indices by visiting candidates in random order until one is accepted."""
     return _choices(rng, utilities, bits, size, returns=False)
 
 
-def draw_laplace(
-    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int
-) -> NDArray[np.int64]:
+def draw_laplace(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
     """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     noisy = rounded_laplace(rng, (size, utilities.size), bits) + utilities
     return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64)
 
 
 def _choices(
-    rng: RandomWords, utilities: NDArray[np.int64], bits: int, size: int, *, returns: bool
-) -> NDArray[np.int64]:
+    rng: RandomWords, utilities: Integers, bits: int, size: int, *, returns: bool
+) -> Integers:
     """Draw indices from what each candidate lies below the best."""
     out = np.zeros(size, dtype=np.int64)
     n = utilities.size
