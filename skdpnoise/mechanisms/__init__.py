@@ -3,29 +3,21 @@
 from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
 from skdpnoise.mechanisms.calibrate import calibrate, noise_options
-from skdpnoise.mechanisms.joint import (
-    BoundedCountsMechanism,
-    CorrelatedSumMechanism,
-    KNormMechanism,
-    L1StaircaseMechanism,
-    bounded_counts,
-    correlated_sum,
-    k_norm,
-    l1_staircase,
-)
-from skdpnoise.mechanisms.matrices import (
+from skdpnoise.mechanisms.joint.bounded_counts import BoundedCountsMechanism, bounded_counts
+from skdpnoise.mechanisms.joint.correlated import CorrelatedSumMechanism, correlated_sum
+from skdpnoise.mechanisms.joint.k_norm import KNormMechanism, k_norm
+from skdpnoise.mechanisms.joint.l1_staircase import L1StaircaseMechanism, l1_staircase
+from skdpnoise.mechanisms.matrices.calibrate import (
     SECOND_MOMENT_NOISES,
     SymmetricMatrixMechanism,
     calibrate_second_moments,
 )
-from skdpnoise.mechanisms.selection import (
+from skdpnoise.mechanisms.selection.choices import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
-    base_budget,
-    choose_repetitions,
-    repeated_loss,
 )
+from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
 from skdpnoise.mechanisms.sharing import shared_budget
 
 __all__ = [

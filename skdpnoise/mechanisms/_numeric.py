@@ -8,8 +8,9 @@ guarantee checked, by the loss of the finished mechanism.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +19,23 @@ from scipy.special import erfinv, ndtri, ndtri_exp
 
 from skdpnoise.mechanisms._losses import merges, shifts
 from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import GaussianLoss, LossCurve, NormalShift, PrivacyGuarantee, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    LossCurve,
+    NormalShift,
+    PrivacyGuarantee,
+    PureLoss,
+    gdp_mu,
+)
 from skdpnoise.privacy.numeric import about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = [
-    "Criterion",
-    "Proposal",
-    "Request",
-    "about_factor",
-    "gaussian_mu",
-    "least_factor",
-    "propose",
-]
-
 Vector = NDArray[np.float64]
+Group = tuple[LossCurve, Vector, Vector]
+"""A curve, shifts, and how often each is composed."""
 
 _NO_ROUNDING = 200  # bits: the rounding of the value is added later
 _COARSE = 0.02  # ratio of the shifts whose Gaussian losses are told apart
@@ -49,12 +51,25 @@ _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclos
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
-    """What a calibration is asked for."""
+    """What a calibration is asked for; a guarantee with δ = 0 is a pure loss."""
 
     sensitivity: SensitivityProfile
     n_releases: int
     weights: Vector | None
     p: float
+    target: PrivacyGuarantee | LossBudget
+
+    @property
+    def mean_weights(self) -> Vector | None:
+        """The weights of the coordinates, means over releases."""
+        weights = self.weights
+        return weights if weights is None or weights.ndim == 1 else weights.mean(axis=0)
+
+    def scales(self, rule: str, order: float, bounds: SensitivityProfile) -> Vector:
+        """Return the scales of a rule, with a worst case of one."""
+        return allocate(
+            rule, bounds, order=order, n_releases=self.n_releases, weights=self.weights, p=self.p
+        )
 
     def error(self, scale: Vector, moments: Vector | float) -> float:
         """Return Σ w s^p E|Z|^p over coordinates and releases."""
@@ -62,32 +77,21 @@ class Request:
         values = np.broadcast_to(scale**self.p * moments, shape)
         return float(values.sum() if self.weights is None else (values * self.weights).sum())
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Proposal:
-    """Scales and a family that should meet a target, with the bounds that they rest on."""
-
-    scale: Vector
-    family: Noise
-    sensitivity: SensitivityProfile
-    error: float
-
-
-@dataclass(frozen=True, slots=True)
-class Criterion:
-    """What the shifts of a composition must meet."""
-
-    target: PrivacyGuarantee | GaussianLoss
+    def expected(self, mechanism: VectorMechanism) -> float:
+        """Return the expected error of a mechanism."""
+        return mechanism.expected_error(self.p, self.weights)
 
     @property
     def mu(self) -> float:
         """About how far apart two normal distributions may be; it sets the size of a search."""
+        assert not isinstance(self.target, PureLoss)
         if isinstance(self.target, GaussianLoss):
             return self.target.mu
         return gdp_mu(self.target.epsilon, self.target.delta)
 
     def excess(self, groups: list[Group]) -> float:
-        """Return the excess over the target of curves with shifts and counts: at most 0 is met."""
+        """Return the excess of composed shifts over the target: at most 0 is met."""
+        assert not isinstance(self.target, PureLoss)
         if isinstance(self.target, GaussianLoss):
             squares = sum(float(n @ gaussian_mu(f, a) ** 2) for f, a, n in groups)
             return math.sqrt(squares) / self.target.mu - 1.0
@@ -99,35 +103,42 @@ class Criterion:
 
     def about_excess(self, groups: list[Group]) -> float:
         """Return about log(ε(δ)/ε), which is smooth in the scales; zero where the target is met."""
-        if isinstance(self.target, GaussianLoss):
+        if not isinstance(self.target, PrivacyGuarantee):
             return self.excess(groups)
         epsilon, delta = self.target.epsilon, self.target.delta
         return math.log(max(about_epsilon(groups, delta, epsilon), 1e-3 * epsilon) / epsilon)
 
+    def factor(self, groups: list[Group], start: float, *, rough: bool) -> float:
+        """Return the least c for which the shifts divided by c meet the target."""
 
-Group = tuple[LossCurve, Vector, Vector]
+        def divided(c: float) -> list[Group]:
+            return [(curve, shifts / c, counts) for curve, shifts, counts in groups]
+
+        if rough:
+            return _about_factor(lambda c: self.about_excess(divided(c)), start)
+        return least_factor(lambda c: self.excess(divided(c)), start, _FINE)
 
 
-def propose(
-    rule: str, name: str, request: Request, target: PrivacyGuarantee | GaussianLoss
-) -> Proposal:
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """Scales and families that should meet a target, with the bounds that they rest on."""
+
+    scale: Vector
+    families: tuple[Noise, ...]
+    sensitivity: SensitivityProfile
+    error: float
+
+
+def propose(rule: str, name: str, request: Request) -> Proposal:
     """Return the best proposal for a rule and a family of unit scale."""
     # "inid" looks for the exponent: scales (λ^q/w)^{1/(p+q)} with q from 1 (pure limit) past 2
     # (central limit); the shapes of the other two rules are candidates too, and so are the bounds
     # without the joint ones. A shape of the family is looked for in its range.
-    criterion = Criterion(target)
-    proposals = [
-        _Search(rule, name, sensitivity, request, criterion).run()
-        for sensitivity in _bounds(request.sensitivity, get_noise(name))
-    ]
+    bounds = [SensitivityProfile(request.sensitivity.per_coordinate)]
+    if merges(request.sensitivity, (get_noise(name),)):
+        bounds.insert(0, request.sensitivity)
+    proposals = [_Search(rule, name, each, request).run() for each in bounds]
     return min(proposals, key=lambda proposal: proposal.error)
-
-
-def _bounds(sensitivity: SensitivityProfile, family: Noise) -> Iterator[SensitivityProfile]:
-    """Yield the bounds to try: all of them, if they help, and the box."""
-    if merges(sensitivity, (family,)):
-        yield sensitivity
-    yield SensitivityProfile(sensitivity.per_coordinate)
 
 
 @dataclass(slots=True)
@@ -140,22 +151,19 @@ class _Search:
     name: str
     sensitivity: SensitivityProfile
     request: Request
-    criterion: Criterion
     last: float | None = None
     log_shape: float = 0.0  # the best one so far
 
     def run(self) -> Proposal:
         """Return the best that is found."""
-        family = get_noise(self.name)
         if self.rule != "inid":
-            shape = self.scales(self.rule, 1.0)
-            return self.attempt(shape, self.best_family(shape, family), rough=False)
+            return self.finished(self.scales(self.rule, 1.0))
         shape = self.scales("inid", 1.5)
         if _proportional(shape, self.scales("inid", 1.0)):
             if _proportional(shape, self.scales("iid", 1.0)):
                 return self.following("iid")
-            return self.attempt(shape, self.best_family(shape, family), rough=False)
-        family = self.best_family(shape, family)
+            return self.finished(shape)
+        family = self.best_family(shape)
         is_box = self.sensitivity.l1 is None and self.sensitivity.l2 is None
         found = minimize_scalar(
             lambda q: math.log(self.attempt(self.scales("inid", float(q)), family).error),
@@ -164,38 +172,34 @@ class _Search:
             options={"xatol": 0.1},
         )
         shape = self.scales("inid", float(found.x))
-        family = self.best_family(shape, family, near=True)
-        errors = [(self.attempt(shape, family).error, shape)]
-        for order in (1.0, 2.0):
-            candidate = self.scales("inid", order)
-            errors.append((self.attempt(candidate, family).error, candidate))
-        error, shape = min(errors, key=lambda pair: pair[0])
-        own = self.attempt(shape, family, rough=False)
+        family = self.best_family(shape, near=True)
+        shapes = [shape, self.scales("inid", 1.0), self.scales("inid", 2.0)]
+        errors = [self.attempt(each, family).error for each in shapes]
+        best = int(np.argmin(errors))
+        own = self.attempt(shapes[best], family, rough=False)
         proposals = [own]
         for rule in ("iid", "spr"):  # never worse than these: where it is close, look properly
-            candidate = self.scales(rule, 1.0)
-            if candidate.min() > 0.0 and self.attempt(candidate, family).error < _NEAR * error:
+            shape = self.scales(rule, 1.0)
+            if shape.min() > 0.0 and self.attempt(shape, family).error < _NEAR * errors[best]:
                 proposals.append(self.following(rule))
         # The final scales are raised by up to about a millionth: a tie goes to the plain rule.
         return min(proposals[::-1], key=lambda found: found.error * (1.0 + _TIE * (found is own)))
 
+    def finished(self, shape: Vector) -> Proposal:
+        """Return the proposal for scales up to a factor, with the best shape of the family."""
+        return self.attempt(shape, self.best_family(shape), rough=False)
+
     def following(self, rule: str) -> Proposal:
         """Return exactly what a search for another rule finds."""
-        return replace(self, rule=rule, last=None, log_shape=0.0).run()
+        return _Search(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:
         """Return scales up to a common factor."""
-        return allocate(
-            rule,
-            self.sensitivity,
-            order=order,
-            n_releases=self.request.n_releases,
-            weights=self.request.weights,
-            p=self.request.p,
-        )
+        return self.request.scales(rule, order, self.sensitivity)
 
-    def best_family(self, scales: Vector, family: Noise, *, near: bool = False) -> Noise:
+    def best_family(self, scales: Vector, *, near: bool = False) -> Noise:
         """Return the family with the shape of the smallest error, by a bounded search."""
+        family = get_noise(self.name)
         if family.shape_range is None:
             return family
         low, high = np.log(family.shape_range)
@@ -207,56 +211,47 @@ class _Search:
 
         # One coordinate, or one merged one, has an exact curve: shapes that differ by a hair count.
         alone = scales.size == 1 and self.request.n_releases == 1
-        grid = np.linspace(low, high, 3 if near else 7)
-        best = int(np.argmin([error(x) for x in grid]))
-        found = minimize_scalar(
-            error,
-            bounds=(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]),
-            method="bounded",
-            options={"xatol": 1e-4 if alone else 0.03},
+        found = grid_minimum(
+            error, np.linspace(low, high, 3 if near else 7), 1e-4 if alone else 0.03
         )
         self.log_shape = float(found.x)
         return get_noise(self.name, math.exp(self.log_shape))
 
     def attempt(self, shape: Vector, family: Noise, *, rough: bool = True) -> Proposal:
         """Return the proposal of scales proportional to `shape`, with the least factor."""
+        request = self.request
         merged = merges(self.sensitivity, (family,))
         values, counts = shifts(
-            shape, self.sensitivity, self.request.n_releases, _NO_ROUNDING, merged=merged
+            shape, self.sensitivity, request.n_releases, _NO_ROUNDING, merged=merged
         )
         rough = rough and not (values.size == 1 and float(counts.sum()) == 1.0)
-        guess = math.sqrt(float((counts * values**2).sum())) / self.criterion.mu
+        guess = math.sqrt(float((counts * values**2).sum())) / request.mu
         start = guess * (self.last or math.sqrt(min(family.fisher_information, 4.0)))
-        factor = _factor(family, values.ravel(), counts.ravel(), self.criterion, start, rough)
+        moving = values > 0.0
+        unique, inverse = np.unique(values[moving], return_inverse=True)
+        totals = np.asarray(np.bincount(inverse, weights=counts[moving]), dtype=np.float64)
+        if rough and unique.size > _FEW_SHIFTS:
+            unique, totals = _gathered(unique, totals)
+        curve = NormalShift() if family.norm_order == 2.0 else family
+        factor = request.factor([(curve, unique, totals)], start, rough=rough)
         self.last = factor / guess
-        error = self.request.error(shape * factor, family.absolute_moment(self.request.p))
-        return Proposal(shape * factor, family, self.sensitivity, error)
+        error = request.error(shape * factor, family.absolute_moment(request.p))
+        return Proposal(shape * factor, (family,), self.sensitivity, error)
+
+
+def grid_minimum(function: Callable[[float], float], grid: Vector, tolerance: float) -> Any:
+    """Return scipy's bounded minimum around the best point of a grid."""
+    best = int(np.argmin([function(x) for x in grid]))
+    return minimize_scalar(
+        function,
+        bounds=(grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]),
+        method="bounded",
+        options={"xatol": tolerance},
+    )
 
 
 def _proportional(one: Vector, other: Vector) -> bool:
     return bool(np.allclose(one / one.max(), other / other.max(), rtol=1e-9, atol=0.0))
-
-
-def _factor(
-    family: Noise,
-    values: Vector,
-    counts: Vector,
-    criterion: Criterion,
-    start: float,
-    rough: bool,
-) -> float:
-    """Return the least c for which the shifts divided by c meet the target."""
-    moving = values > 0.0
-    values, counts = values[moving], counts[moving]
-    values, inverse = np.unique(values, return_inverse=True)
-    totals = np.asarray(np.bincount(inverse, weights=counts), dtype=np.float64)
-    if rough and values.size > _FEW_SHIFTS:
-        values, totals = _gathered(values, totals)
-    curve = NormalShift() if family.norm_order == 2.0 else family
-
-    if rough:
-        return about_factor(lambda c: criterion.about_excess([(curve, values / c, totals)]), start)
-    return least_factor(lambda c: criterion.excess([(curve, values / c, totals)]), start, _FINE)
 
 
 def _gathered(values: Vector, counts: Vector) -> tuple[Vector, Vector]:
@@ -272,7 +267,7 @@ def _gathered(values: Vector, counts: Vector) -> tuple[Vector, Vector]:
     return gathered, totals[used]
 
 
-def about_factor(excess: Callable[[float], float], start: float) -> float:
+def _about_factor(excess: Callable[[float], float], start: float) -> float:
     """Return about the c with excess(c) = 0, for a search: secants in log c, few evaluations."""
     x, value, slope = math.log(start), excess(start), -1.0
     for _ in range(12):
@@ -354,8 +349,7 @@ def _largest_rise(family: Noise, shift: float) -> float:
     def g(t: Vector) -> Vector:
         with np.errstate(divide="ignore"):
             value = ndtri_exp(np.log(np.maximum(family.sf(np.abs(t)), 1e-300)))
-        signed: Vector = np.where(t > 0.0, -value, value)
-        return signed
+        return np.asarray(np.where(t > 0.0, -value, value), dtype=np.float64)
 
     low, high = 0.5 * shift, 0.5 * shift + float(family.isf(1e-100))
     best = 0.0

@@ -28,14 +28,13 @@ from skdpnoise.privacy import (
     NumericLoss,
     PrivacyLoss,
     PureLoss,
-    check_count,
 )
-from skdpnoise.privacy.checks import check_array, check_type
+from skdpnoise.privacy.checks import check_array, check_count, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism", "compared", "noted", "promised"]
+__all__ = ["AdditiveMechanism", "Mechanism"]
 
 Made = TypeVar("Made")
 
@@ -59,21 +58,17 @@ class Mechanism(Protocol):
         self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
         """Return integer noise, in grid steps, of the releases from an index on."""
-        ...
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
     ) -> NDArray[np.float64]:
         """Return the value of the releases from an index on with noise added."""
-        ...
 
     def privacy_loss(self) -> PrivacyLoss:
         """Return what all the releases cost together."""
-        ...
 
     def expected_error(self, p: float = 2.0, weights: ArrayLike | None = None) -> float:
         """Return the expected weighted error of all the releases together."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -88,10 +83,10 @@ class AdditiveMechanism(VectorMechanism):
 
     **Guarantee.** Neighbours are those of the sensitivity profile: per release and coordinate, one
     record moves f by at most λ_j, and jointly within its l1 and l2 bounds. Clipping and rounding to
-    integer grid steps then moves the integer by at most λ_j/q_j + 1, so in units of the noise by at
-    most λ_j/s_j + 2^-B. (Noise on the integers has q_j = 1 and a query that is integer already.)
-    Rounded noise on an integer is the rounding of real noise on it, which is post-processing, and
-    multiplying by q_j is too. So the loss is that of the real noise for the worst change:
+    integer grid steps then moves it by at most λ_j/s_j + 2^-B in units of the noise. (Noise on the
+    integers has q_j = 1 and a query that is integer already.) Rounded noise on an integer is the
+    rounding of real noise on it, which is post-processing, as is multiplying by q_j. So the loss is
+    that of the real noise for the worst change:
 
     - Normal noise: :math:`|d/s|_2` decides, and its worst case over box and balls is computed.
     - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
@@ -103,17 +98,14 @@ class AdditiveMechanism(VectorMechanism):
       (a, b) by way of (a, 0)).
 
     The charge covers ``n_releases`` releases, chosen adaptively, each made once. Where scales
-    differ between releases, release t must get the noise of row t: a call that makes some of them
-    says which, by ``first``.
+    differ between releases, release t must get the noise of row t, by ``first``. The profile must
+    bound the value *as computed*: sum integers, or add the floating-point error of the sum to λ. A
+    coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
+    is private only if the coordinate is truly constant.
 
     What is stated is checked when the record is made, also by :func:`dataclasses.replace`: scales
     where a record can move something, a family that goes with the name, and a promise that contains
     the loss that follows from the scales.
-    The profile must bound the value *as computed*: sum integers, or add the floating-point error of
-    the sum to λ.
-
-    A coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
-    is private only if the coordinate is truly constant.
 
     Parameters
     ----------
@@ -147,8 +139,7 @@ class AdditiveMechanism(VectorMechanism):
     ----------
     Mironov, "On significance of the least significant bits for differential privacy", CCS 2012 (why
     integers). Dong, Roth and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14
-    and Lemma A.5 (groups, and the triangle inequality of trade-off functions). Muthukrishnan and
-    Kalyani, arXiv:2302.03511, Theorems 4 and 5 (the scales).
+    and Lemma A.5 (groups, and the triangle inequality of trade-off functions).
 
     Examples
     --------
@@ -188,16 +179,10 @@ class AdditiveMechanism(VectorMechanism):
     @property
     def standard_deviation(self) -> NDArray[np.float64]:
         """Standard deviation of the noise, of the shape and in the units of scale."""
-        deviation: NDArray[np.float64] = self.scale * np.sqrt(self._unit_moments(2.0))
-        return deviation
+        return self.scale * np.sqrt(self._unit_moments(2.0))
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PrivacyLoss
-            The promise, if there is one, else :meth:`own_loss`.
+        """Return what ``n_releases`` releases cost together: the promise, or else the own loss.
 
         Examples
         --------
@@ -210,12 +195,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
-        """Return the loss that follows from the scales, whatever was promised.
-
-        Returns
-        -------
-        PrivacyLoss
-            Gaussian if all noise is, else numeric.
+        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric.
 
         Examples
         --------
@@ -243,11 +223,6 @@ class AdditiveMechanism(VectorMechanism):
 
     def explain(self) -> str:
         """Say what was chosen, what it costs, and what else was considered; public facts only.
-
-        Returns
-        -------
-        str
-            One line for each noise that was compared, from the smallest expected error up.
 
         Examples
         --------
@@ -291,8 +266,7 @@ class AdditiveMechanism(VectorMechanism):
         )
 
     def _moments(self, p: float) -> NDArray[np.float64]:
-        moments: NDArray[np.float64] = self.scale**p * self._unit_moments(p)
-        return moments
+        return self.scale**p * self._unit_moments(p)
 
     def _unit_moments(self, p: float) -> NDArray[np.float64]:
         """Return E|Z_j|^p, of shape (1,) or (n_coordinates,)."""
@@ -369,12 +343,7 @@ def _check_fields(mechanism: AdditiveMechanism) -> None:
     shapes = (n_coordinates,), (n_releases, n_coordinates)
     scale = check_array(owner, "scale", mechanism.scale, *shapes, sign="non-negative")
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
-    for name, value in (
-        ("scale", sealed(scale)),
-        ("families", families),
-        ("n_releases", n_releases),
-    ):
-        object.__setattr__(mechanism, name, value)
+    stated(mechanism, scale=sealed(scale), families=families, n_releases=n_releases)
 
 
 def _check_promise(mechanism: AdditiveMechanism) -> None:
@@ -384,13 +353,11 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
         return
     check_type("AdditiveMechanism", "promise", promise, PureLoss, GaussianLoss)
     if isinstance(promise, PureLoss):
-        least, most = _least_epsilon(mechanism), promise.pure_epsilon
+        least, most = least_epsilon(mechanism), promise.pure_epsilon
     else:
-        least, most = _least_mu(mechanism), promise.mu
+        least, most = least_mu(mechanism), promise.mu
     if not least <= most:
-        kind = "no such loss does"
-        if math.isfinite(least):
-            kind = f"{type(promise)(least)} does"
+        kind = f"{type(promise)(least)} does" if math.isfinite(least) else "no such loss does"
         raise ValueError(
             "The 'promise' parameter of AdditiveMechanism must contain the loss that follows from "
             f"its scales, for all n_releases={mechanism.n_releases} together: {kind}. Got "
@@ -398,9 +365,10 @@ def _check_promise(mechanism: AdditiveMechanism) -> None:
         )
 
 
-def promised(mechanism: AdditiveMechanism, promise: LossBudget | None) -> AdditiveMechanism:
-    """Return a mechanism just made, with a promise that the caller has just proved."""
-    object.__setattr__(mechanism, "promise", promise)
+def stated(mechanism: Made, **facts: object) -> Made:
+    """Return a mechanism just made, with fields that its maker has checked or proved."""
+    for name, fact in facts.items():
+        object.__setattr__(mechanism, name, fact)
     return mechanism
 
 
@@ -418,15 +386,10 @@ def compared(
         else:
             considered.append((name, error(made[-1])))
     if not made:
-        reasons = " ".join(dict.fromkeys(str(reason) for _, reason in considered))
-        raise ValueError(f"No noise can give the guarantee. {reasons}")
+        reasons = list(dict.fromkeys(str(reason) for _, reason in considered))
+        several = ["No noise can give the guarantee."] if len(considered) > 1 else []
+        raise ValueError(" ".join(several + reasons))
     return made, tuple(considered)
-
-
-def noted(mechanism: Any, considered: tuple[tuple[str, float | str], ...]) -> Any:
-    """Return a mechanism just made, with a note of what it was compared with."""
-    object.__setattr__(mechanism, "considered", considered)
-    return mechanism
 
 
 def _checked_families(
@@ -435,10 +398,7 @@ def _checked_families(
     """Return the families, which go with the name."""
     owner = "AdditiveMechanism"
     if not isinstance(noise, str):
-        raise TypeError(
-            f"The 'noise' parameter of {owner} must be a str. Got {noise!r} of type "
-            f"{type(noise).__name__} instead."
-        )
+        raise TypeError(f"The 'noise' parameter of {owner} must be a str. Got {noise!r} instead.")
     rule, _, name = noise.partition("_")
     if families is None:
         families = (get_noise(name),)
@@ -450,20 +410,20 @@ def _checked_families(
         )
     kinds = {type(family) for family in families}
     known = _known_families(tuple(noise_names()))
+    got = sorted(kind.__name__ for kind in kinds)
     # A family of one's own has the rights of its author until it is registered.
     strangers = [family for family in families if type(family) not in known]
     if not all(isinstance(family, Noise) for family in strangers):
         raise TypeError(
             f"The 'families' parameter of {owner} must hold noise families. Got objects of type "
-            f"{sorted(kind.__name__ for kind in kinds)}."
+            f"{got}."
         )
     allowed = {"gaussian", "laplace"} if noise == MIXTURE else {name}
     named = {known.get(kind, name if name not in noise_names() else "") for kind in kinds}
     if rule not in RULES or not named <= allowed:
         raise ValueError(
             f"The 'noise' parameter of {owner} must be '<rule>_<family>' with a rule among "
-            f"{list(RULES)} and the name of the families. Got {noise!r} and families "
-            f"{sorted(kind.__name__ for kind in kinds)} instead."
+            f"{list(RULES)} and the name of the families. Got {noise!r} and families {got} instead."
         )
     if len({family.lattice for family in families}) > 1:
         raise ValueError(
@@ -488,8 +448,8 @@ def _check_scale(
         raise ValueError(f"{allowed} positive in every coordinate that a record can move.")
     if not (positive.max() <= _LARGEST and positive.min() * 2.0**-bits >= _SMALLEST):
         raise ValueError(
-            f"{allowed} within double precision, grid steps included. Choose units in which its "
-            "entries are nearer to one."
+            f"{allowed} not beyond double precision, grid steps included. Got {positive.min():g} "
+            f"to {positive.max():g} instead. Choose units in which it is nearer to one."
         )
     if lattice and (positive != 1.0).any():
         raise ValueError(f"{allowed} 1 for noise on the integers, whose shape says how wide it is.")
@@ -509,7 +469,7 @@ def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return rounded
 
 
-def _least_epsilon(mechanism: AdditiveMechanism) -> float:
+def least_epsilon(mechanism: AdditiveMechanism) -> float:
     """Return an ε of pure privacy that all releases together have."""
     if mechanism._costs_by(1.0):
         return mechanism._worst_shift(1.0)
@@ -524,7 +484,7 @@ def _least_epsilon(mechanism: AdditiveMechanism) -> float:
     return whole * (1.0 + 4.0 * sensitivity.n_coordinates * float(np.finfo(np.float64).eps))
 
 
-def _least_mu(mechanism: AdditiveMechanism) -> float:
+def least_mu(mechanism: AdditiveMechanism) -> float:
     """Return a μ of Gaussian privacy that all releases together have."""
     if mechanism._costs_by(2.0):
         return mechanism._worst_shift(2.0)

@@ -9,8 +9,6 @@ a bad rule only wastes accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,40 +16,32 @@ from skdpnoise.mechanisms.geometry import binding_balls, fill, moving_coordinate
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
-__all__ = ["RULES", "allocate", "capped_profile", "iid", "inid", "spr", "worst_case_norm"]
+__all__ = ["RULES", "allocate", "capped_profile", "shape_of", "worst_case_norm"]
 
 Vector = NDArray[np.float64]
 
 
-def iid(
-    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
+RULES = ("iid", "spr", "inid")
+"""Rules of the noise grammar ``<rule>_<family>``."""
+
+
+def shape_of(
+    rule: str, sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
 ) -> Vector:
-    """Return the same scale for every coordinate: those with λ_j = 0 get it too."""
-    return np.ones(sensitivity.n_coordinates)
-
-
-def spr(
-    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
-) -> Vector:
-    r"""Return :math:`s_j \propto \lambda_j` (scale, perturb, rescale: arXiv:2302.03511, III)."""
-    largest: float = sensitivity.per_coordinate.max()
-    return sensitivity.per_coordinate / largest
-
-
-def inid(
-    sensitivity: SensitivityProfile, *, order: float, weights: Vector | None, p: float
-) -> Vector:
-    r"""Return the shape that minimises the expected error :math:`\sum_j w_j E|z_j|^p`.
-
-    .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
-              \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
-    """
-    # (arXiv:2302.03511, Theorems 4 and 5.) With p = 2 and w = 1: λ_j^{1/2} for Gaussian, λ_j^{1/3}
-    # for Laplace noise. Under a joint bound, λ is first replaced by capped_profile; of several the
-    # one that allows the smaller error is used.
+    """Return scales for one release up to a common factor (arXiv:2302.03511)."""
+    if rule not in RULES:
+        raise KeyError(rule)
+    limit = sensitivity.per_coordinate
+    if rule == "iid":
+        return np.ones(limit.size)  # coordinates with λ_j = 0 get noise, too
+    if rule == "spr":
+        return np.asarray(limit / limit.max(), dtype=np.float64)
+    # Theorems 4 and 5; with p = 2 and w = 1: λ_j^{1/2} for Gaussian, λ_j^{1/3} for Laplace noise.
+    # Under a joint bound, λ is first replaced by capped_profile; of several the one that allows the
+    # smaller error is used.
     balls = binding_balls(sensitivity, order)
     if not balls:
-        return _unconstrained(sensitivity.per_coordinate, order, weights, p)
+        return _unconstrained(limit, order, weights, p)
     shapes = [
         _unconstrained(_cap(sensitivity, order, ball, weights, p), order, weights, p)
         for ball in balls
@@ -62,10 +52,6 @@ def inid(
     return shapes[int(np.argmin(errors))]
 
 
-RULES: dict[str, Callable[..., Vector]] = {"iid": iid, "spr": spr, "inid": inid}
-"""Rules of the noise grammar ``<rule>_<family>``: a shape (n_coordinates,) for one release."""
-
-
 def capped_profile(
     sensitivity: SensitivityProfile, *, order: float, weights: Vector | None = None, p: float = 2.0
 ) -> Vector:
@@ -74,11 +60,10 @@ def capped_profile(
     .. math:: d_j = \min(\lambda_j, \tau\, w_j^{e}), \qquad e = \frac{q}{(r-q)(p+q) + q^2},
               \qquad |d|_r = \Delta
 
-    The formula of :func:`inid`, applied to d, is the exact minimum of the error over all scales
-    whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}` is bounded, for
-    r ≥ q. For p = 2 the exponent e is 1/2 for Gaussian noise in an l2 ball, and 1 and 1/4 for
-    Laplace noise in an l1 and an l2 ball. For Gaussian noise an l1 bound is used through the l2
-    bound that it implies. Under two joint bounds, that of the lower order is used.
+    The formula of "inid" in :func:`allocate`, applied to d, is the exact minimum of the error over
+    all scales whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}`
+    is bounded, for r ≥ q. For Gaussian noise an l1 bound is used through the l2 bound that it
+    implies. Under two joint bounds, that of the lower order is used.
 
     Parameters
     ----------
@@ -119,10 +104,9 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
               |d_{tj}| \le \lambda_j, \; |d_t|_r \le \Delta_r
 
     Each release t may be moved in its own worst way, as in adaptive use. Without a joint bound the
-    worst case is d = λ. With r = q it is a fractional knapsack, filled from the smallest scale
-    up; with r > q it is d_j = min(λ_j, ν s_j^{-q/(r-q)}). Of several joint bounds, each gives a
-    valid answer, and the smallest is returned, rounded up
-    (:func:`~skdpnoise.sensitivity.worst_cases.largest_norm`).
+    worst case is d = λ. With r = q it is a fractional knapsack (Dantzig 1957); with r > q it is
+    d_j = min(λ_j, ν s_j^{-q/(r-q)}). Of several joint bounds the smallest answer is returned,
+    rounded up (:func:`~skdpnoise.sensitivity.worst_cases.largest_norm`).
 
     Parameters
     ----------
@@ -137,10 +121,6 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     -------
     float
         Infinity if a coordinate that can move has no noise.
-
-    References
-    ----------
-    Dantzig, "Discrete-variable extremum problems", Operations Research 5(2), 1957 (the knapsack).
 
     Examples
     --------
@@ -173,8 +153,14 @@ def allocate(
 ) -> Vector:
     r"""Return scales whose worst case over all releases together is one.
 
+    "inid" minimises the expected error within a release, "spr" takes :math:`s_j \propto \lambda_j`,
+    and "iid" one scale:
+
+    .. math:: \min_s \sum_j w_j s_j^p \;\text{ s.t. }\; \sum_j (\lambda_j/s_j)^q \le R^q
+              \quad\Rightarrow\quad s_j \propto (\lambda_j^q / w_j)^{1/(p+q)}
+
     A release of unit cost and error A_t, given the share R_t of the budget, has error A_t R_t^{-p},
-    and the shares obey Σ R_t^q = 1: the theorem of :func:`inid` again, over releases.
+    and the shares obey Σ R_t^q = 1: the same theorem again, over releases.
 
     .. math:: R_t \propto A_t^{1/(p+q)}
 
@@ -200,20 +186,20 @@ def allocate(
 
     References
     ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Remark 5 (releases as coordinates).
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5, Section III ("spr"), and Remark 5
+    (releases as coordinates).
 
     Examples
     --------
     >>> allocate("inid", SensitivityProfile([1.0, 9.0]), order=2.0, n_releases=4).round(3)
     array([ 6.325, 18.974])
     """
-    shape_of = RULES[rule]
     rows: list[Vector | None] = [weights]
     if weights is not None:
         rows = list(np.atleast_2d(weights / weights.max()))
     scales = []
     for row in rows:
-        shape = shape_of(sensitivity, order=order, weights=row, p=p)
+        shape = shape_of(rule, sensitivity, order=order, weights=row, p=p)
         scales.append(shape * worst_case_norm(shape, sensitivity, order))
     if weights is None or weights.ndim == 1:
         return scales[0] * float(n_releases ** (1.0 / order))

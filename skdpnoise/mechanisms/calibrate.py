@@ -4,42 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
-from skdpnoise.mechanisms._numeric import Criterion, Request, propose
+from skdpnoise.mechanisms._numeric import Proposal, Request, propose
+from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
 from skdpnoise.mechanisms._shapes import by_shape
-from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, noted, promised
-from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.geometry import moving_coordinates
 from skdpnoise.mechanisms.quanta import rounding_cost
-from skdpnoise.mechanisms.requests import (
-    MIXTURE,
-    checked_request,
-    fits_gaussian,
-    mu_of,
-    no_gaussian,
-    no_pure,
-    noise_options,
-    pure_epsilon_of,
-)
+from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_array, check_count, check_option, check_real, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["calibrate", "noise_options"]
 
-Target = PrivacyGuarantee | LossBudget
-
-_QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase")
+_QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", MIXTURE)
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
+_FEW_COORDINATES = 8  # for which every allocation of the ratios is tried
 _LARGE = 0.25  # loss of a coordinate from which staircase noise is .3 % better than Laplace noise
 _STEPS = 24  # one record's bound spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 16, 52
+_RANGE = 1e150  # of weights: squares of ratios up to this stay within double precision
 _MARGIN = 1e-12  # floating-point error of a worst case, with room to spare
 
 
@@ -58,11 +51,11 @@ def calibrate(
     .. math:: \min_s \sum_{t,j} w_{tj} \, s_{tj}^p \, E|Z|^p \quad\text{s.t.}\quad
               \sum_t \max_{d_t} \sum_j (d_{tj}/s_{tj})^q \le R^q
 
-    where d_t runs over all that one record can do to release t, q is the order in which the
-    family's costs add (normal noise 2, pure Laplace noise 1), and R is the resource that the
-    guarantee allows: μ*(ε, δ), or ε. The rule "inid" solves this exactly; "spr" fixes the scales
-    proportional to λ, and "iid" makes them equal, within each release. Whatever the shape, the
-    scales are set by its exact worst case, the rounding of the value included, and rounded up.
+    where d_t is what one record can do to release t, q is the order in which the family's costs add
+    (normal noise 2, pure Laplace noise 1), and R is what the guarantee allows: μ*(ε, δ), or ε. The
+    rule "inid" solves this exactly; "spr" fixes the scales proportional to λ, and "iid" makes them
+    equal, within each release. The scales are then set by their exact worst case, the rounding of
+    the value included, and rounded up.
 
     Where no norm decides (Laplace noise with δ > 0, and the other families), the constraint is that
     the numeric loss of all releases meets the guarantee. "inid" then searches q between 1 and 2,
@@ -72,10 +65,10 @@ def calibrate(
     ----------
     noise : str
         ``"<rule>_<family>"`` with rule "iid", "spr" or "inid"; ``"inid_mixture"``, Laplace noise on
-        the coordinates that dominate and normal noise on the others; ``"auto"``: of "inid" normal,
-        Laplace and staircase noise by formulas alone the one with the smallest expected error, in
-        milliseconds; or ``"search"``: the best of every "inid" family and of the mixture, in
-        seconds. Both are decided by public facts alone.
+        the coordinates that dominate and normal noise on the others; ``"auto"``: the one with the
+        smallest expected error of "inid" normal, Laplace and staircase noise by formulas, and with
+        δ > 0 of one Subbotin shape and one mixture, in milliseconds; or ``"search"``: the best of
+        every "inid" family and of the mixture, in seconds. Both are decided by public facts alone.
     sensitivity : SensitivityProfile
         What one record can do to one release, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
@@ -113,83 +106,97 @@ def calibrate(
     >>> calibrate("auto", profile, PrivacyGuarantee(1.0)).noise
     'inid_staircase'
     """
-    request = checked_request(noise, sensitivity, guarantee, n_releases, weights, p)
+    check_type("calibrate", "sensitivity", sensitivity, SensitivityProfile)
+    # Other losses cannot be compared with the noise at every epsilon.
+    check_type("calibrate", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
+    check_option("calibrate", "noise", noise, noise_options())
+    n_releases = check_count("calibrate", "n_releases", n_releases)
+    p = check_real("calibrate", "p", p)
+    if weights is not None:
+        weights = _checked_weights(weights, sensitivity.n_coordinates, n_releases)
+    if isinstance(guarantee, PrivacyGuarantee) and guarantee.delta == 0.0:
+        guarantee = PureLoss(guarantee.epsilon)
+    request = Request(sensitivity, n_releases, weights, p, guarantee)
     if noise == "auto":
-        return _best(_QUICK, _by_formula, request, guarantee)
+        return _best(_QUICK, _by_formula, request)
     if noise == "search":
         # Whether the query is integer cannot be seen from its sensitivity: no discrete noise.
         names = [f"inid_{name}" for name in noise_names() if not get_noise(name).lattice]
-        return _best([*names, MIXTURE], _calibrate, request, guarantee)
-    return _calibrate(noise, request, guarantee)
+        return _best([*names, MIXTURE], _calibrate, request)
+    return _calibrate(noise, request)
 
 
 def _best(
-    names: Sequence[str],
-    make: Callable[[str, Request, Target], AdditiveMechanism],
-    request: Request,
-    guarantee: Target,
+    names: Sequence[str], make: Callable[[str, Request], AdditiveMechanism], request: Request
 ) -> AdditiveMechanism:
     """Return the mechanism of the smallest expected error, with all that was compared."""
-
-    def error(found: AdditiveMechanism) -> float:
-        return found.expected_error(request.p, request.weights)
-
-    made, considered = compared(names, lambda noise: make(noise, request, guarantee), error)
-    chosen: AdditiveMechanism = noted(min(made, key=error), considered)
-    return chosen
+    made, considered = compared(names, lambda noise: make(noise, request), request.expected)
+    return stated(min(made, key=request.expected), considered=considered)
 
 
-def _by_formula(noise: str, request: Request, guarantee: Target) -> AdditiveMechanism:
-    """Return noise whose scales are formulas of an allocation: normal or pure, or one number's."""
+def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
+    """Return noise whose scales are formulas of an allocation, or need a few evaluations only."""
+    if noise == MIXTURE:
+        return _by_loss(noise, quick_mixture(request), request)
+    if noise == "inid_subbotin":
+        return _by_loss(noise, quick_shape(request), request)
     family = get_noise(noise.partition("_")[2])
     single = request.sensitivity.n_coordinates == request.n_releases == 1
     if family.norm_order == 2.0 or (single and family.norm_order is not None):
-        return _calibrate(noise, request, guarantee)
-    if isinstance(guarantee, GaussianLoss):
+        return _calibrate(noise, request)
+    if isinstance(request.target, GaussianLoss):
         raise ValueError(f"{noise!r} fits a Gaussian loss by a search only.")
-    epsilon = guarantee.pure_epsilon if isinstance(guarantee, PureLoss) else guarantee.epsilon
-    laplace = _by_norm("inid_laplace", request, epsilon, PureLoss(epsilon))
+    request = replace(request, target=PureLoss(number_of(request.target)))
+    laplace = _calibrate("inid_laplace", request)
     if family.norm_order is not None:
         return laplace
-    largest = float((request.sensitivity.per_coordinate / laplace.scale).max())
+    moving = moving_coordinates(request.sensitivity)
+    ratios = request.sensitivity.per_coordinate[moving] / laplace.scale[..., moving]
+    largest = float(ratios.max())
     if largest < _LARGE or request.sensitivity.n_coordinates > _FEW_SHAPES:
         raise ValueError(f"{noise!r} is left to a search: it would gain little, or take long.")
-    return by_shape(noise, request, PureLoss(epsilon), rough=True)
+    few = request.sensitivity.n_coordinates <= _FEW_COORDINATES
+    return by_shape(noise, request, rough=not few)
 
 
-def _calibrate(noise: str, request: Request, guarantee: Target) -> AdditiveMechanism:
+def _calibrate(noise: str, request: Request) -> AdditiveMechanism:
+    """Return the mechanism of one noise, by the norm that decides or by its numeric loss."""
     if noise == MIXTURE:
-        return _mixture(request, guarantee)
-    family = get_noise(noise.partition("_")[2])
+        return _by_loss(noise, propose_mixture(request), request)
+    rule, _, name = noise.partition("_")
+    family, target = get_noise(name), request.target
+    if isinstance(target, PureLoss) and not family.supports_pure:
+        raise ValueError(
+            "The 'noise' parameter of calibrate must name a family that can give pure privacy "
+            f"(delta=0) for this guarantee, one of {_names(lambda other: other.supports_pure)}. "
+            f"Got {noise!r} instead. Choose one of those or a delta > 0."
+        )
+    if isinstance(target, GaussianLoss) and not fits_gaussian(family):
+        raise ValueError(
+            "The 'noise' parameter of calibrate must name a family whose loss a Gaussian loss can "
+            f"contain, one of {_names(fits_gaussian)}, for a budget in mu. Got {noise!r} instead. "
+            "Choose one of those, or give a PrivacyGuarantee."
+        )
     if family.norm_order == 2.0:
-        return _by_norm(noise, request, mu_of(guarantee, noise), None)
-    epsilon = pure_epsilon_of(guarantee)
-    if epsilon is None:
-        assert isinstance(guarantee, PrivacyGuarantee | GaussianLoss)
-        return _by_loss(noise, request, guarantee)
-    if not family.supports_pure:
-        raise ValueError(no_pure(noise))
-    if family.norm_order is None:
-        return by_shape(noise, request, PureLoss(epsilon))
-    return _by_norm(noise, request, epsilon, PureLoss(epsilon))
+        return _by_norm(noise, request, request.mu)
+    if isinstance(target, PureLoss) and family.norm_order is not None:
+        return stated(_by_norm(noise, request, target.pure_epsilon), promise=target)
+    if isinstance(target, PureLoss) or family.lattice or not family.log_concave:
+        return by_shape(noise, request)
+    found = _by_loss(noise, propose(rule, name, request), request)
+    if family.norm_order is None or isinstance(target, GaussianLoss):
+        return found
+    # Pure privacy is more than what is asked for; a search may miss it by a hair.
+    return min(found, _by_norm(noise, request, target.epsilon), key=request.expected)
 
 
-def _by_norm(
-    noise: str, request: Request, resource: float, promise: PureLoss | None
-) -> AdditiveMechanism:
+def _by_norm(noise: str, request: Request, resource: float) -> AdditiveMechanism:
     """Return a mechanism whose worst |d/s|_q is the resource."""
     rule, _, name = noise.partition("_")
     order = get_noise(name).norm_order
     assert order is not None
     sensitivity, n_releases = request.sensitivity, request.n_releases
-    unit = allocate(
-        rule,
-        sensitivity,
-        order=order,
-        n_releases=n_releases,
-        weights=request.weights,
-        p=request.p,
-    )
+    unit = request.scales(rule, order, sensitivity)
     bits = _bits(unit / resource, sensitivity)
     available = resource - rounding_cost(sensitivity, n_releases, bits, order)
     if available <= 0.0:
@@ -201,86 +208,38 @@ def _by_norm(
     # A cumulative sum over K coordinates can be off by K units in its last place.
     margin = _MARGIN + 4.0 * unit.size * np.finfo(np.float64).eps
     scale = unit / (available * (1.0 - margin))
-    _check_magnitude(scale, bits)
-    while worst_shift(scale, sensitivity, n_releases, bits, order) > resource:
-        scale = scale * (1.0 + _MARGIN)
-    return promised(AdditiveMechanism(noise, scale, bits, sensitivity, n_releases), promise)
+    mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, n_releases)
+    while worst_shift(mechanism.scale, sensitivity, n_releases, bits, order) > resource:
+        mechanism = replace(mechanism, scale=mechanism.scale * (1.0 + _MARGIN))
+    return mechanism
 
 
-def _by_loss(
-    noise: str, request: Request, target: PrivacyGuarantee | GaussianLoss
-) -> AdditiveMechanism:
-    """Return a mechanism whose numeric loss meets the target."""
-    rule, _, name = noise.partition("_")
-    if isinstance(target, GaussianLoss) and not fits_gaussian(get_noise(name)):
-        raise ValueError(no_gaussian(noise))
-    if get_noise(name).lattice or not get_noise(name).log_concave:
-        return by_shape(noise, request, target)
-    proposal = propose(rule, name, request, target)
-    found = _checked(
-        noise, proposal.scale, (proposal.family,), proposal.sensitivity, request, target
-    )
-    if get_noise(name).norm_order is None or isinstance(target, GaussianLoss):
-        return found
-    # Pure privacy is more than what is asked for; a search may miss it by a hair.
-    pure = _by_norm(noise, request, target.epsilon, None)
-    return min(found, pure, key=lambda one: one.expected_error(request.p, request.weights))
-
-
-def _mixture(request: Request, guarantee: Target) -> AdditiveMechanism:
-    """Return Laplace noise on dominant coordinates and normal noise on the others."""
-    if not isinstance(guarantee, PrivacyGuarantee) or guarantee.delta == 0.0:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
-            "with delta > 0. Give one, or choose a single family."
-        )
-    proposal = propose_mixture(request, guarantee)
-    if proposal is None:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate is {MIXTURE!r}, but no coordinate dominates "
-            "sensitivity.per_coordinate. Choose a single family, or 'auto'."
-        )
-    scale, families = proposal
-    box = SensitivityProfile(request.sensitivity.per_coordinate)
-    return _checked(MIXTURE, scale, families, box, request, guarantee)
-
-
-def _checked(
-    noise: str,
-    scale: NDArray[np.float64],
-    families: tuple[Noise, ...],
-    sensitivity: SensitivityProfile,
-    request: Request,
-    target: PrivacyGuarantee | GaussianLoss,
-) -> AdditiveMechanism:
+def _by_loss(noise: str, proposal: Proposal, request: Request) -> AdditiveMechanism:
     """Return the mechanism of a proposal, its scales raised until its own loss meets the target."""
-    bits = _bits(scale, sensitivity)
-    promise = target if isinstance(target, GaussianLoss) else None
-    scale, more = scale * (1.0 + 1e-7), 1e-6
-    while True:
-        _check_magnitude(scale, bits)
-        mechanism = AdditiveMechanism(
-            noise,
-            scale,
-            bits,
-            sensitivity,
-            request.n_releases,
-            families=families,
-        )
-        if _meets(mechanism, target):
-            return promised(mechanism, promise)
-        scale, more = scale * (1.0 + more), 2.0 * more
+    mechanism = AdditiveMechanism(
+        noise,
+        proposal.scale * (1.0 + 1e-7),
+        _bits(proposal.scale, proposal.sensitivity),
+        proposal.sensitivity,
+        request.n_releases,
+        families=proposal.families,
+    )
+    more = 1e-6
+    while not _meets(mechanism, request):
+        mechanism, more = replace(mechanism, scale=mechanism.scale * (1.0 + more)), 2.0 * more
+    if isinstance(request.target, GaussianLoss):
+        return stated(mechanism, promise=request.target)
+    return mechanism
 
 
-def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | GaussianLoss) -> bool:
-    if isinstance(target, PrivacyGuarantee):
-        return mechanism.own_loss().delta(target.epsilon) <= target.delta
+def _meets(mechanism: AdditiveMechanism, request: Request) -> bool:
+    if isinstance(request.target, PrivacyGuarantee):
+        return mechanism.own_loss().delta(request.target.epsilon) <= request.target.delta
     merged = merges(mechanism.sensitivity, (mechanism.family,))
     values, counts = shifts(
         mechanism.scale, mechanism.sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
     )
-    group = (mechanism.family, values.ravel(), counts.ravel())
-    return Criterion(target).excess([group]) <= 0.0
+    return request.excess([(mechanism.family, values.ravel(), counts.ravel())]) <= 0.0
 
 
 def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
@@ -291,12 +250,25 @@ def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
     return min(max(needed, _FEWEST_BITS), _MOST_BITS)
 
 
-def _check_magnitude(scale: NDArray[np.float64], bits: int) -> None:
-    """Refuse scales whose grid steps, or whose large multiples, are not normal doubles."""
-    positive = scale if scale.min() > 0.0 else scale[scale > 0.0]
-    if not (positive.max() <= 1e280 and positive.min() * 2.0**-bits >= 1e-290):
+def _checked_weights(
+    weights: ArrayLike, n_coordinates: int, n_releases: int
+) -> NDArray[np.float64]:
+    values = check_array(
+        "calibrate",
+        "weights",
+        weights,
+        (n_coordinates,),
+        (n_releases, n_coordinates),
+        sign="positive",
+        remedy="Give a coordinate that does not matter a small weight.",
+    )
+    if values.max() / _RANGE > values.min():
         raise ValueError(
-            "The noise scales that sensitivity.per_coordinate asks for, "
-            f"{positive.min():g} to {positive.max():g}, are beyond double precision. Choose units "
-            "in which its entries are nearer to one."
+            "The entries of the 'weights' parameter of calibrate must lie within a factor of "
+            f"{_RANGE:g} of each other. Raise the smallest."
         )
+    return values
+
+
+def _names(suitable: Callable[[Noise], bool]) -> str:
+    return ", ".join(repr(name) for name in noise_names() if suitable(get_noise(name)))

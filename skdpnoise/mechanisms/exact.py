@@ -61,7 +61,7 @@ def exact_quanta(value: NDArray[Any], grid_size: NDArray[np.float64]) -> NDArray
     """Return value/grid step as nearest integers, clipped to ±2**62."""
     # Large integers go by exact arithmetic, so that what one record moves is not rounded away or
     # up; all other numbers as skdpnoise.mechanisms.quanta.nearest_quanta says.
-    large = _are_large(value)
+    large = are_large(value)
     if not large.any():
         return nearest_quanta(value.astype(np.float64), grid_size)
     quanta = np.empty(value.shape, dtype=np.int64)
@@ -81,13 +81,8 @@ def exact_integers(
     return np.array([min(max(nearest(x), -limit), limit) for x in quotients], dtype=np.int64)
 
 
-def has_large_integers(array: NDArray[Any]) -> bool:
-    """Return whether an entry is an integer that a double may not hold: one beyond 2**53."""
-    return bool(_are_large(array).any())
-
-
-def _are_large(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which entries are integers beyond 2**53."""
+def are_large(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which entries are integers that a double may not hold: beyond 2**53."""
     if array.dtype.kind == "O":
         found = np.array([_is_large_integer(x) for x in array.flat], dtype=bool)
         return found.reshape(array.shape)

@@ -55,8 +55,9 @@ def fill(limit: Vector, shape: Vector, order: float) -> Vector:
     fits = tau <= level[ranked] ** order
     if not fits.any():
         return limit
-    filled: Vector = np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape)
-    return filled
+    return np.asarray(
+        np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape), dtype=np.float64
+    )
 
 
 def norm(values: Vector, order: float) -> float:

@@ -12,7 +12,6 @@ from skdpnoise.sensitivity import SensitivityProfile
 _LARGEST_QUANTA = 2.0**62
 _DIGIT = 2.0**32
 _ROUNDING = 1.0 + 1e-5  # nearest_quanta errs by less than 1e-6 of a grid step
-_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
@@ -22,11 +21,6 @@ def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
     """
     # Each entry gets at most one more grid step; a factor covers the error of nearest_quanta.
     return math.ldexp(n_entries ** (1.0 / order), -bits) * _ROUNDING
-
-
-def within_doubles(scale: float, bits: int) -> bool:
-    """Return whether a scale of 2**bits grid steps, and its grid step, are within doubles."""
-    return scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST
 
 
 def rounding_cost(
@@ -55,5 +49,4 @@ def nearest_quanta(value: NDArray[np.float64], grid_size: NDArray[np.float64]) -
     rest = np.fmod(clipped, large)
     high = np.rint(clipped / large - rest / large).astype(np.int64)
     low = np.rint(rest / grid_size).astype(np.int64)
-    quanta: NDArray[np.int64] = high * int(_DIGIT) + low
-    return quanta
+    return high * int(_DIGIT) + low

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.requests import noise_options
+from skdpnoise.mechanisms.requests import budget_of, noise_options
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["shared_budget"]
@@ -22,9 +23,8 @@ def shared_budget(
 
     What a stage costs may depend on what an earlier one released. So costs add up in a loss for
     which that is proved: pure for families that can be pure, else Gaussian. "auto" takes normal or
-    Laplace noise, whichever has the smaller expected error for a typical stage: over many releases
-    the loss tends to that of normal noise, so other shapes gain a fraction of a percent. "search"
-    tries every family.
+    Laplace noise, and "search" any family, whichever has the smallest expected error for a typical
+    stage.
 
     Parameters
     ----------
@@ -70,30 +70,21 @@ def shared_budget(
         "auto": ["inid_gaussian", "inid_laplace"],
         "search": [name for name in noise_options(adaptive=True) if name.startswith("inid_")],
     }.get(noise, [noise])
-    options: dict[str, LossBudget]
-    if not isinstance(guarantee, PrivacyGuarantee):
+    budgets: dict[str, LossBudget] = {}
+    if isinstance(guarantee, PrivacyGuarantee):
+        for name in names:
+            pure = guarantee.delta == 0.0 or get_noise(name.partition("_")[2]).supports_pure
+            budget = budget_of(guarantee, pure=pure)
+            assert budget is not None
+            budgets[name] = budget.per_row(rows_per_group)
+    else:
         if noise == "auto":
             names = ["inid_laplace" if isinstance(guarantee, PureLoss) else "inid_gaussian"]
-        options = dict.fromkeys(names, guarantee)
-    else:
-        options = {name: _budget(name, guarantee).per_row(rows_per_group) for name in names}
-    errors: dict[str, float] = {}
-    refusals = []
-    for name, budget in options.items():
-        try:
-            found = calibrate(name, sensitivity, budget, n_releases=n_releases)
-        except ValueError as refusal:
-            refusals.append(refusal)
-        else:
-            errors[name] = found.expected_error()
-    if not errors:
-        raise refusals[0]
-    best = min(errors, key=errors.__getitem__)
-    return best, options[best]
+        budgets = dict.fromkeys(names, guarantee)
 
+    def make(name: str) -> AdditiveMechanism:
+        return calibrate(name, sensitivity, budgets[name], n_releases=n_releases)
 
-def _budget(noise: str, guarantee: PrivacyGuarantee) -> LossBudget:
-    pure = guarantee.delta == 0.0 or get_noise(noise.partition("_")[2]).supports_pure
-    if pure:
-        return PureLoss(guarantee.epsilon)
-    return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
+    made, _ = compared(names, make, AdditiveMechanism.expected_error)
+    best = min(made, key=AdditiveMechanism.expected_error).noise
+    return best, budgets[best]

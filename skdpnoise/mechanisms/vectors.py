@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,11 +19,15 @@ from skdpnoise.mechanisms.exact import (
 )
 from skdpnoise.privacy import PrivacyLoss, check_count, check_real
 from skdpnoise.privacy.sealed import Sealed
+from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 
+Vector = NDArray[np.float64]
 
-class VectorMechanism(Sealed):
+
+@shared_texts
+class VectorMechanism(Sealed, ABC):
     r"""Noise on a vector, added exactly and charged for by one object.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
@@ -41,23 +46,18 @@ class VectorMechanism(Sealed):
     __slots__ = ()
 
     @property
+    @abstractmethod
     def n_releases(self) -> int:
         """Number of releases that are charged for."""
-        raise NotImplementedError
 
     @property
-    def grid_size(self) -> NDArray[np.float64]:
+    @abstractmethod
+    def grid_size(self) -> Vector:
         """Size of one integer step, of shape (n_coordinates,) or (n_releases, n_coordinates)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PrivacyLoss
-        """
-        raise NotImplementedError
+        """Return what ``n_releases`` releases cost together."""
 
     def sample(
         self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
@@ -85,20 +85,16 @@ class VectorMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> from skdpnoise.sampling import random_words
-        >>> from skdpnoise.sensitivity import SensitivityProfile
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> mechanism = calibrate("inid_gaussian", profile, GaussianLoss(0.5), n_releases=3)
-        >>> mechanism.sample(random_words(0), n_draws=2).shape
-        (2, 2)
+        >>> from skdpnoise.mechanisms import k_norm
+        >>> from skdpnoise.privacy import PureLoss
+        >>> k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=3).sample(random_words(0), n_draws=2).shape
+        (2, 3)
         """
         return self._draw(rng, *self._span("sample", "n_draws", n_draws, first))
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Vector:
         """Return the value with noise added: what may be made public.
 
         Parameters
@@ -106,9 +102,7 @@ class VectorMechanism(Sealed):
         value : array-like of shape (n_coordinates,) or (m, n_coordinates)
             The query's value, or those of m consecutive releases. Integers stay exact, of whatever
             size.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
+        %(queries: random_state)s
         first : int or None, default=None
             Index of the first release that this call makes, counted from 0. It must be given if
             scales differ between releases and this call does not make all of them.
@@ -127,7 +121,7 @@ class VectorMechanism(Sealed):
 
         Notes
         -----
-        Nothing is remembered: calling this again is another release, to be charged for again unless
+        Nothing is remembered: each call is another release, to be charged for again unless
         ``n_releases`` covers it. Making release t twice is charged for by nobody.
 
         Examples
@@ -135,13 +129,6 @@ class VectorMechanism(Sealed):
         >>> from skdpnoise.mechanisms import calibrate
         >>> from skdpnoise.privacy import GaussianLoss
         >>> from skdpnoise.sensitivity import SensitivityProfile
-        >>> mechanism = calibrate("iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5))
-        >>> released = mechanism.release([10.0], random_state=0)
-        >>> bool((np.rint(released / mechanism.grid_size) * mechanism.grid_size == released).all())
-        True
-
-        Releases with scales of their own, one after the other:
-
         >>> mechanism = calibrate(
         ...     "iid_gaussian", SensitivityProfile([1.0]), GaussianLoss(0.5), n_releases=2,
         ...     weights=[[1.0], [9.0]],
@@ -172,11 +159,10 @@ class VectorMechanism(Sealed):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms import calibrate
+        >>> from skdpnoise.mechanisms import k_norm
         >>> from skdpnoise.privacy import PureLoss
-        >>> from skdpnoise.sensitivity import SensitivityProfile
-        >>> mechanism = calibrate("iid_laplace", SensitivityProfile([1.0, 1.0]), PureLoss(0.5))
-        >>> round(mechanism.expected_error(p=1), 5)  # two coordinates of scale 2/0.5
+        >>> mechanism = k_norm(1, 2.0, 2, PureLoss(0.5))  # two coordinates of scale 2/0.5
+        >>> round(mechanism.expected_error(p=1), 5)
         8.0
         """
         moments = self._moments(check_real(f"{type(self).__name__}.expected_error", "p", p))
@@ -191,21 +177,19 @@ class VectorMechanism(Sealed):
             f"loss={self.privacy_loss()})"
         )
 
+    @abstractmethod
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         """Return the noise of so many releases from an index on, in grid steps."""
-        raise NotImplementedError
 
-    def _moments(self, p: float) -> NDArray[np.float64]:
+    @abstractmethod
+    def _moments(self, p: float) -> Vector:
         """Return E|error|^p of every coordinate, or of every release and coordinate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _facts(self) -> str:
         """Return the fields that tell this mechanism from others of its kind."""
-        raise NotImplementedError
 
-    def _released(
-        self, rows: NDArray[Any], random_state: Any, first: int | None
-    ) -> NDArray[np.float64]:
+    def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
         """Return checked values of consecutive releases with noise added."""
         draws = self.sample(random_words(random_state), len(rows), first=first)
         start, grid_size = first or 0, self.grid_size
@@ -214,25 +198,24 @@ class VectorMechanism(Sealed):
 
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
-        owner, n_entries = f"{type(self).__name__}.release", self.grid_size.shape[-1]
-        array = exact_numbers(value)
+        allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
+        array, n_entries = exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
         if masked or not are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
-                f"The 'value' parameter of {owner} must be an array of real numbers, integers or "
-                f"of double precision or less. Got {kind} instead."
+                f"{allowed} an array of real numbers, integers or of double precision or less. Got "
+                f"{kind} instead."
             )
         if array.ndim not in (1, 2) or array.size == 0 or array.shape[-1] != n_entries:
             raise ValueError(
-                f"The 'value' parameter of {owner} must be of shape ({n_entries},) or "
-                f"(n, {n_entries}) with n up to n_releases={self.n_releases}. Got shape "
-                f"{array.shape} instead."
+                f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
+                f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
         if not are_finite(array):
             raise ValueError(
-                f"The 'value' parameter of {owner} must be finite in every entry: remove or "
-                "replace NaN and infinity before the query is computed."
+                f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
+                "query is computed."
             )
         return array.reshape(-1, n_entries)
 
@@ -260,23 +243,19 @@ class VectorMechanism(Sealed):
             raise ValueError(
                 f"The 'first' parameter of {owner} must be given where the scales differ between "
                 f"releases and a call makes some of them: this one makes {count} of "
-                f"{n_releases=}. Got None instead. Nothing is remembered between calls, and the "
-                "noise of the wrong releases may be too small: number the releases 0, 1, ... and "
-                "pass the index of the first one that this call makes, such as first=0."
+                f"{n_releases=}. Got None instead. Nothing is remembered between calls: pass the "
+                "index of the first release that this call makes, such as first=0."
             )
         return start, count
 
 
 def add_quanta(
-    value: NDArray[Any],
-    draws: NDArray[np.int64],
-    grid_size: NDArray[np.float64],
-    mechanism: Any = None,
-) -> NDArray[np.float64]:
+    value: NDArray[Any], draws: NDArray[np.int64], grid_size: Vector, mechanism: Any = None
+) -> Vector:
     """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
     # times the grid step: post-processing. An observer is told which mechanism drew.
-    rows: NDArray[np.float64] = value.astype(np.float64)
+    rows: Vector = value.astype(np.float64)
     step = np.broadcast_to(grid_size, rows.shape)
     noisy = step > 0.0
     quanta = exact_quanta(value[noisy], step[noisy])
@@ -290,11 +269,10 @@ def exact_release(
     parts: Callable[[list[Fraction]], list[Fraction]],
     random_state: Any,
     first: int | None = None,
-) -> NDArray[np.float64]:
+) -> Vector:
     """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
     exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()
     quanta = np.array([exact_integers(row, steps) for row in exact])
-    released: NDArray[np.float64] = plus_noise(mechanism, quanta, draws) * mechanism.grid_size
-    return released
+    return np.asarray(plus_noise(mechanism, quanta, draws) * mechanism.grid_size, dtype=np.float64)

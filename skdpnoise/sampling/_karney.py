@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.sampling.bits import take_below
 from skdpnoise.sampling.kernels import inner
-from skdpnoise.sampling.lazy import CAPACITY, is_smaller
+from skdpnoise.sampling.lazy import CAPACITY, is_smaller, run_parity
 
 # A larger integer part has probability e**-512 < 2**-256 and would overflow the result.
 _LARGEST_INTEGER_PART = 512
@@ -55,19 +55,10 @@ def exponential(
     integer_part = 0
     while integer_part <= _LARGEST_INTEGER_PART:
         numbers[_X, 0] = 0
-        lowest = _X
-        n = 0
-        while True:
-            new = _RUN_A if lowest != _RUN_A else _RUN_B
-            numbers[new, 0] = 0
-            descends, position = is_smaller(words, position, width, numbers, new, lowest)
-            if descends < 0:
-                return -1, position
-            if descends == 0:
-                break
-            lowest = new
-            n += 1
-        if n & 1 == 0:
+        odd, position = run_parity(words, position, width, numbers, _X)
+        if odd < 0:
+            return -1, position
+        if odd == 0:
             return integer_part, position
         integer_part += 1
     return -1, position

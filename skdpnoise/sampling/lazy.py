@@ -61,6 +61,30 @@ def is_smaller(
 
 
 @inner
+def run_parity(
+    words: NDArray[np.uint64],
+    position: int,
+    width: int,
+    numbers: NDArray[np.int64],
+    first: int,
+) -> tuple[int, int]:
+    """Return n modulo 2 for a run x > u_1 > ... > u_n of uniforms below the number x in a row."""
+    # Von Neumann (1951): n is even with probability exp(-x). Rows 1 and 2 take turns.
+    lowest = first
+    odd = 0
+    while True:
+        new = 1 if lowest != 1 else 2
+        numbers[new, 0] = 0
+        descends, position = is_smaller(words, position, width, numbers, new, lowest)
+        if descends < 0:
+            return UNDECIDED, position
+        if descends == 0:
+            return odd, position
+        lowest = new
+        odd = 1 - odd
+
+
+@inner
 def leading_bits(
     words: Words, position: int, width: int, numbers: Integers, number: int, n: int
 ) -> tuple[int, int]:

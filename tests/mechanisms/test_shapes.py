@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._shapes import _meets, _pure_loss
+from skdpnoise.mechanisms._shapes import _meets
+from skdpnoise.mechanisms.additive import least_epsilon
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -64,5 +65,5 @@ def test_the_own_loss_meets_a_budget_of_either_kind(family):
 def test_a_joint_bound_counts_for_pure_noise_on_the_integers():
     counts = SensitivityProfile(np.ones(10), l1=2.0)
     made = calibrate("inid_discrete_laplace", counts, PureLoss(0.3))
-    assert 0.3 * (1.0 - 1e-9) <= _pure_loss(made) <= 0.3
+    assert 0.3 * (1.0 - 1e-9) <= least_epsilon(made) <= 0.3
     assert made.own_loss().pure_epsilon > 1.0  # of independent coordinates

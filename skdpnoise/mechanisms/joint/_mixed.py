@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from fractions import Fraction
 from typing import Any
 
@@ -13,6 +14,8 @@ from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
 from skdpnoise.privacy import PrivacyLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
+
+Vector = NDArray[np.float64]
 
 
 class MixedMechanism(VectorMechanism):
@@ -31,40 +34,25 @@ class MixedMechanism(VectorMechanism):
         return self.additive.n_releases
 
     @property
-    def grid_size(self) -> NDArray[np.float64]:
+    def grid_size(self) -> Vector:
         """Size of one integer step of what is drawn: of A f, shape (n_coordinates,)."""
         return self.additive.grid_size
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PrivacyLoss
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import bounded_counts
-        >>> from skdpnoise.privacy import GaussianLoss
-        >>> print(bounded_counts(3, 2, GaussianLoss(0.5)).privacy_loss())
-        0.5-GDP
-        """
         return self.additive.privacy_loss()
 
+    @abstractmethod
     def _mixed(self, row: list[Fraction]) -> list[Fraction]:
         """Return A f."""
-        raise NotImplementedError
 
-    def _unmixed(self, noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+    @abstractmethod
+    def _unmixed(self, noisy: Vector) -> Vector:
         r"""Return :math:`A^{-1} y` of every row y."""
-        raise NotImplementedError
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         return self.additive.sample(rng, count, first=start)
 
-    def _released(
-        self, rows: NDArray[Any], random_state: Any, first: int | None
-    ) -> NDArray[np.float64]:
+    def _released(self, rows: NDArray[Any], random_state: Any, first: int | None) -> Vector:
         return self._unmixed(exact_release(self.additive, rows, self._mixed, random_state, first))
 
     def _check_covered(self, needed: SensitivityProfile, what: str) -> None:

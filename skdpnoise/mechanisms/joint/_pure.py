@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from skdpnoise.mechanisms.quanta import within_doubles
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
 
 _MARGIN = 1e-12  # floating-point error of a quotient, with room to spare
+_SMALLEST, _LARGEST = 1e-280, 1e280
 
 
 def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
     """Return an ε of one release of which ``n_releases`` are at most the guarantee, with δ = 0."""
-    if isinstance(guarantee, PrivacyGuarantee):
-        whole = guarantee.epsilon
-    elif isinstance(guarantee, PureLoss) and guarantee.pure_epsilon > 0.0:
-        whole = guarantee.pure_epsilon
-    else:
+    whole = 0.0
+    if isinstance(guarantee, PrivacyGuarantee | PureLoss):
+        whole = number_of(guarantee)
+    if whole == 0.0:
         allowed = (
             f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee or a PureLoss with a "
             f"positive epsilon. Got {guarantee!r} instead"
@@ -28,10 +28,10 @@ def epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
     return each
 
 
-def check_units(owner: str, name: str, value: float, scale: float, bits: int) -> None:
-    """Refuse a value whose noise scale, or the grid step of that, is near the limits of doubles."""
-    if not within_doubles(scale, bits):
+def check_units(owner: str, name: str, scale: float, bits: int) -> None:
+    """Refuse a scale that is near the limits of doubles, or whose grid step is."""
+    if not (scale <= _LARGEST and scale * 2.0**-bits >= _SMALLEST):
         raise ValueError(
-            f"The {name!r} parameter of {owner} must give noise and grid steps within double "
-            f"precision. Got {value!r} instead. Choose other units."
+            f"The {name!r} parameter of {owner} must be within double precision with its grid "
+            f"steps. Got {scale!r} instead. Choose other units."
         )

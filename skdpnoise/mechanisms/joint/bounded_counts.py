@@ -14,15 +14,8 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import (
-    Adjacency,
-    LossBudget,
-    PrivacyGuarantee,
-    check_adjacency,
-    check_count,
-    check_real,
-)
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real, check_type
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.joint import bounded_ones, support_sizes
@@ -43,9 +36,8 @@ class BoundedCountsMechanism(MixedMechanism):
               v = \sigma^2 \left(1 + 2 e + d e^2\right), \quad e = \frac{c}{1 - c d}
 
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
-    mechanism within releases y and is calibrated to the exact l2 sensitivity of y,
-    :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing. y is
-    computed and rounded to grid steps by exact rational arithmetic.
+    mechanism within releases y, by exact rational arithmetic, and is calibrated to its l2
+    sensitivity, :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing.
 
     Parameters
     ----------
@@ -72,9 +64,6 @@ class BoundedCountsMechanism(MixedMechanism):
 
     Examples
     --------
-    >>> mechanism = bounded_counts(3, 2, PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove"))
-    >>> mechanism.release([10, 20, 30], random_state=0).shape
-    (3,)
     >>> from skdpnoise.privacy import GaussianLoss
     >>> mechanism = bounded_counts(20, 5, GaussianLoss(1.0))
     >>> round(mechanism.expected_error() / 20, 3)  # independent noise: 5
@@ -106,8 +95,7 @@ class BoundedCountsMechanism(MixedMechanism):
         """Covariance of the noise of one release."""
         size = self.additive.sensitivity.n_coordinates
         inverse = np.eye(size) + self._spread
-        covariance: NDArray[np.float64] = inverse @ inverse * self.additive.standard_deviation**2
-        return covariance
+        return inverse @ inverse * self.additive.standard_deviation**2
 
     def _mixed(self, row: list[Fraction]) -> list[Fraction]:
         shared = Fraction(self.mixing) * sum(row)
@@ -148,12 +136,9 @@ def bounded_counts(
 
     is the variance of one count for μ = 1: the squared sensitivity of y times what undoing the
     mixing adds; S is that of :func:`~skdpnoise.sensitivity.joint.bounded_ones`. In
-    :math:`(1 - c d)^2` each term of the maximum is convex, and so is the maximum. c = 0 is
-    independent noise, so this is never worse. It is the best of all covariances Σ: the constraint
-    v' Σ^{-1} v ≤ μ² is convex in Σ, and averaging over all permutations of the counts, under which
-    the changes are symmetric, leaves aI + b11'. For add/remove and c of the best
-    covariance below 1/(2k), with :math:`s = \sqrt{(d - k)/(k (d - 1))}`, it is
-    :math:`a I + b 1 1^\top`, :math:`a = k (1 - q k)`, :math:`b = a q / s`, :math:`q = (1 - s)/d`.
+    :math:`(1 - c d)^2` the maximum is convex. c = 0 is independent noise, so this is never worse.
+    It is the best of all covariances Σ: the constraint v' Σ^{-1} v ≤ μ² is convex in Σ, and the
+    mean over all permutations of the counts, under which the changes are symmetric, is aI + b11'.
 
     Parameters
     ----------
@@ -179,8 +164,8 @@ def bounded_counts(
 
     References
     ----------
-    Joseph and Yu, arXiv:2309.15790 (at most k ones, add/remove); Lebeda, arXiv:2408.06853 (k = d).
-    The maximum over integers t and "replace_one" are ours.
+    That of :class:`BoundedCountsMechanism`; Lebeda, arXiv:2408.06853 (k = d). The maximum over
+    integers t and "replace_one" are ours.
 
     Examples
     --------

@@ -38,16 +38,13 @@ class CorrelatedSumMechanism(MixedMechanism):
               = f_j + z_j + c_j \xi
 
     Made by :func:`correlated_sum`. The value of a release is the sums followed by the number of
-    records. Errors are those of the sums, :math:`E|z_j + c_j \xi|^p`, the count left out; for noise
-    that is neither Gaussian nor Laplace p must be 2.
+    records. Errors are those of the sums; for noise neither Gaussian nor Laplace p must be 2.
 
     **Guarantee.** Neighbours differ by one record more or fewer, whose contribution to sum j lies
-    in [low_j, high_j]. What is released is (f - n c, n) with independent noise, by the additive
-    mechanism within, which is calibrated to
-    :func:`~skdpnoise.sensitivity.joint.shifted_sums` and is charged for; the rest is
-    post-processing of it. :math:`f_j - n c_j` is computed and rounded to grid steps by exact
-    rational arithmetic, so nothing is lost between the bound and the integers. The sums themselves
-    must be exact: sum integers or add the error of the sum to the interval.
+    in [low_j, high_j]. The additive mechanism within releases (f - n c, n), is calibrated to
+    :func:`~skdpnoise.sensitivity.joint.shifted_sums`, and is charged for; the rest is
+    post-processing. :math:`f_j - n c_j` is computed and rounded to grid steps by exact rational
+    arithmetic. The sums must be exact: sum integers or add the error of the sum to the interval.
 
     Parameters
     ----------
@@ -74,12 +71,10 @@ class CorrelatedSumMechanism(MixedMechanism):
 
     Examples
     --------
-    >>> guarantee = PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove")
-    >>> mechanism = correlated_sum([1.0, 1.0, 1.0, 4.0], guarantee)
-    >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
-    (5,)
     >>> from skdpnoise.privacy import GaussianLoss
     >>> mechanism = correlated_sum(np.ones(4), GaussianLoss(1.0))
+    >>> mechanism.release([10.0, 20.0, 30.0, 200.0, 100.0], random_state=0).shape
+    (5,)
     >>> round(mechanism.expected_error(), 4)  # ((4 + 2) / 2)**2; independent noise: 16
     9.0
     """
@@ -124,8 +119,7 @@ class CorrelatedSumMechanism(MixedMechanism):
     @property
     def _variance(self) -> NDArray[np.float64]:
         deviation = self.additive.standard_deviation
-        variance: NDArray[np.float64] = deviation[:-1] ** 2 + (self.shift * deviation[-1]) ** 2
-        return variance
+        return np.asarray(deviation[:-1] ** 2 + (self.shift * deviation[-1]) ** 2, dtype=np.float64)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         if p == 2.0:
@@ -145,8 +139,7 @@ class CorrelatedSumMechanism(MixedMechanism):
         small, large = np.minimum(own, shared), np.maximum(own, shared)
         ratio = np.minimum(small / large, 1.0 - 1e-5)
         factor = (1.0 - ratio ** (p + 2.0)) / (1.0 - ratio**2)
-        moments: NDArray[np.float64] = large**p * factor * math.gamma(p + 1.0)
-        return moments
+        return np.asarray(large**p * factor * math.gamma(p + 1.0), dtype=np.float64)
 
     def _facts(self) -> str:
         return f"noise={self.additive.noise!r}, n_sums={self.shift.size}"
@@ -207,8 +200,7 @@ def correlated_sum(
 
     References
     ----------
-    Lebeda, arXiv:2408.06853 (contributions of 0 or 1); Muthukrishnan and Kalyani, arXiv:2302.03511,
-    Theorems 4 and 5. Their combination is ours.
+    Those of :class:`CorrelatedSumMechanism`; their combination is ours.
 
     Examples
     --------
@@ -230,17 +222,17 @@ def correlated_sum(
         np.broadcast_to(np.asarray(end, dtype=np.float64), n_sums) for end in (low, high)
     )
     centre = 0.5 * left + 0.5 * right
-    each = _checked_weights(owner, weights, n_sums)
-    reaches = (
-        plain.per_coordinate[:-1],
-        shifted_sums(left, right, centre).per_coordinate[:-1],
-    )
+    each = np.ones(n_sums)
+    if weights is not None:
+        each = check_array(owner, "weights", weights, (n_sums,), sign="positive")
+    reaches = plain.per_coordinate, shifted_sums(left, right, centre).per_coordinate
 
     def make(name: str) -> CorrelatedSumMechanism:
         # The order in which costs add: of other noises near 2 if there are many sums. Whatever is
         # shifted, the guarantee holds.
         order = 1.0 if str(name).endswith("_laplace") else 2.0
-        worth = _worth_shifting(*reaches, centre, each, count_weight, order)
+        before, after = ((each * reach[:-1] ** 2) ** (order / (order + 2.0)) for reach in reaches)
+        worth = _worth_shifting(before - after, each * centre**2, count_weight, order)
         shift = np.where(worth, centre, 0.0)
         of_count = max(float(each @ shift**2) + count_weight, _LEAST_WEIGHT * float(each.sum()))
         additive = calibrate(
@@ -265,30 +257,16 @@ def correlated_sum(
 
 
 def _worth_shifting(
-    plain: NDArray[np.float64],
-    centred: NDArray[np.float64],
-    centre: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    count_weight: float,
-    order: float,
+    saved: NDArray[np.float64], cost: NDArray[np.float64], count_weight: float, order: float
 ) -> NDArray[np.bool_]:
     """Return which sums to shift: the best of those that cost the count least."""
     # The least total squared error grows with Σ_i (w_i λ_i^2)^{q/(q+2)}, the count included.
-    power = order / (order + 2.0)
-    ranked = np.argsort(weights * centre**2, kind="stable")
-    cost = (weights * centre**2)[ranked]
-    before = ((weights * plain**2) ** power)[ranked]
-    after = ((weights * centred**2) ** power)[ranked]
-    saved = np.concatenate(([0.0], np.cumsum(before - after)))
-    spent = (np.concatenate(([0.0], np.cumsum(cost))) + count_weight) ** power
+    ranked = np.argsort(cost, kind="stable")
+    gained = np.concatenate(([0.0], np.cumsum(saved[ranked])))
+    spent = np.concatenate(([0.0], np.cumsum(cost[ranked]))) + count_weight
     # Of equal choices the last: the more is shifted, the better the count.
-    n_shifted = saved.size - 1 - int(np.argmax((saved - spent)[::-1]))
-    worth = np.zeros(centre.size, dtype=np.bool_)
+    better = gained - spent ** (order / (order + 2.0))
+    n_shifted = cost.size - int(np.argmax(better[::-1]))
+    worth = np.zeros(cost.size, dtype=np.bool_)
     worth[ranked[:n_shifted]] = True
     return worth
-
-
-def _checked_weights(owner: str, weights: ArrayLike | None, n_sums: int) -> NDArray[np.float64]:
-    if weights is None:
-        return np.ones(n_sums)
-    return check_array(owner, "weights", weights, (n_sums,), sign="positive")

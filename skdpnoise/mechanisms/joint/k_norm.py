@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,13 +40,11 @@ class KNormMechanism(VectorMechanism):
 
     so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
 
-    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm. Rounding
-    both values to integer grid steps adds at most one grid step per coordinate, K^{1/q} grid steps
-    in the norm, so by the triangle inequality no density changes by more than the factor
+    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm, *as
+    computed*. Rounding both to integer grid steps adds at most one grid step per coordinate,
+    K^{1/q} in the norm. So by the triangle inequality no density changes by more than the factor
     :math:`e^{(\Delta + K^{1/q} 2^{-B} b)/b}`; rounding the noise as well is post-processing. The
-    charge covers ``n_releases`` adaptive releases, by basic composition. Draws are exact: see
-    ``skdpnoise.sampling``. The bound Δ must hold for the value *as computed*: sum integers, or
-    add the floating-point error of the sum to Δ.
+    charge covers ``n_releases`` adaptive releases, by basic composition.
 
     Parameters
     ----------
@@ -80,8 +78,6 @@ class KNormMechanism(VectorMechanism):
     >>> mechanism = k_norm(2, 1.0, 10, PrivacyGuarantee(epsilon=1.0))
     >>> mechanism.release(np.zeros(10), random_state=0).shape
     (10,)
-    >>> print(mechanism.privacy_loss())
-    1-DP
     >>> round(mechanism.expected_error(), 3)
     110.0
     """
@@ -105,7 +101,7 @@ class KNormMechanism(VectorMechanism):
         check_count(owner, "n_releases", self.n_releases)
         most = _most_bits(self.n_coordinates)
         bits = check_count(owner, "bits", self.bits, low=0, high=most)
-        check_units(owner, "scale", self.scale, self.scale, bits)
+        check_units(owner, "scale", self.scale, bits)
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
@@ -113,17 +109,6 @@ class KNormMechanism(VectorMechanism):
         return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
 
     def privacy_loss(self) -> PureLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PureLoss
-
-        Examples
-        --------
-        >>> print(k_norm(2, 3.0, 5, PureLoss(0.5), n_releases=2).privacy_loss())
-        0.5-DP
-        """
         rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
         each = rounded_up(self.radius / self.scale + rounding)
         return PureLoss(rounded_up(each * self.n_releases))
@@ -189,8 +174,7 @@ def k_norm(
 
     References
     ----------
-    Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
-    Slavković, JASA 2021.
+    Those of :class:`KNormMechanism`.
 
     Examples
     --------
@@ -223,11 +207,9 @@ def k_norm(
             "epsilon, or for fewer releases."
         )
     scale = radius / available
-    check_units("k_norm", "radius", radius, scale, bits)
     mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
     while mechanism.privacy_loss().pure_epsilon > epsilon * n_releases:
-        scale *= 1.0 + 1e-12
-        mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
+        mechanism = replace(mechanism, scale=mechanism.scale * (1.0 + 1e-12))
     return mechanism
 
 

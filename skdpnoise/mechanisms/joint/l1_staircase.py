@@ -40,17 +40,15 @@ class L1StaircaseMechanism(VectorMechanism):
 
     for k = 0, 1, ... and the width w.
 
-    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the l1 norm.
-    Rounding both to integer grid steps adds at most one grid step per coordinate, K grid steps in
+    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the l1 norm, *as
+    computed*. Rounding both to integer grid steps adds at most one grid step per coordinate, K in
     all, and w is at least Δ plus that. The density is a non-increasing function of :math:`|x|_1`
     that falls by exactly :math:`e^{-\varepsilon}` over a width, so by the triangle inequality it
     changes by at most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is
-    post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition. The
-    bound Δ must hold for the value *as computed*.
+    post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition.
 
-    **Drawing.** A non-increasing density of the norm is a mixture of uniform balls: that of radius
-    (j + γ) w has weight :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary
-    places; a uniform point of a ball is made of spacings, exactly.
+    Such a density is a mixture of uniform balls: that of radius (j + γ) w has weight
+    :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary places.
 
     The error of one coordinate is
 
@@ -116,7 +114,7 @@ class L1StaircaseMechanism(VectorMechanism):
             )
         _check_table(owner, self.n_coordinates, self.step)
         bits = check_count(owner, "bits", self.bits, low=0, high=_bits(_MOST_COORDINATES))
-        check_units(owner, "width", self.width, self.width, bits)
+        check_units(owner, "width", self.width, bits)
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
@@ -124,17 +122,6 @@ class L1StaircaseMechanism(VectorMechanism):
         return np.full(self.n_coordinates, math.ldexp(self.width, -self.bits))
 
     def privacy_loss(self) -> PureLoss:
-        """Return what ``n_releases`` releases cost together.
-
-        Returns
-        -------
-        PureLoss
-
-        Examples
-        --------
-        >>> print(l1_staircase(2, 1.0, PureLoss(1.0), n_releases=2).privacy_loss())
-        1-DP
-        """
         rounding = norm_of_rounding(1.0, self.n_coordinates, self.bits)
         widths = math.ceil(rounded_up(self.radius / self.width + rounding))
         return PureLoss(self.step * widths).compose(self.n_releases)
@@ -201,8 +188,7 @@ def l1_staircase(
 
     References
     ----------
-    Geng, Kairouz, Oh and Viswanath, IEEE Journal of Selected Topics in Signal Processing 2015 (one
-    and two dimensions). Kulesza, Suresh and Wang, AISTATS 2025 (any dimension).
+    Those of :class:`L1StaircaseMechanism`.
 
     Examples
     --------
@@ -222,7 +208,6 @@ def l1_staircase(
     gamma = math.ldexp(max(1, round(math.ldexp(gamma, _GAMMA_BITS))), -_GAMMA_BITS)
     bits = _bits(n_coordinates)
     width = radius / (1.0 - norm_of_rounding(1.0, n_coordinates, bits)) * (1.0 + 1e-12)
-    check_units(owner, "radius", radius, width, bits)
     return L1StaircaseMechanism(n_coordinates, radius, width, step, gamma, bits, n_releases)
 
 
@@ -244,8 +229,7 @@ def _check_table(owner: str, n_coordinates: int, step: float) -> None:
 def _log_weight(n_coordinates: int, step: float, radius: ArrayLike) -> NDArray[np.float64]:
     """Return log of e^{-radius ε} radius^K, which is that of a ball's weight up to a constant."""
     radius = np.asarray(radius, dtype=np.float64)
-    weight: NDArray[np.float64] = n_coordinates * np.log(radius) - radius * step
-    return weight
+    return np.asarray(n_coordinates * np.log(radius) - radius * step, dtype=np.float64)
 
 
 def _n_levels(n_coordinates: int, step: float) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.allocation import inid
+from skdpnoise.mechanisms.allocation import shape_of
 from skdpnoise.mechanisms.geometry import fill, norm
 from skdpnoise.privacy import Adjacency
 from skdpnoise.sampling import (
@@ -31,8 +31,6 @@ from skdpnoise.sensitivity.second_moments import ChangeNorm
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Proposal = tuple[Vector, float]
-Change = Callable[[RowBounds, Adjacency, Vector, float], float]
 Draw = Callable[[RandomWords, int, float, int], tuple[Integers, Integers]]
 
 _HALF = math.sqrt(0.5)
@@ -44,30 +42,20 @@ class Family:
     """Noise on the entries of a symmetric matrix, at unit scale."""
 
     pure: bool
-    change: Change
+    norm: ChangeNorm
     deviations: Callable[[int, float], tuple[float, float]]
     draw: Draw
     most_bits: Callable[[int], int]
     most_columns: float = math.inf
 
-
-def _change(norm: ChangeNorm) -> Change:
-    """Return what one record can do in a norm, in units of the noise."""
-
     def change(
-        bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
+        self, bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
     ) -> float:
-        return second_moment_change(
-            bounds, adjacency, norm=norm, scale=scale, off_diagonal=off_diagonal
+        """Return what one record can do, in units of the noise: the loss."""
+        worst = second_moment_change(
+            bounds, adjacency, norm=self.norm, scale=scale, off_diagonal=off_diagonal
         )
-
-    return change
-
-
-def _half_nuclear(
-    bounds: RowBounds, adjacency: Adjacency, scale: Vector, off_diagonal: float
-) -> float:
-    return 0.5 * second_moment_change(bounds, adjacency, norm="nuclear", scale=scale)
+        return 0.5 * worst if self.norm == "nuclear" else worst
 
 
 def _independent(
@@ -92,28 +80,28 @@ def _normal(r: float) -> Exponent:
 
 GAUSSIAN = Family(
     False,
-    _change("l2"),
+    "l2",
     lambda p, r: (1.0, r),
     _independent(rounded_gaussian, _normal),
     lambda p: _MOST_BITS,
 )
 LAPLACE = Family(
     True,
-    _change("l1"),
+    "l1",
     lambda p, r: (math.sqrt(2.0), math.sqrt(2.0) * r),
     _independent(rounded_laplace, lambda r: Exponent((0.0,), ((0.0, 1.0 / r, 0.0, 0.0),))),
     lambda p: _MOST_BITS,
 )
 K_NORM = Family(
     True,
-    _change("l2"),
+    "l2",
     lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
     lambda rng, size, r, bits: rounded_frobenius(rng, size, bits),
     lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
 )
 WISHART = Family(
     True,
-    _half_nuclear,
+    "nuclear",
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
     lambda rng, size, r, bits: rounded_wishart(rng, size, bits),
     wishart_places,
@@ -130,7 +118,7 @@ FAMILIES = {
 }
 
 
-def proposals(noise: str, bounds: RowBounds, adjacency: Adjacency) -> Iterator[Proposal]:
+def proposals(noise: str, bounds: RowBounds) -> Iterator[tuple[Vector, float]]:
     """Yield scales of the columns, up to a common factor, and the ratio off the diagonal."""
     ones = np.ones(bounds.n_columns)
     if noise.startswith("iid_"):
@@ -140,34 +128,29 @@ def proposals(noise: str, bounds: RowBounds, adjacency: Adjacency) -> Iterator[P
     shapes = [ones]
     if limits.min() < 1.0:
         shapes += [np.sqrt(_capped(bounds)), np.sqrt(limits)]
-    if noise == "inid_laplace":
-        if limits.min() < 1.0:
+        if noise == "inid_laplace":
             profile = SensitivityProfile(bounds.limits, l1=bounds.l1_norm, l2=bounds.radius)
-            shapes.append(inid(profile, order=1.0, weights=None, p=2.0))
-        ratios = _laplace_ratios
-    else:
-        ratios = _gaussian_ratios if noise == "inid_gaussian" else _half
+            shapes.append(shape_of("inid", profile, order=1.0, weights=None, p=2.0))
     for shape in shapes:
-        for ratio in ratios(bounds, shape):
+        ratios = iter([_HALF])  # inherent to the other two
+        if noise == "inid_laplace":
+            ratios = _laplace_ratios(bounds, shape)
+        elif noise == "inid_gaussian":
+            ratios = _gaussian_ratios(bounds, shape)
+        for ratio in ratios:
             yield shape, ratio
 
 
 def _capped(bounds: RowBounds) -> Vector:
     """Return min(c, τ), of norm R if the box reaches so far, in units of R."""
     limits = bounds.limits / bounds.radius
-    if norm(limits, 2.0) <= 1.0:
-        return limits
-    return fill(limits, np.ones(bounds.n_columns), 2.0)
+    return limits if norm(limits, 2.0) <= 1.0 else fill(limits, np.ones(limits.size), 2.0)
 
 
 def _sums(shape: Vector) -> tuple[float, float]:
     """Return the sums of s_j² s_k² on the diagonal and off it, which the variances multiply."""
     diagonal = float(np.sum(shape**4))
     return diagonal, float(np.sum(shape**2)) ** 2 - diagonal
-
-
-def _half(bounds: RowBounds, shape: Vector) -> Iterator[float]:
-    yield _HALF
 
 
 def _gaussian_ratios(bounds: RowBounds, shape: Vector) -> Iterator[float]:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import Any
 
-from skdpnoise.mechanisms.additive import compared, noted
-from skdpnoise.mechanisms.matrices._families import FAMILIES, proposals
-from skdpnoise.mechanisms.matrices.mechanism import MARGIN, SymmetricMatrixMechanism
-from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.privacy import (
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.additive import compared, stated
+from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
+from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import (
     Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-    gdp_mu,
+    check_adjacency,
+    check_array,
+    check_count,
+    check_option,
+    check_real,
+    check_type,
 )
-from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sensitivity import RowBounds
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
 
 __all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
 
@@ -27,10 +35,324 @@ SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
 _AUTO = tuple(name for name in FAMILIES if not name.startswith("iid_"))
 
+# Floating-point error of the worst case, and what integer rows may exceed their bounds by.
+_MARGIN = 1.0 + 1e-10
+_LARGEST_COUNT = 2**63 - 2**61
 # Sums of so large squares of integer rows fit 63 bits for a thousand million rows, and sums over a
 # million rows are exact in double precision.
 _LARGEST_SQUARE = 2.0**32.5
-_SMALLEST, _LARGEST = 1e-70, 1e70  # of the bounds: fourth powers stay within double precision
+_MOST_BITS = 26  # of a column: 52 of an entry
+_SMALLEST, _LARGEST = 1e-140, 1e140  # of grid steps and scales of rows, which are multiplied
+_LEAST_BOUND, _MOST_BOUND = 1e-70, 1e70  # fourth powers stay within double precision
+
+
+@shared_texts
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SymmetricMatrixMechanism(Sealed):
+    r"""Release the second moments of bounded rows with noise on a symmetric matrix, exactly.
+
+    .. math:: \hat S_{jk} = q_j q_k \Bigl(\sum_i k_{ij} k_{ik}
+              + \mathrm{round}(2^{2B} N_{jk})\Bigr), \qquad q_j = 2^{-B} s_j
+
+    with integer rows k, bounded as :math:`|q \circ k|_2 \le R` and so on: those of
+    :func:`~skdpnoise.solvers.second_moments`. Made by :func:`calibrate_second_moments`. N is
+    symmetric, and one of
+
+    =================  ==========================================================================
+    ``..._gaussian``   independent normal entries, of deviation 1 on the diagonal and r off it
+    ``..._laplace``    independent Laplace entries, of scale 1 on the diagonal and r off it
+    ``k_norm``         density :math:`\propto e^{-|N|_F}`
+    ``wishart``        :math:`N = W - W'`, each of density :math:`\propto e^{-\mathrm{tr}\, W/2}` on
+                       the cone of positive semi-definite matrices
+    =================  ==========================================================================
+
+    **Guarantee.** Neighbouring data sets differ in one row: it is replaced, or it is added or
+    removed. That changes the sum by :math:`k k^\top`, or by :math:`k k^\top - k' k'^\top`, exactly,
+    since sums of integers are. Rounded noise on an integer is the rounding of real noise on it,
+    which is post-processing, and so is the multiplication by :math:`q_j q_k`. So the loss is that
+    of real noise N on :math:`S_{jk} / (s_j s_k)`, whose change D is that of
+    :func:`~skdpnoise.sensitivity.second_moment_change`, with a margin of 1e-10 for floating-point
+    error of the bounds and of the rows:
+
+    - Gaussian: exactly that of a Gaussian loss with :math:`\mu = |D|_2`.
+    - Laplace and K-norm: :math:`\varepsilon = |D|_1` and :math:`|D|_F`, by the triangle inequality.
+    - Wishart: :math:`\varepsilon = |D|_*/2`. The density of N at M is
+      :math:`g(M) = c \int e^{-\mathrm{tr}(2 A - M)/2} dA` over all A with :math:`A \succeq 0` and
+      :math:`A \succeq M`, A being W and A - M being W'. Let :math:`D = D_+ - D_-` with both parts
+      positive semi-definite and :math:`\mathrm{tr}(D_+ + D_-) = |D|_*`. Adding :math:`D_+` to A
+      maps the domain for M into that for M + D, since
+      :math:`A + D_+ - M - D = A - M + D_- \succeq 0`, and lowers the integrand by the factor
+      :math:`e^{-\mathrm{tr}(2 D_+ - D)/2} = e^{-|D|_*/2}`. So
+      :math:`g(M + D) \ge e^{-|D|_*/2} g(M)`, and with M + D and -D in the places of M and D,
+      :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of Jiang, Xie and
+      Zhang, is not ε-private: the support moves with the data.)
+
+    For rows in a ball under "add_remove", the deviation of an entry is about
+    :math:`\sqrt{p/2} \, R^2/\varepsilon` for Wishart noise, :math:`p R^2/(2 \varepsilon)` for the
+    K-norm and :math:`p R^2/(\sqrt2 \, \varepsilon)` for Laplace noise.
+
+    Parameters
+    ----------
+    noise : str
+        Name of the family, as of :func:`calibrate_second_moments`.
+    row_bounds : RowBounds
+        What every row obeys.
+    row_scale : ndarray of shape (n_columns,)
+        s, in the units of the rows.
+    off_diagonal : float
+        r: the noise scale of entry jk is :math:`s_j s_k r`, and that of jj is :math:`s_j^2`.
+    bits : int
+        B.
+    %(mechanisms: adjacency)s
+    considered : tuple of (str, float or str), default=()
+        What was compared: names with their expected errors, or with the reason of their refusal.
+
+    Raises
+    ------
+    TypeError
+        If a field is of the wrong kind.
+    ValueError
+        If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
+        have r = √(1/2), and those of ``"iid_..."`` are all equal.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta and Zhang, "Analyze Gauss", STOC 2014 (normal noise). Hardt and Talwar,
+    "On the geometry of differential privacy", STOC 2010, Section 4 (K-norm). Jiang, Xie and Zhang,
+    "Wishart mechanism for differentially private principal components analysis", AAAI 2016
+    (one-sided). Half variance off the diagonal, unequal columns and the two-sided Wishart noise are
+    ours.
+
+    Examples
+    --------
+    >>> from skdpnoise.solvers import second_moments
+    >>> guarantee = PrivacyGuarantee(epsilon=1.0, delta=1e-6)
+    >>> mechanism = calibrate_second_moments("auto", RowBounds(3, norm=1.0), guarantee)
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(1000, 3))
+    >>> counts = second_moments(X, row_grid_size=mechanism.row_grid_size, norm=1.0)
+    >>> released = mechanism.release(counts)
+    >>> released.shape, bool((released == released.T).all())
+    ((3, 3), True)
+    """
+
+    noise: str
+    row_bounds: RowBounds
+    row_scale: NDArray[np.float64]
+    off_diagonal: float
+    bits: int
+    adjacency: Adjacency = "replace_one"
+    considered: tuple[tuple[str, float | str], ...] = ()
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_option(owner, "noise", self.noise, FAMILIES)
+        check_type(owner, "row_bounds", self.row_bounds, RowBounds)
+        check_adjacency(owner, self.adjacency)
+        shape = (self.row_bounds.n_columns,)
+        scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
+        most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
+        check_count(owner, "bits", self.bits, low=0, high=most)
+        if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
+            raise ValueError(
+                f"The 'row_scale' parameter of {owner} must be within double precision with "
+                "its grid steps. Choose units in which it is nearer to one."
+            )
+        check_real(owner, "off_diagonal", self.off_diagonal)
+        equal = self.noise.startswith("iid_")
+        ratio = 1.0 if equal else math.sqrt(0.5)
+        fixed = equal or self.noise in ("k_norm", "wishart")
+        if (fixed and self.off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
+            raise ValueError(
+                f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
+                f"noise{', with equal row_scale' if equal else ''}. Got {self.off_diagonal!r}."
+            )
+        object.__setattr__(self, "row_scale", sealed(scale))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of the rows."""
+        return self.row_scale.size
+
+    @property
+    def n_releases(self) -> int:
+        """Number of releases that are charged for: one."""
+        return 1
+
+    @property
+    def diagonal(self) -> float:
+        """Noise scale of entry jj in units of s_j²: one."""
+        return 1.0
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Noise scale of every entry, shape (n_columns, n_columns)."""
+        return self._entries(self.diagonal, self.off_diagonal)
+
+    @property
+    def standard_deviation(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of every entry, shape (n_columns, n_columns)."""
+        return self._entries(*self._family.deviations(self.n_columns, self.off_diagonal))
+
+    @property
+    def row_grid_size(self) -> NDArray[np.float64]:
+        """Unit q of the integers of each column, shape (n_columns,)."""
+        return np.ldexp(self.row_scale, -self.bits)
+
+    @property
+    def grid_size(self) -> NDArray[np.float64]:
+        """Unit of the integers of each entry, shape (n_columns, n_columns)."""
+        return np.outer(self.row_grid_size, self.row_grid_size)
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """What one row can do to the entries of the upper triangle, row by row."""
+        return second_moments_profile(self.row_bounds, self.adjacency)
+
+    def privacy_loss(self) -> LossBudget:
+        """Return what the release costs, from the scales.
+
+        Examples
+        --------
+        >>> mechanism = calibrate_second_moments("wishart", RowBounds(3, 1.0), PureLoss(0.5))
+        >>> print(mechanism.privacy_loss())
+        0.5-DP
+        """
+        change = self._family.change
+        worst = change(self.row_bounds, self.adjacency, self.row_scale, self.off_diagonal)
+        kind = PureLoss if self._family.pure else GaussianLoss
+        return kind(worst * _MARGIN)
+
+    def sample(self, rng: RandomWords) -> NDArray[np.int64]:
+        """Return the noise, in grid steps: a symmetric matrix of int64.
+
+        Parameters
+        ----------
+        rng : RandomWords
+            Source of randomness.
+
+        Examples
+        --------
+        >>> mechanism = calibrate_second_moments("k_norm", RowBounds(3, 1.0), PureLoss(0.5))
+        >>> mechanism.sample(random_words(0)).shape
+        (3, 3)
+        """
+        size = self.n_columns
+        diagonal, others = self._family.draw(rng, size, self.off_diagonal, 2 * self.bits)
+        noise = np.zeros((size, size), dtype=np.int64)
+        noise[np.triu_indices(size, 1)] = others
+        noise += noise.T
+        noise[np.diag_indices(size)] = diagonal
+        return noise
+
+    def release(self, counts: NDArray[np.int64], rng: Any = None) -> NDArray[np.float64]:
+        """Return the second moments with noise added: what may be made public.
+
+        Parameters
+        ----------
+        counts : ndarray of int64, shape (n_columns, n_columns)
+            Sums of products of integer rows, symmetric: nothing is known of any other matrix.
+        rng : None, int, numpy generator or RandomWords, default=None
+            None draws from the operating system's cryptographic source. Anything else is
+            reproducible, and gives no privacy against those who know it.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_columns)
+            In the units of squared rows; symmetric, and perhaps indefinite.
+
+        Raises
+        ------
+        TypeError
+            If the counts are not integers.
+        ValueError
+            If they are not of this shape, or not symmetric.
+
+        Examples
+        --------
+        >>> mechanism = calibrate_second_moments("auto", RowBounds(2, 1.0), PureLoss(0.5))
+        >>> mechanism.release(np.zeros((2, 2), dtype=np.int64), 0).shape
+        (2, 2)
+        """
+        allowed = f"The 'counts' parameter of {type(self).__name__}.release must be"
+        values, shape = np.asarray(counts), (self.n_columns, self.n_columns)
+        if values.dtype.kind != "i":
+            raise TypeError(
+                f"{allowed} an array of integers. Got an array of dtype {values.dtype} instead."
+            )
+        if values.shape != shape:
+            raise ValueError(f"{allowed} of shape {shape}. Got shape {values.shape} instead.")
+        # Of all sums of k k' this is true, so that the refusal says nothing of the data.
+        if (values != values.T).any():
+            raise ValueError(
+                f"{allowed} symmetric, as every sum of products of rows is: what one record can do "
+                "to another matrix is not known. For products of different tables use calibrate."
+            )
+        # Clipping moves no two counts further apart, and leaves room for the noise.
+        kept = np.clip(values.astype(np.int64), -_LARGEST_COUNT, _LARGEST_COUNT)
+        noisy = plus_noise(self, kept, self.sample(random_words(rng)))
+        return np.asarray(noisy * self.grid_size, dtype=np.float64)
+
+    def expected_error(self, weights: ArrayLike | None = None) -> float:
+        r"""Return the expected squared error of the whole symmetric matrix.
+
+        .. math:: \sum_{j, k} w_{jk} \, \mathrm{Var}(\hat S_{jk})
+
+        Entries off the diagonal count twice, as they stand there twice.
+
+        Parameters
+        ----------
+        weights : array-like of shape (n_columns, n_columns) or None, default=None
+            w; None is all ones.
+
+        Examples
+        --------
+        >>> mechanism = calibrate_second_moments(
+        ...     "inid_gaussian", RowBounds(4, 1.0), GaussianLoss(1.0), "add_remove"
+        ... )
+        >>> round(mechanism.expected_error(), 6)  # 4 entries of variance 1, 12 of variance 1/2
+        10.0
+        """
+        variance = self.standard_deviation**2
+        return float((variance if weights is None else variance * np.asarray(weights)).sum())
+
+    def explain(self) -> str:
+        """Say what was chosen, what it costs, and what else was considered; public facts only.
+
+        Examples
+        --------
+        >>> mechanism = calibrate_second_moments("auto", RowBounds(9, 1.0), PureLoss(1.0))
+        >>> print(mechanism.explain())
+        wishart: 9 columns, 1-DP, expected squared error 1800
+        considered: wishart 1800, k_norm 4140, inid_laplace 8100
+        refused: inid_gaussian
+        """
+        lines = [
+            f"{self.noise}: {self.n_columns} columns, {self.privacy_loss()}, expected squared "
+            f"error {self.expected_error():.6g}"
+        ]
+        numbers = [(x, name) for name, x in self.considered if not isinstance(x, str)]
+        if numbers:
+            ranked = ", ".join(f"{name} {x:.6g}" for x, name in sorted(numbers))
+            lines.append(f"considered: {ranked}")
+        refused = [name for name, x in self.considered if isinstance(x, str)]
+        if refused:
+            lines.append(f"refused: {', '.join(refused)}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(noise={self.noise!r}, n_columns={self.n_columns}, "
+            f"adjacency={self.adjacency!r}, loss={self.privacy_loss()})"
+        )
+
+    @property
+    def _family(self) -> Family:
+        return FAMILIES[self.noise]
+
+    def _entries(self, diagonal: float, off_diagonal: float) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = np.outer(self.row_scale, self.row_scale) * off_diagonal
+        np.fill_diagonal(values, self.row_scale**2 * diagonal)
+        return values
 
 
 @shared_texts
@@ -45,20 +367,16 @@ def calibrate_second_moments(
     Scales of the columns and of the diagonal are those of least expected squared error of the whole
     matrix among a few candidates, all decided from public facts:
 
-    - Half the variance off the diagonal (Gaussian; inherent to "k_norm" and "wishart"):
-      for add/remove, μ is the largest :math:`\sum_j x_j^2/s_j^2`. With bounds c on the columns,
-      :math:`s_j^2 \propto \min(c_j, \tau)`, τ such that :math:`\sum_j \min(c_j, \tau)^2 = R^2`.
-      For bounds that are a box rather than a ball somewhat more noise off the diagonal is better,
-      up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
+    - Half the variance off the diagonal (Gaussian; inherent to "k_norm" and "wishart"), and with
+      bounds c on the columns :math:`s_j^2 \propto \min(c_j, \tau)`, τ such that
+      :math:`\sum_j \min(c_j, \tau)^2 = R^2`. For a box rather than a ball somewhat more noise off
+      the diagonal is better, up to Theorem 4's :math:`\sqrt{1/2}` times the variance.
     - Laplace: with A and B as in :func:`~skdpnoise.sensitivity.second_moment_change`, the ratio r
       that minimises the error is
       :math:`r^3 = \frac{B^2 - A}{2 A} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`, at least
       1/2, or where the bound by Cauchy and Schwarz is the smaller one,
       :math:`r^4 = \frac{p - 1}{4} \frac{\sum_j s_j^4}{\sum_{j \ne k} s_j^2 s_k^2}`.
     - "iid_gaussian" and "iid_laplace" are the same noise in every entry of the upper triangle.
-
-    Rows are bounded by 2**15.25 to 2**16.25 grid steps, if the samplers have so many bits: sums of
-    a thousand million rows fit 63 bits.
 
     Parameters
     ----------
@@ -86,8 +404,8 @@ def calibrate_second_moments(
 
     References
     ----------
-    Muthukrishnan and Kalyani, arXiv:2302.03511, Theorems 4 and 5. Dwork, Talwar, Thakurta and
-    Zhang, "Analyze Gauss", STOC 2014.
+    Those of :class:`SymmetricMatrixMechanism`. Muthukrishnan and Kalyani, arXiv:2302.03511,
+    Theorems 4 and 5.
 
     Examples
     --------
@@ -97,89 +415,6 @@ def calibrate_second_moments(
     >>> calibrate_second_moments("auto", RowBounds(50, 1.0), PrivacyGuarantee(1.0))
     SymmetricMatrixMechanism(noise='wishart', n_columns=50, adjacency='replace_one', loss=1-DP)
     """
-    adjacency = _checked_adjacency(noise, row_bounds, guarantee, adjacency)
-    if noise not in CHOICES:
-        return _calibrate(noise, row_bounds, guarantee, adjacency)
-    made, considered = compared(
-        _AUTO,
-        lambda name: _calibrate(name, row_bounds, guarantee, adjacency),
-        SymmetricMatrixMechanism.expected_error,
-    )
-    # Among errors that are equal up to rounding, the first candidate is kept.
-    least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
-    best = next(one for one in made if one.expected_error() <= least)
-    chosen: SymmetricMatrixMechanism = noted(best, considered)
-    return chosen
-
-
-def _calibrate(
-    noise: str,
-    bounds: RowBounds,
-    guarantee: PrivacyGuarantee | LossBudget,
-    adjacency: Adjacency,
-) -> SymmetricMatrixMechanism:
-    resource, family = _resource(noise, guarantee), FAMILIES[noise]
-    if bounds.n_columns > family.most_columns:
-        raise ValueError(
-            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
-            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
-            "Choose another noise, or 'auto'."
-        )
-    made = []
-    for shape, off_diagonal in proposals(noise, bounds, adjacency):
-        units = shape * bounds.radius
-        worst = family.change(bounds, adjacency, units, off_diagonal) * MARGIN
-        scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
-        square = bounds.largest_square(scale)
-        # so little noise that its grid steps are one step wide: take more
-        if square > _LARGEST_SQUARE:
-            scale *= math.sqrt(square / _LARGEST_SQUARE)
-        wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))
-        bits = min(wanted, family.most_bits(bounds.n_columns) // 2)
-        made.append(SymmetricMatrixMechanism(noise, bounds, scale, off_diagonal, bits, adjacency))
-    best, more = min(made, key=SymmetricMatrixMechanism.expected_error), 1e-12
-    while _spent(best) > resource:  # rounding of the scales
-        scale, more = best.row_scale * (1.0 + more), 2.0 * more
-        best = SymmetricMatrixMechanism(
-            noise, bounds, scale, best.off_diagonal, best.bits, adjacency
-        )
-    return best
-
-
-def _spent(mechanism: SymmetricMatrixMechanism) -> float:
-    loss = mechanism.privacy_loss()
-    return loss.pure_epsilon if isinstance(loss, PureLoss) else loss.mu
-
-
-def _resource(noise: str, guarantee: PrivacyGuarantee | LossBudget) -> float:
-    """Return the ε or the μ that the noise may have."""
-    pure = FAMILIES[noise].pure
-    resource = None
-    if isinstance(guarantee, PrivacyGuarantee):
-        if pure:
-            resource = guarantee.epsilon
-        elif guarantee.delta > 0.0:
-            resource = gdp_mu(guarantee.epsilon, guarantee.delta)
-    elif isinstance(guarantee, PureLoss) and pure:
-        resource = guarantee.pure_epsilon
-    elif isinstance(guarantee, GaussianLoss) and not pure:
-        resource = guarantee.mu
-    if resource is None:
-        names = [name for name, family in FAMILIES.items() if family.pure != pure]
-        raise ValueError(
-            "The 'noise' parameter of calibrate_second_moments must be a noise that can give "
-            f"{guarantee}, one of {names}. Got {noise!r} instead."
-        )
-    return resource
-
-
-def _checked_adjacency(
-    noise: str,
-    row_bounds: RowBounds,
-    guarantee: PrivacyGuarantee | LossBudget,
-    adjacency: Adjacency | None,
-) -> Adjacency:
-    """Return the neighbouring relation, or say what is wrong with the arguments."""
     owner = "calibrate_second_moments"
     check_option(owner, "noise", noise, SECOND_MOMENT_NOISES)
     check_type(owner, "row_bounds", row_bounds, RowBounds)
@@ -189,9 +424,56 @@ def _checked_adjacency(
             f"The 'guarantee' parameter of {owner} must be a positive loss. Got {guarantee!r} "
             "instead: every release costs something."
         )
-    if not (row_bounds.limits.min() >= _SMALLEST and row_bounds.radius <= _LARGEST):
+    if not (row_bounds.limits.min() >= _LEAST_BOUND and row_bounds.radius <= _MOST_BOUND):
         raise ValueError(
-            f"The 'row_bounds' parameter of {owner} must be between {_SMALLEST:g} and "
-            f"{_LARGEST:g}. Got {row_bounds!r} instead. Choose other units."
+            f"The 'row_bounds' parameter of {owner} must be between {_LEAST_BOUND:g} and "
+            f"{_MOST_BOUND:g}. Got {row_bounds!r} instead. Choose other units."
         )
-    return checked_relation(owner, adjacency, guarantee, "replace_one")
+    relation = checked_relation(owner, adjacency, guarantee, "replace_one")
+    if noise not in CHOICES:
+        return _calibrate(noise, row_bounds, guarantee, relation)
+    made, considered = compared(
+        _AUTO,
+        lambda name: _calibrate(name, row_bounds, guarantee, relation),
+        SymmetricMatrixMechanism.expected_error,
+    )
+    # Among errors that are equal up to rounding, the first candidate is kept.
+    least = min(one.expected_error() for one in made) * (1.0 + 1e-9)
+    best = next(one for one in made if one.expected_error() <= least)
+    return stated(best, considered=considered)
+
+
+def _calibrate(
+    noise: str, bounds: RowBounds, guarantee: PrivacyGuarantee | LossBudget, adjacency: Adjacency
+) -> SymmetricMatrixMechanism:
+    """Return the best of the scales that are proposed for a family."""
+    family = FAMILIES[noise]
+    budget = budget_of(guarantee, pure=family.pure)
+    if budget is None:
+        names = [name for name, other in FAMILIES.items() if other.pure != family.pure]
+        raise ValueError(
+            "The 'noise' parameter of calibrate_second_moments must be a noise that can give "
+            f"{guarantee}, one of {names}. Got {noise!r} instead."
+        )
+    if bounds.n_columns > family.most_columns:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate_second_moments is {noise!r}, whose sampler is "
+            f"exact for up to {family.most_columns} columns. Got {bounds.n_columns} columns. "
+            "Choose another noise, or 'auto'."
+        )
+    made, resource = [], number_of(budget)
+    for shape, off_diagonal in proposals(noise, bounds):
+        units = shape * bounds.radius
+        worst = family.change(bounds, adjacency, units, off_diagonal) * _MARGIN
+        scale = units * math.sqrt(worst / resource * (1.0 + 1e-13))
+        square = bounds.largest_square(scale)
+        # so little noise that its grid steps are one step wide: take more
+        if square > _LARGEST_SQUARE:
+            scale *= math.sqrt(square / _LARGEST_SQUARE)
+        wanted = math.floor(0.5 * math.log2(max(1.0, _LARGEST_SQUARE / square)))
+        bits = min(wanted, family.most_bits(bounds.n_columns) // 2)
+        made.append(SymmetricMatrixMechanism(noise, bounds, scale, off_diagonal, bits, adjacency))
+    best, more = min(made, key=SymmetricMatrixMechanism.expected_error), 1e-12
+    while number_of(best.privacy_loss()) > resource:  # rounding of the scales
+        best, more = replace(best, row_scale=best.row_scale * (1.0 + more)), 2.0 * more
+    return best

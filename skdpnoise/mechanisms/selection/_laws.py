@@ -8,8 +8,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["laplace_law", "permute_and_flip_law", "proportional_law"]
-
 Vector = NDArray[np.float64]
 
 # Gauss's rule on each panel, and how many numbers a block of the table of (nodes, candidates) has.
@@ -20,8 +18,7 @@ _BLOCK = 1 << 22
 def proportional_law(gaps: Vector) -> Vector:
     """Return exp(-gap) over its sum."""
     accepted = np.exp(-gaps)
-    law: Vector = accepted / accepted.sum()
-    return law
+    return np.asarray(accepted / accepted.sum(), dtype=np.float64)
 
 
 def permute_and_flip_law(gaps: Vector) -> Vector:
@@ -40,8 +37,7 @@ def permute_and_flip_law(gaps: Vector) -> Vector:
     for t, weight in _blocks(times, weights, gaps.size):
         misses = np.log1p(-np.outer(t, accepted))
         law += weight @ np.exp(misses.sum(axis=1, keepdims=True) - misses)
-    result: Vector = accepted * law
-    return result
+    return accepted * law
 
 
 def laplace_law(gaps: Vector) -> Vector:

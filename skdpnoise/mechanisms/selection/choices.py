@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,16 +18,12 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from skdpnoise.mechanisms.exact import (
     are_finite,
+    are_large,
     are_real,
     exact_integers,
     exact_numbers,
-    has_large_integers,
 )
-from skdpnoise.mechanisms.selection._laws import (
-    laplace_law,
-    permute_and_flip_law,
-    proportional_law,
-)
+from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law, proportional_law
 from skdpnoise.mechanisms.selection._sampling import (
     draw_exponential,
     draw_laplace,
@@ -54,20 +50,24 @@ _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
 
-# What draws candidates by their utilities in grid steps, and the law of that by gaps to the best.
-Kind = tuple[
-    Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]],
-    Callable[[NDArray[np.float64]], NDArray[np.float64]],
-]
-_EXPONENTIAL: Kind = (draw_exponential, proportional_law)
-_PERMUTE_AND_FLIP: Kind = (draw_permute_and_flip, permute_and_flip_law)
-_NOISY_MAX: dict[str, Kind] = {
-    "exponential": _PERMUTE_AND_FLIP,
-    "laplace": (draw_laplace, laplace_law),
-    "gumbel": _EXPONENTIAL,
+
+class _Kind(NamedTuple):
+    """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
+
+    draw: Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]]
+    law: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    excess: float = 0.0  # of a bound on the expected gap beyond log n, in units of the exponent
+
+
+_KINDS = {
+    "exponential": _Kind(draw_permute_and_flip, permute_and_flip_law),
+    "laplace": _Kind(draw_laplace, laplace_law, excess=1.0),
+    "gumbel": _Kind(draw_exponential, proportional_law),
 }
+"""By the noise whose largest is chosen."""
 
 
+@shared_texts
 @dataclass(frozen=True, slots=True)
 class Selection(ABC):
     """A choice among candidates, with the fields of :class:`ExponentialMechanism`."""
@@ -102,13 +102,8 @@ class Selection(ABC):
     def privacy_loss(self) -> PureLoss:
         """Return what one selection costs: ε, less up to one part in 2**24.
 
-        Returns
-        -------
-        PureLoss
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
         >>> print(PermuteAndFlip(sensitivity=1.0, epsilon=0.5).privacy_loss())
         0.5-DP
         """
@@ -121,9 +116,7 @@ class Selection(ABC):
         ----------
         utilities : array-like of shape (n_candidates,)
             u, larger is better. Candidates, and their number, are public; the utilities are not.
-        random_state : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
+        %(queries: random_state)s
 
         Returns
         -------
@@ -143,35 +136,26 @@ class Selection(ABC):
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=1.0).select([3, 40, 5], random_state=0)
         1
         """
         quanta = self._quanta(utilities)
 
         def draw(rng: RandomWords) -> int:
-            return int(self._draws(rng, quanta, 1)[0])
+            return int(self._kind.draw(rng, quanta, self.bits, 1)[0])
 
         return chosen(self, quanta, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, without choosing.
+        """Refuse what :meth:`select` would refuse, as it does, without choosing.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             u.
 
-        Raises
-        ------
-        TypeError
-            If the utilities are not an array of real numbers of double precision or less.
-        ValueError
-            If they are not a non-empty vector, or not finite.
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
         """
         _check_utilities(type(self).__name__, utilities)
@@ -186,38 +170,27 @@ class Selection(ABC):
         utilities : array-like of shape (n_candidates,)
             u.
 
-        Returns
-        -------
-        ndarray of shape (n_candidates,)
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
         >>> ExponentialMechanism(sensitivity=1.0, epsilon=2.0).probabilities([0.0, 1.0]).round(4)
         array([0.2689, 0.7311])
         """
         quanta = self._quanta(utilities)
         # Integers below 2**62: their rounding to double precision is relative to the gap.
-        return self._law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
+        return self._kind.law(np.ldexp((quanta.max() - quanta).astype(np.float64), -self.bits))
 
     def expected_loss(self, utilities: ArrayLike) -> float:
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
-        It reveals something of the utilities: **never publish it for private ones**.
+        Like :meth:`probabilities`, it must **never be published for private ones**.
 
         Parameters
         ----------
         utilities : array-like of shape (n_candidates,)
             u.
 
-        Returns
-        -------
-        float
-            In the units of the utilities.
-
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import ExponentialMechanism
         >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=2.0)
         >>> round(mechanism.expected_loss([0.0, 1.0]), 4)
         0.2689
@@ -240,29 +213,18 @@ class Selection(ABC):
         n_candidates : int
             n.
 
-        Returns
-        -------
-        float
-            In the units of the utilities; public.
-
         References
         ----------
         McSherry and Talwar, "Mechanism design via differential privacy", FOCS 2007, Theorem 8.
 
         Examples
         --------
-        >>> from skdpnoise.mechanisms.selection.choices import PermuteAndFlip
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).error_bound(100) < 9.3
         True
         """
         count = check_count(type(self).__name__ + ".error_bound", "n_candidates", n_candidates)
         temperature = math.ldexp(self.grid_size, self.bits)
-        return temperature * (math.log(count) + self._excess) + self.grid_size
-
-    @property
-    def _excess(self) -> float:
-        """What a bound on the expected gap has beside log n, in units of 2**bits grid steps."""
-        return 0.0
+        return temperature * (math.log(count) + self._kind.excess) + self.grid_size
 
     @property
     def _exponent(self) -> float:
@@ -275,25 +237,15 @@ class Selection(ABC):
 
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if has_large_integers(checked):
+        if are_large(checked).any():
             steps = [self.grid_size] * checked.size
             return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
     @abstractmethod
-    def _kind(self) -> Kind:
+    def _kind(self) -> _Kind:
         """What draws, and its law."""
-
-    def _draws(
-        self, rng: RandomWords, utilities: NDArray[np.int64], size: int
-    ) -> NDArray[np.int64]:
-        """Return the chosen candidates of independent selections; utilities are in grid steps."""
-        return self._kind[0](rng, utilities, self.bits, size)
-
-    def _law(self, gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of each candidate, by its gap to the best in units of 2**bits."""
-        return self._kind[1](gaps)
 
 
 @shared_texts
@@ -311,12 +263,11 @@ class ExponentialMechanism(Selection):
     neighbours all utilities move in the same direction, as do counts when a record is added.
 
     **Exactness.** The utilities are rounded down to integers k of a public grid step q, and Δ/q ≤ D
-    for an integer D: since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
-    at most D, so that the rounding costs nothing. (Δ must bound the utilities *as computed*.) The
-    exponent is k/2^B with D/2^B ≤ ε/2 and ε is charged as 2D/2^B. A candidate is drawn uniformly
-    and accepted with probability exp((k − max k)/2^B), by coins of exactly that probability,
-    until one is accepted: this is the mechanism itself, without floating-point numbers. Utilities
-    beyond ±2^61 q, at least 2^36 Δ for ε up to 10^4, are clipped, which moves no two further apart.
+    for an integer D. Since floor is monotone and floor(x + D) = floor(x) + D, one record moves k by
+    at most D. (Δ must bound the utilities *as computed*.) The exponent is k/2^B with D/2^B ≤ ε/2,
+    and ε is charged as 2D/2^B. Candidates are drawn uniformly until one is accepted, by a coin of
+    exactly the probability exp((k − max k)/2^B). Utilities beyond ±2^61 q, at least 2^36 Δ for ε up
+    to 10^4, are clipped, which moves no two further apart.
 
     Parameters
     ----------
@@ -333,8 +284,6 @@ class ExponentialMechanism(Selection):
     >>> mechanism = ExponentialMechanism(sensitivity=1.0, epsilon=1.0)
     >>> mechanism.select([500, 100, 200], random_state=0)
     0
-    >>> print(mechanism.privacy_loss())
-    1-DP
     """
 
     def gaussian_loss(self) -> GaussianLoss:
@@ -349,15 +298,10 @@ class ExponentialMechanism(Selection):
         \mathrm{expit}`; g is odd, and concave on the positive side since logistic tails are heavier
         than normal ones (van Zwet), so the largest is at y = −ε/2.
 
-        Returns
-        -------
-        GaussianLoss
-
         References
         ----------
         Dong, Durfee and Rogers, ICML 2020, Section 3 (bounded range). Van Zwet, "Convex
-        transformations of random variables", 1964 (the order of the two laws). Dong, Roth and Su,
-        "Gaussian differential privacy", arXiv:1905.02383, Definition 2.6.
+        transformations of random variables", 1964 (the order of the two laws).
 
         Examples
         --------
@@ -367,8 +311,8 @@ class ExponentialMechanism(Selection):
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
     @property
-    def _kind(self) -> Kind:
-        return _EXPONENTIAL
+    def _kind(self) -> _Kind:
+        return _KINDS["gumbel"]
 
 
 @shared_texts
@@ -401,13 +345,11 @@ class PermuteAndFlip(Selection):
     >>> mechanism = PermuteAndFlip(sensitivity=1.0, epsilon=1.0)
     >>> mechanism.select([500, 100, 200], random_state=0)
     0
-    >>> print(mechanism.privacy_loss())
-    1-DP
     """
 
     @property
-    def _kind(self) -> Kind:
-        return _PERMUTE_AND_FLIP
+    def _kind(self) -> _Kind:
+        return _KINDS["exponential"]
 
 
 @shared_texts
@@ -425,8 +367,8 @@ class ReportNoisyMax(Selection):
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
     Δ. For Laplace noise: given the noise of the others, candidate r wins iff its own noise reaches
     a threshold, which one record moves by at most 2Δ (by Δ if monotonic); and a Laplace tail falls
-    by at most e^{-2Δ/b} over 2Δ. In integers: the threshold is one, and the noise is rounded, which
-    makes its tail that of Laplace noise half a step lower; ties go to the first.
+    by at most e^{-2Δ/b} over 2Δ. The threshold is an integer; rounded noise has the tail of Laplace
+    noise half a step lower; ties go to the first.
 
     Parameters
     ----------
@@ -450,15 +392,11 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         Selection.__post_init__(self)
-        check_option("ReportNoisyMax", "noise", self.noise, _NOISY_MAX)
+        check_option("ReportNoisyMax", "noise", self.noise, _KINDS)
 
     @property
-    def _excess(self) -> float:
-        return 1.0 if self.noise == "laplace" else 0.0
-
-    @property
-    def _kind(self) -> Kind:
-        return _NOISY_MAX[self.noise]
+    def _kind(self) -> _Kind:
+        return _KINDS[self.noise]
 
 
 def _range_mu(epsilon: float) -> float:
@@ -489,8 +427,7 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
     last = np.fmod(rest, grid_size)
     high = np.rint((clipped - rest) / coarse).astype(np.int64)
     low = np.rint((rest - last) / grid_size).astype(np.int64)
-    quanta: NDArray[np.int64] = (high << _COARSE_BITS) + low - (last < 0.0)
-    return quanta
+    return (high << _COARSE_BITS) + low - (last < 0.0)
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:

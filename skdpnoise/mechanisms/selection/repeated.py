@@ -15,6 +15,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
@@ -51,9 +52,8 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
               \varepsilon \mapsto \varepsilon + m \tanh(\varepsilon/2)
 
     for pure losses: the second term is the largest log g(u)/g(u') with both u' and 1 - u' within
-    e^±ε of u and 1 - u. Any other loss becomes a :class:`~skdpnoise.privacy.NumericLoss` with the
-    curve :class:`Repetition`, which composes with other losses. The whole curve of a pure loss is
-    had by handing in ``base.numeric()``.
+    e^±ε of u and 1 - u. Any other loss becomes a :class:`~skdpnoise.privacy.NumericLoss`; so does
+    ``base.numeric()``, which keeps the whole curve of a pure loss.
 
     Parameters
     ----------
@@ -167,19 +167,8 @@ def choose_repetitions(
 
     With each run trying a candidate at random, one of the best candidates is then tried with the
     stated probability. Every η has one γ that does this. A small η puts it into few very long
-    searches; a large one, or a Poisson number, does without long searches but costs more. In
-    between the budget is flat, so of the η within one per cent of the most budget the one with
-    the fewest runs is returned. For 20 candidates, the best 2 and a total of (1, 1e-6):
-
-    ====  =======  =====  ===================
-    η     γ        E[K]   μ of one run/total
-    ====  =======  =====  ===================
-    0.5   0.0020   260.7  0.525
-    1     0.0123    81.0  0.545
-    2     0.0448    42.8  0.541
-    5     0.146     29.2  0.502
-    ∞     Poisson   23.0  0.369
-    ====  =======  =====  ===================
+    searches; a large one does without them but costs more. In between the budget is flat, so of the
+    η within one per cent of the most budget the one with the fewest runs is returned.
 
     Parameters
     ----------
@@ -229,13 +218,9 @@ def choose_repetitions(
             f"{coverage}. Got {max_mean!r} instead."
         )
     kind = "gaussian" if guarantee.delta > 0.0 else "pure"
-    budgets = [_size(base_budget(guarantee, law, kind)) for law in laws]
+    budgets = [number_of(base_budget(guarantee, law, kind)) for law in laws]
     good = [law for law, size in zip(laws, budgets, strict=True) if size >= _AS_GOOD * max(budgets)]
     return min(good, key=lambda law: law.mean)
-
-
-def _size(loss: GaussianLoss | PureLoss) -> float:
-    return loss.mu if isinstance(loss, GaussianLoss) else loss.pure_epsilon
 
 
 def _pure_base(
@@ -254,10 +239,7 @@ def _pure_base(
         while PureLoss(total * (1.0 + 2.0 * _MARGIN)).epsilon(guarantee.delta) > guarantee.epsilon:
             total *= 1.0 - _MARGIN
     low, high = 0.0, total
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if not low < middle < high:
-            break
+    while low < (middle := 0.5 * (low + high)) < high:
         fits = middle + law.pure_excess(middle) <= total
         low, high = (middle, high) if fits else (low, middle)
     return PureLoss(low)

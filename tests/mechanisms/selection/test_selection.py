@@ -34,7 +34,8 @@ EVERY = pytest.mark.parametrize("make", MECHANISMS.values(), ids=MECHANISMS)
 
 
 def draws(mechanism, utilities, size, seed=0):
-    return mechanism._draws(SeededWords(seed), mechanism._quanta(utilities), size)
+    draw = mechanism._kind.draw
+    return draw(SeededWords(seed), mechanism._quanta(utilities), mechanism.bits, size)
 
 
 def frequencies(mechanism, utilities, size, seed=0):

@@ -1,0 +1,96 @@
+"""What "auto" proposes for δ > 0: it meets the guarantee, and comes close to a search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.mechanisms._quick import delta_of_both
+from skdpnoise.noises import get_noise
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
+from skdpnoise.sensitivity import SensitivityProfile
+
+QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", "inid_mixture")
+PROFILES = {
+    "equal": np.ones(10),
+    "spread": np.linspace(1.0, 10.0, 14),
+    "one large": np.r_[50.0, np.ones(19)],
+    "three large": np.r_[np.full(3, 30.0), np.ones(17)],
+    "two": np.array([1.0, 10.0]),
+}
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 6.0])
+@pytest.mark.parametrize(("shift", "mu"), [(0.05, 0.03), (0.8, 0.3), (3.0, 0.9), (0.3, 1.5)])
+def test_the_curve_of_one_laplace_and_one_normal_number(epsilon, shift, mu):
+    terms = ((get_noise("laplace"), shift, 1), (get_noise("gaussian"), mu, 1))
+    exact = NumericLoss(terms).delta(epsilon)
+    found = delta_of_both(epsilon, np.array([shift]), np.array([mu]))[0]
+    assert found == pytest.approx(exact, rel=1e-3, abs=1e-12)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@pytest.mark.parametrize("n_releases", [1, 4])
+def test_auto_meets_the_guarantee_and_is_the_best_of_what_it_compares(profile, epsilon, n_releases):
+    sensitivity, guarantee = SensitivityProfile(PROFILES[profile]), PrivacyGuarantee(epsilon, 1e-6)
+    found = calibrate("auto", sensitivity, guarantee, n_releases=n_releases)
+    assert found.own_loss().delta(epsilon) <= guarantee.delta
+    assert [name for name, _ in found.considered] == list(QUICK)
+    errors = [error for _, error in found.considered if isinstance(error, float)]
+    assert found.expected_error() == min(errors)
+    assert found.noise == {e: n for n, e in found.considered}[min(errors)]
+
+
+@pytest.mark.parametrize("guarantee", [PureLoss(1.0), PrivacyGuarantee(1.0), GaussianLoss(0.3)])
+def test_without_delta_there_are_no_proposals(guarantee):
+    found = calibrate("auto", SensitivityProfile(PROFILES["one large"]), guarantee)
+    said = dict(found.considered)
+    assert isinstance(said["inid_subbotin"], str)
+    assert isinstance(said["inid_mixture"], str)
+
+
+def test_what_is_remembered_depends_on_all_that_is_asked():
+    sensitivity = SensitivityProfile(PROFILES["spread"])
+    first = calibrate("auto", sensitivity, PrivacyGuarantee(1.0, 1e-6))
+    assert first.noise == "inid_subbotin"
+    others = [
+        calibrate("auto", sensitivity, PrivacyGuarantee(1.0, 1e-7)),
+        calibrate("auto", sensitivity, PrivacyGuarantee(1.1, 1e-6)),
+        calibrate("auto", sensitivity, PrivacyGuarantee(1.0, 1e-6), n_releases=2),
+        calibrate("auto", SensitivityProfile(PROFILES["spread"] ** 1.1), first_guarantee()),
+    ]
+    assert all(not np.array_equal(first.scale, other.scale) for other in others)
+    again = calibrate("auto", sensitivity, PrivacyGuarantee(1.0, 1e-6))
+    assert np.array_equal(again.scale, first.scale)
+    # Another unit is the same noise in that unit.
+    scaled = calibrate("auto", SensitivityProfile(8.0 * PROFILES["spread"]), first_guarantee())
+    np.testing.assert_allclose(scaled.scale, 8.0 * first.scale, rtol=1e-12)
+
+
+def first_guarantee():
+    return PrivacyGuarantee(1.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "weights", [np.linspace(1.0, 100.0, 14), np.ones((3, 14)) * [[1], [2], [4]]]
+)
+def test_weights_and_coordinates_that_nobody_moves(weights):
+    sensitivity = SensitivityProfile(np.r_[0.0, PROFILES["spread"][1:]])
+    n_releases = weights.shape[0] if weights.ndim == 2 else 1
+    guarantee = PrivacyGuarantee(1.0, 1e-6)
+    found = calibrate("auto", sensitivity, guarantee, n_releases=n_releases, weights=weights, p=1.0)
+    assert found.own_loss().delta(1.0) <= guarantee.delta
+    assert np.asarray(found.scale)[..., 0].max() == 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+@pytest.mark.parametrize("profile", PROFILES)
+def test_auto_is_close_to_a_search(profile, epsilon):
+    sensitivity, guarantee = SensitivityProfile(PROFILES[profile]), PrivacyGuarantee(epsilon, 1e-6)
+    auto = calibrate("auto", sensitivity, guarantee).expected_error()
+    search = calibrate("search", sensitivity, guarantee).expected_error()
+    assert search <= auto * (1.0 + 1e-9)
+    assert auto <= 1.06 * search
