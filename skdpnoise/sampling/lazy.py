@@ -62,11 +62,7 @@ def is_smaller(
 
 @inner
 def run_parity(
-    words: NDArray[np.uint64],
-    position: int,
-    width: int,
-    numbers: NDArray[np.int64],
-    first: int,
+    words: Words, position: int, width: int, numbers: Integers, first: int
 ) -> tuple[int, int]:
     """Return n modulo 2 for a run x > u_1 > ... > u_n of uniforms below the number x in a row."""
     # Von Neumann (1951): n is even with probability exp(-x). Rows 1 and 2 take turns.
