@@ -68,11 +68,9 @@ def quick_shape(request: Request) -> Proposal:
 
 
 def quick_mixture(request: Request) -> Proposal:
-    """Return the best of some mixtures, compared by the curve of one Laplace and one normal number.
-
-    For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and the
-    normal ones as one that is moved by the root of the sum of squares.
-    """
+    """Return the best of some mixtures, compared by the curve of one Laplace and one normal number."""
+    # For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and
+    # the normal ones as one that is moved by the root of the sum of squares.
     target = _approximate(request)
     search, splits = prepared_mixture(request)
     tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in _LOG_LEVELS]
