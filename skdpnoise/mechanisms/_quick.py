@@ -68,7 +68,7 @@ def quick_shape(request: Request) -> Proposal:
 
 
 def quick_mixture(request: Request) -> Proposal:
-    """Return the best of some mixtures, compared by the curve of one Laplace and one normal number."""
+    """Return the best of some mixtures, by the curve of one Laplace and one normal number."""
     # For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and
     # the normal ones as one that is moved by the root of the sum of squares.
     target = _approximate(request)
