@@ -10,7 +10,8 @@ from decimal import Decimal
 from typing import cast
 
 from skdpnoise.ledger.charge import Charge
-from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.composition import Anchor, Composition
+from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import Transaction
@@ -157,7 +158,11 @@ def _agree(total: Composition, text: str) -> bool:
     """Return whether a summary has the sums of the charges that it covers."""
     try:
         stored = json.loads(text)
-        pairs = [(getattr(total, name), Decimal(stored[name])) for name in _SUMS]
+        sums = {name: Decimal(stored[name]) for name in (*_SUMS, "since")}
+        set(terms_from_json(stored["terms"]))  # what is not compared must be readable too
+        if stored["anchor"] is not None:
+            Anchor(*map(Decimal, stored["anchor"]))
+        pairs = [(getattr(total, name), sums[name]) for name in _SUMS]
         return stored["count"] == total.count and all(
             a == b or (a.is_finite() and abs(a - b) <= _ALIKE * abs(a)) for a, b in pairs
         )
