@@ -67,7 +67,10 @@ def check_real(
     )
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{allowed}. Got {value!r} of type {type(value).__name__} instead.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # of an int of more than 308 digits, which is not shown either
+        raise ValueError(f"{allowed}. Got a number beyond double precision instead.") from None
     above = number >= low if low_closed else number > low
     below = number <= high if high_closed else number < high
     if not (above and below):
@@ -174,6 +177,8 @@ def check_array(
     )
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{allowed}. Got an array of dtype {array.dtype} instead.")
+    if np.ma.isMaskedArray(values):
+        raise TypeError(f"{allowed}. Got a masked array, whose mask would be lost, instead.")
     if array.shape not in shapes and (shapes or array.ndim != 1 or array.size == 0):
         raise ValueError(f"{allowed}. Got shape {array.shape} instead.")
     array = array.astype(np.float64)

@@ -27,6 +27,7 @@ and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,17 @@ from numpy.typing import NDArray
 from skdpnoise.sampling import RandomWords
 
 __all__ = ["GroupedRows", "group_codes", "sample_rows"]
+
+# Classes whose equal objects have equal hashes, and subclasses that change neither.
+_LABELS = {
+    "builtins": ("str", "bytes", "int", "bool", "float", "complex", "tuple", "frozenset"),
+    "datetime": ("date", "datetime", "time", "timedelta"),
+    "decimal": ("Decimal",),
+    "enum": ("Enum",),
+    "fractions": ("Fraction",),
+    "pandas": ("Timestamp", "Timedelta", "Period", "Interval"),
+    "uuid": ("UUID",),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +118,8 @@ def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
         read = False
     if not read:  # outside the handler, so that an error that quotes a label is not attached
         raise TypeError(
-            f"{expected} of labels that can be hashed by their value, such as numbers, strings "
-            "or tuples. Got labels that cannot."
+            f"{expected} of labels that can be hashed by their value: numbers, strings, dates, or "
+            "tuples of these. Got labels that cannot, or are not known to be."
         )
     if found is None:
         given = f"shape {shape}" if shape else f"an object of type {type(groups).__name__}"
@@ -132,17 +144,26 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
         return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
-    if any(map(_is_known_by_place, seen)):
-        raise TypeError("labels that are hashed by identity: equal ones would be two groups")
+    known = _known_laws()
+    if not all(_is_known(label, known) for label in seen):
+        raise TypeError("labels that may be hashed by identity: equal ones would be two groups")
     return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
 
 
-def _is_known_by_place(label: Any) -> bool:
-    """Return whether a label, or a part of it, is hashed by where it lies, not by what it is."""
-    if isinstance(label, tuple | frozenset):
-        return any(map(_is_known_by_place, label))
-    by_place: Any = object.__hash__
-    return type(label).__hash__ is by_place and not _is_missing(label)
+def _known_laws() -> set[tuple[Any, Any]]:
+    """Return the pairs of hash and comparison by which equal labels are one group."""
+    # Of classes in modules that are loaded: there is no object of any other.
+    modules = ((sys.modules.get(name), names) for name, names in _LABELS.items())
+    classes = [getattr(module, name) for module, names in modules if module for name in names]
+    return {(kind.__hash__, kind.__eq__) for kind in [*classes, *np.sctypeDict.values()]}
+
+
+def _is_known(label: Any, known: set[tuple[Any, Any]]) -> bool:
+    """Return whether a label, and every part of it, is of a class that is hashed by its value."""
+    kind: Any = type(label)
+    if (kind.__hash__, kind.__eq__) not in known:
+        return _is_missing(label)
+    return not isinstance(label, tuple | frozenset) or all(_is_known(part, known) for part in label)
 
 
 def _is_missing(label: Any) -> bool:

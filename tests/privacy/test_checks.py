@@ -87,6 +87,26 @@ def test_numbers_without_a_size_are_refused(value):
         check_count("Owner", "name", value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [10**400, -(10**400), 10**5000, Fraction(10**400)],
+    ids=["large", "below zero", "too long to print", "fraction"],
+)
+def test_numbers_beyond_double_precision_are_refused_and_not_shown(value):
+    for check in (lambda: check_real("Owner", "scale", value), lambda: PrivacyGuarantee(value)):
+        with pytest.raises(
+            ValueError, match=r"must be a float in the range.*beyond double"
+        ) as caught:
+            check()
+        assert "000" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
+
+def test_arrays_are_not_read_under_their_masks():
+    with pytest.raises(TypeError, match="masked array"):
+        check_array("Owner", "weights", np.ma.array([1.0, 2.0], mask=[0, 1]))
+
+
 def test_options_and_classes_are_exact():
     class Half(Fraction):
         pass

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 from itertools import combinations, permutations, product
 from math import comb
+from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -231,10 +236,85 @@ class Person:
     """Hashed by where it lies."""
 
 
+class Scalar:
+    """Equal by value, and yet hashed by where it lies, as torch's are."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return id(self)
+
+
+class Name(str):
+    """A text that is hashed in its own way."""
+
+    def __hash__(self):
+        return id(self)
+
+
+class Row(tuple):
+    """A tuple that is hashed in its own way."""
+
+    def __hash__(self):
+        return id(self)
+
+
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: ("Ann", label)])
-def test_labels_that_are_equal_to_themselves_alone_are_refused(part):
+@pytest.mark.parametrize("make", [Person, Scalar, lambda: Name("Ann"), lambda: Row((1, 2))])
+def test_labels_that_are_not_known_to_be_hashed_by_their_value_are_refused(part, make):
     with pytest.raises(TypeError, match="hashed by their value"):
-        group_codes("Owner", [part(Person()), part(Person())], 2)
+        group_codes("Owner", [part(make()), part(make())], 2)
+
+
+class Colour(Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Place(NamedTuple):
+    street: str
+    number: int
+
+
+class Text(str):
+    """A text that changes nothing."""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a", "b"),
+        (b"a", b"b"),
+        (1, 2),
+        (True, False),
+        (1.5, 2.5),
+        (1j, 2j),
+        (Decimal("1.1"), Decimal("1.2")),
+        (Fraction(1, 3), Fraction(2, 3)),
+        (date(2020, 1, 1), date(2020, 1, 2)),
+        (datetime(2020, 1, 1), datetime(2020, 1, 2)),
+        (timedelta(1), timedelta(2)),
+        (UUID(int=1), UUID(int=2)),
+        (Colour.RED, Colour.BLUE),
+        (Place("a", 1), Place("a", 2)),
+        (Text("a"), Text("b")),
+        (frozenset({1}), frozenset({2})),
+        (np.int8(1), np.int8(2)),
+        (np.str_("a"), np.str_("b")),
+        (np.datetime64("2020"), np.datetime64("2021")),
+        (pd.Timestamp("2020"), pd.Timestamp("2021")),
+        (pd.Timedelta("1h"), pd.Timedelta("2h")),
+        (pd.Period("2020"), pd.Period("2021")),
+        (pd.Interval(0, 1), pd.Interval(1, 2)),
+    ],
+    ids=lambda label: type(label).__name__,
+)
+def test_labels_that_are_hashed_by_their_value(one, other):
+    copies = pickle.loads(pickle.dumps([one, other, one]))
+    for part in (lambda label: label, lambda label: (label, "b")):
+        given = [part(label) for label in [one, other, *copies]]
+        assert group_codes("Owner", given, 5).tolist() == [0, 1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("part", [lambda label: label, lambda label: (1, label)])
