@@ -25,6 +25,7 @@ Run = PrivateRun[Budget]
 # bounds that are wide, in units of ±3 scales, make the noise of the model as large.
 _HIDDEN, _HIDDEN_BETWEEN_TIGHT_BOUNDS, _WIDE = 0.25, 0.3, 2.0
 _LEAST_RATE = 1e-9  # a smaller scale is what a search finds where nearly all counts are 0
+_LEAST_FOUND = 1e-29  # magnitudes end at 2**-100: a scale about there is an end, and not found
 # Of counts, in scales. By Markov's inequality a mean is at least 1/14 of the quantile of 13/14.
 _LEAST_MEAN = 1.0 / 16.0
 _NOISY = 0.15  # the noise of a location that is worth a warning, in scales
@@ -141,7 +142,8 @@ def release_rate(
         part, budget = another
         terms = _terms(run, "target: ")
         rare = private_location_scale(y[:, np.newaxis], part, bounds=(0.0, np.inf), **terms)
-        run, seen = replace(run, budget=budget), bool(rare.found[0])
+        run = replace(run, budget=budget)
+        seen = bool(rare.found[0] and rare.scale[0] >= _LEAST_FOUND)
         if seen:
             facts = rare.location, rare.scale, rare.found, np.full(1, LIMIT)
             found, search = Standardisation(*facts), None

@@ -22,6 +22,7 @@ from skdpnoise import (
     DPPipeline,
     DPPoissonRegressor,
     DPStandardScaler,
+    PrivacyWarning,
 )
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account
@@ -257,6 +258,16 @@ def test_predictions_are_positive_and_finite_whatever_the_data_are(epsilon, unit
         predicted = model.predict(np.vstack([X, 1e300 * X, -1e300 * X]))
         assert np.isfinite(predicted).all()
         assert (predicted > 0.0).all()
+
+
+@pytest.mark.parametrize("unit", [1e-31, 1e-33, 1e-40, 1e-300])
+def test_a_target_below_the_least_magnitude_is_said_to_be_hidden(unit):
+    X, y = counts(5000)
+    with pytest.warns(PrivacyWarning, match="predicts one constant"):
+        model = DPPoissonRegressor(random_state=0).fit(X, y * unit)
+    assert (model.coef_ == 0.0).all()
+    model.fit(X, y * 1e-28)
+    assert np.abs(model.coef_).max() > 0.0
 
 
 def rare(n=5000, share=0.05):
