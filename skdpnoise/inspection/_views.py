@@ -7,7 +7,6 @@ import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -101,8 +100,6 @@ class _Look:
             ends = [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
             whole = [fingerprint(value)] if len(value) > _LONGEST else []
             return [*ends, *(("[...]", one) for one in whole)]
-        if is_dataclass(value) and not isinstance(value, type):
-            return [(f".{f.name}", getattr(value, f.name)) for f in fields(value)]
         held = parts_of(value)
         return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
 

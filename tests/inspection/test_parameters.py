@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +27,13 @@ class Slotted:
 
     def __init__(self):
         self.value = 0.0
+
+
+@dataclass
+class Record:
+    """Holds more than its fields."""
+
+    value: float = 0.0
 
 
 class Peer(TransformerMixin, BaseEstimator):
@@ -126,6 +135,11 @@ def a_slot(model, X):
     model.slotted_.value = float(X.max())
 
 
+def beside_the_fields_of_a_record(model, X):
+    model.record_ = Record()
+    model.record_.largest = float(X.max())
+
+
 def a_class_of_its_own(model, X):
     model.kind_ = type("Kind", (), {"largest": float(X.max())})
 
@@ -194,6 +208,7 @@ WAYS = {
         a_complex_number,
         a_huge_number,
         a_slot,
+        beside_the_fields_of_a_record,
         a_class_of_its_own,
         a_random_generator,
         a_private_attribute,
@@ -213,6 +228,35 @@ GIVEN = {
     "an_array_in_place": {"inner": np.zeros(2)},
     "deep_in_place": {"inner": {"a": [{"b": []}]}},
 }
+
+
+@dataclass(eq=False, repr=False)
+class Written(TransformerMixin, BaseEstimator):
+    """Its constructor is written by dataclass; what it learns is no field."""
+
+    epsilon: float = 1.0
+    random_state: Any = None
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng(self.random_state).laplace(size=2)
+        self.largest_ = X.max()
+        return self
+
+    def transform(self, X):
+        return X + self.noise_
+
+
+def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_of_fields():
+    report = audit(
+        Written(),
+        X,
+        neighbours=FAR,
+        n_fits=60,
+        method="black_box",
+        adjacency="replace_one",
+        random_state=0,
+    )
+    assert not report.passed
 
 
 @pytest.mark.quick(8)
