@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,6 +144,12 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     """
     epsilon = check_real("gdp_mu", "epsilon", epsilon, low_closed=True)
     delta = check_real("gdp_mu", "delta", delta, high=1.0)
+    return _gdp_mu(epsilon, delta)
+
+
+@lru_cache(maxsize=1024)
+def _gdp_mu(epsilon: float, delta: float) -> float:
+    """Return what :func:`gdp_mu` does: one calibration asks several times."""
     target = math.log(delta) - _DELTA_MARGIN
     # F' <= φ(0) and F <= Q(ε/μ − μ/2) each bound F from above, hence μ* from below.
     kappa = -float(ndtri(delta))
