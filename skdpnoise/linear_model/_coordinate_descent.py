@@ -297,7 +297,7 @@ class DPCoordinateDescentRegressor(
         "gradient" or "gram".
     alpha_ : float
         Strength of the penalty.
-    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last fifth. With
         "gradient" only.
     %(estimators: clip_range_)s

@@ -61,7 +61,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         Coefficients in the user's units; one row for two classes.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
-    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int

@@ -63,7 +63,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         Coefficients in the user's units: what a unit adds to the logarithm of the prediction.
     intercept_ : float
         Intercept, a logarithm.
-    coef_path_, intercept_path_ : ndarray of shape (n_passes_, ...)
+    coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
         Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
