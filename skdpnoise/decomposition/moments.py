@@ -15,6 +15,7 @@ With groups, all of this is with respect to one of the rows that are kept.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -66,7 +67,7 @@ class PrivateMoments:
 
 
 @shared_texts
-class PrivateMomentsMixin(PrivateFitMixin):
+class PrivateMomentsMixin(PrivateFitMixin, ABC):
     """The one fit of all estimators on these moments, and the parameters that they share."""
 
     _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
@@ -108,16 +109,16 @@ class PrivateMomentsMixin(PrivateFitMixin):
         return self
 
     @property
+    @abstractmethod
     def _centers(self) -> bool:
         """Whether second moments are about a private mean."""
-        raise NotImplementedError
 
     def _check_columns(self, n_features: int) -> None:
         """Refuse what so many features do not allow."""
 
+    @abstractmethod
     def _store(self, moments: PrivateMoments) -> None:
         """Set the fitted attributes from released numbers."""
-        raise NotImplementedError
 
 
 def _private_moments(
