@@ -11,25 +11,6 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise.compose.silence import silence
 
 
-def read_once(data: Any) -> Any:
-    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
-    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
-    if known or issparse(data) or not hasattr(data, "__array__"):
-        return data
-    values, failed = None, False
-    try:
-        with silence():
-            values = data.__array__()
-    except Exception:
-        failed = True
-    if failed or not isinstance(values, np.ndarray):
-        raise ValueError(
-            f"DPPipeline needs arrays or frames. Got an object of type {type(data).__name__} that "
-            "cannot be read as one: convert it first, as in numpy.asarray(...)."
-        )
-    return values
-
-
 def check_data(X: Any, y: Any) -> int:
     """Return the number of rows of data that steps can be fitted to."""
     if any(np.ma.isMaskedArray(data) for data in (X, y)):

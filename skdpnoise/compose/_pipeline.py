@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._data import check_data, read_once
+from skdpnoise.compose._data import check_data
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.advice import (
     advise,
@@ -23,6 +23,7 @@ from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import Children, register_inner, watched
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
+from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
@@ -142,7 +143,7 @@ class DPPipeline(FittedSteps):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "steps": [list, tuple],
+        "steps": [list],
         **BUDGET,
         "weights": [None, dict],
         "public": [tuple, list, set, frozenset],
@@ -197,10 +198,12 @@ class DPPipeline(FittedSteps):
         self._validate_params()
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
+        self._check_names()
         check_shareable("DPPipeline", "steps", parts, self.adjacency)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
-        X, y = read_features("DPPipeline", read_once(X)), read_once(y)
+        X = read_features("DPPipeline", X)
+        y = target_without_lists(read_once("DPPipeline", y))
         n_rows = check_data(X, y)
         with silence():
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
@@ -309,6 +312,15 @@ class DPPipeline(FittedSteps):
         if complaint is not None:
             raise ValueError(f"DPPipeline {complaint}.")
         check_grouped(self, groups)
+
+    def _check_names(self) -> None:
+        """Refuse names of steps that set_params would take for parameters."""
+        clash = sorted({name for name, _ in self.steps} & set(self.get_params(deep=False)))
+        if clash:
+            raise ValueError(
+                "The 'steps' parameter of DPPipeline must not name a step like a parameter of it. "
+                f"Got {clash[0]!r}: choose another name."
+            )
 
     def _shown(self, model: Any) -> Any:
         """Hand over progress bars, unless they come from a composition around this one."""

@@ -199,8 +199,15 @@ def _hashed_text(vectorizer: HashingVectorizer) -> str | None:
 
 
 def _weighted_text(transformer: TfidfTransformer) -> str | None:
-    return _need(
-        not transformer.use_idf, "set use_idf=False: frequencies of words are read from the data"
+    return _first(
+        _need(
+            not transformer.use_idf,
+            "set use_idf=False: frequencies of words are read from the data",
+        ),
+        _need(
+            not (transformer.sublinear_tf and transformer.norm),
+            "set sublinear_tf=False or norm=None: the logarithm of a negative value is refused",
+        ),
     )
 
 

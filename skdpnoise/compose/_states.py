@@ -16,6 +16,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from skdpnoise.compose.register import ExactClasses
+
 CHANGED = "its parameters are not those of its fit: fit it again, or leave them as they were"
 
 
@@ -84,14 +86,16 @@ def _same(given: Any, found: Any) -> bool:
     )
 
 
-_STATES: dict[type, Callable[[Any], bool]] = {
-    OneHotEncoder: _encoder,
-    OrdinalEncoder: _encoder,
-    SimpleImputer: _imputer,
-    MissingIndicator: _indicator,
-    SplineTransformer: _spline,
-    RBFSampler: _kernel,
-    GaussianRandomProjection: _projection,
-    SparseRandomProjection: _projection,
-    TfidfTransformer: _weighted_text,
-}
+_STATES: ExactClasses[Callable[[Any], bool]] = ExactClasses(
+    {
+        OneHotEncoder: _encoder,
+        OrdinalEncoder: _encoder,
+        SimpleImputer: _imputer,
+        MissingIndicator: _indicator,
+        SplineTransformer: _spline,
+        RBFSampler: _kernel,
+        GaussianRandomProjection: _projection,
+        SparseRandomProjection: _projection,
+        TfidfTransformer: _weighted_text,
+    }.items()
+)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.lists import without_lists
+from skdpnoise.compose.lists import read_once, without_lists
 from skdpnoise.compose.silence import silence
 
 _SIMPLE = 4  # bytes of a number of single precision, which stays one
@@ -21,7 +21,7 @@ _SIMPLE = 4  # bytes of a number of single precision, which stays one
 
 def read_features(owner: str, X: Any) -> Any:
     """Return features in which no single value decides how the others are read."""
-    return by_declared_type(owner, without_lists(owner, X))
+    return by_declared_type(owner, without_lists(owner, read_once(owner, X)))
 
 
 def by_declared_type(owner: str, data: Any) -> Any:

@@ -14,14 +14,14 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skdpnoise.compose._public import function_remedy
 from skdpnoise.compose._states import CHANGED
-from skdpnoise.compose.register import is_private, rule_of
+from skdpnoise.compose.register import ExactClasses, is_private, rule_of
 
 try:
     from sklearn.callback import ProgressBar
 
-    _BLIND_CALLBACKS: tuple[type, ...] = (ProgressBar,)
+    _BLIND_CALLBACKS = ExactClasses([(ProgressBar, None)])
 except ImportError:  # scikit-learn below 1.9 has no callbacks
-    _BLIND_CALLBACKS = ()
+    _BLIND_CALLBACKS = ExactClasses()
 
 
 SPARSE = (
@@ -29,6 +29,8 @@ SPARSE = (
     "are zero"
 )
 Children = tuple[tuple[str, Any], ...]
+# What set_output, set_fit_request and set_callbacks keep on an instance.
+_SET_BY_METHODS = frozenset({"_sklearn_output_config", "_metadata_request", "_skl_callbacks"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,16 +121,18 @@ def _target(regressor: TransformedTargetRegressor, fitted: bool) -> Inside:
 
 
 # How each composition that can be taken apart is taken apart; exact classes.
-INSIDE: dict[type, Callable[[Any, bool], Inside]] = {
-    Pipeline: _pipeline,
-    FeatureUnion: _union,
-    ColumnTransformer: _columns,
-    TransformedTargetRegressor: _target,
-}
+INSIDE: ExactClasses[Callable[[Any, bool], Inside]] = ExactClasses(
+    {
+        Pipeline: _pipeline,
+        FeatureUnion: _union,
+        ColumnTransformer: _columns,
+        TransformedTargetRegressor: _target,
+    }.items()
+)
 # Private classes that hold steps of their own, which they pay for as a whole: the steps, fitted or
 # as a fit would use them, and the labels of those for which a person vouches.
 _Inner = Callable[[Any, bool], tuple[Children, Collection[str]]]
-_INNER: dict[type, _Inner] = {}
+_INNER: ExactClasses[_Inner] = ExactClasses()
 
 
 def register_inner(cls: type, inside: _Inner) -> None:
@@ -150,7 +154,8 @@ def _named(
     also_named: frozenset[str] = frozenset(),
 ) -> Inside:
     """Return the named steps of a composition, whose names must lead to one step each."""
-    shaped = type(listed) in (list, tuple) and all(
+    # In a tuple scikit-learn's set_params would not find the steps by their names.
+    shaped = type(listed) is list and all(
         type(entry) in (list, tuple) and len(entry) == length and type(entry[0]) is str
         for entry in listed
     )
@@ -169,18 +174,26 @@ def _may_be_sparse(step: Any) -> bool:
     rule = rule_of(step)
     if rule is not None:
         return rule.sparse(step)
-    if type(step) not in INSIDE or (type(step) is ColumnTransformer and not step.sparse_threshold):
+    inside = INSIDE.get(type(step))
+    if inside is None or (type(step) is ColumnTransformer and not step.sparse_threshold):
         return False
     # Also where a later step would make it dense: then sparse_threshold=0 costs nothing.
-    return any(_may_be_sparse(child) for _, child in INSIDE[type(step)](step, False).children)
+    return any(_may_be_sparse(child) for _, child in inside(step, False).children)
 
 
 def tampered(step: Any) -> str | None:
     """Return what an instance has that its class does not answer for."""
-    own = [name for name in vars(step) if callable(getattr(type(step), name, None))]
+    names = getattr(type(step), "_get_param_names", None)  # of scikit-learn's estimators
+    parameters = type(step).get_params(step, deep=False) if names is None else names()
+    own = _replaced(step, known=_SET_BY_METHODS.union(parameters))
     if own:
         return f"has {', '.join(map(repr, own))} replaced on the instance: make a new one"
     return watched(step)
+
+
+def _replaced(thing: Any, known: Collection[str] = ()) -> list[str]:
+    """Return what its class defines and an object has anew: methods, and settings of the class."""
+    return [name for name in vars(thing) if name not in known and hasattr(type(thing), name)]
 
 
 def watched(step: Any) -> str | None:
@@ -188,7 +201,7 @@ def watched(step: Any) -> str | None:
     seeing = [
         type(callback).__name__
         for callback in vars(step).get("_skl_callbacks", ())
-        if type(callback) not in _BLIND_CALLBACKS
+        if type(callback) not in _BLIND_CALLBACKS or _replaced(callback)
     ]
     if not seeing:
         return None

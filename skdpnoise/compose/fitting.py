@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from copy import deepcopy
 from typing import Any
@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, open_widths, stand_ins
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
+from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.silence import silence
@@ -90,6 +91,7 @@ def rehearse(
     for model, narrow in [(pipeline, False), *models]:
         places = stand_ins(model, passed(), y, grouped=groups is not None, narrow=narrow)
         model.set_params(**places)
+        _check_replaced(model, places, owner)
         try:
             with silence(DataConversionWarning), reading(DATA), config_context(assume_finite=ours):
                 unobserved(fit_steps, model, X, y, groups, parts, owner=owner)
@@ -116,10 +118,27 @@ def settled(model: Any, report: PrivacyReport, ledger: Any) -> Any:
         part.estimator.ledger = ledger
         for _, step in getattr(part.estimator, "steps_", ()):  # a DPPipeline's own
             settled(step, report, ledger)
-    # Compositions keep unfitted originals as well, of which a clone is made.
+    _give_originals(model, ledger)
+    return model
+
+
+def _give_originals(model: Any, ledger: Any) -> None:
+    """Give the ledger to the unfitted steps, of which clones are made."""
     for part in private_parts(model):
         part.estimator.ledger = ledger
-    return model
+        for _, step in inner_of(part.estimator)[0]:
+            _give_originals(step, ledger)
+
+
+def _check_replaced(model: Any, places: Mapping[str, Any], owner: str) -> None:
+    """Make sure that nothing but what stands in a rehearsal is fitted in it."""
+    found = model.get_params(deep=True)
+    missed = [label for label, place in places.items() if found.get(label) is not place]
+    if missed:
+        raise TypeError(
+            f"{owner} cannot replace its step {missed[0]!r} by set_params, and so cannot check it "
+            "before the charge. Give the steps of every composition as a list of names and steps."
+        )
 
 
 def _have_copies_made(pipeline: Any) -> None:

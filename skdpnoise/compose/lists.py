@@ -1,4 +1,4 @@
-"""Lists of rows become what no single value of them decides."""
+"""What is not a table with types of its own becomes what no single value of it decides."""
 
 from __future__ import annotations
 
@@ -7,43 +7,104 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from skdpnoise.compose.silence import silence
 
 _TEXT = (str, bytes)
+_ROWS = (list, tuple)
+
+
+def read_once(owner: str, data: Any) -> Any:
+    """Return data that are read on demand as an array: what is rehearsed is what is fitted."""
+    if _is_table(data) or not hasattr(data, "__array__"):
+        return data
+    values, failed = None, False
+    try:
+        with silence():
+            values = data.__array__()
+    except Exception:
+        failed = True
+    if failed or not isinstance(values, np.ndarray):
+        raise ValueError(
+            f"{owner} needs arrays or frames. Got an object of type {type(data).__name__} that "
+            "cannot be read as one: convert it first, as in numpy.asarray(...)."
+        )
+    return values
 
 
 def without_lists(owner: str, X: Any) -> Any:
     """Return a list of rows as an array of doubles, or of objects if it holds text alone."""
     # numpy gives a list the type of its most general value: one 2.5 makes floats of all integers,
     # and one text makes text of all numbers. Names of columns and types that a public step keeps
-    # would tell of that one value. So would one complex number, date or decimal. Other data, such
-    # as lists of texts, of mappings or of rows of pairs, are returned as they are: what reads those
-    # reads one after the other.
-    if not isinstance(X, list | tuple) or not X or not all(map(_is_row, X)):
+    # would tell of that one value. So would one complex number, date or decimal. Lists of texts, of
+    # mappings or of rows of pairs are returned as they are: what reads those reads one after the
+    # other.
+    if _is_table(X) or not hasattr(X, "__len__"):
         return X
-    if len({len(row) for row in X}) > 1:
+    if not isinstance(X, _ROWS):
+        raise TypeError(
+            f"{owner} takes arrays, frames and lists of rows. Got an object of type "
+            f"{type(X).__name__}: a single value would decide how the others are read. Convert it "
+            "first, as in numpy.asarray(...)."
+        )
+    if not X or any(all(isinstance(one, kind) for one in X) for kind in (_TEXT, Mapping)):
         return X
-    kinds = {_kind(value) for value in _values(X)}
+    table = _table(X) if all(map(_is_row, X)) else None
+    if table is None:
+        raise ValueError(
+            f"{owner} takes lists of rows that hold numbers alone, in double precision, or text "
+            "alone: else a single value would decide the types of columns. Pass an array, as in "
+            "numpy.array(X, dtype=object), or a frame."
+        )
+    return table
+
+
+def target_without_lists(y: Any) -> Any:
+    """Return a target that is a list as an array of objects, unless it holds text alone."""
+    # For the same reason: a TransformedTargetRegressor takes the reciprocals of whole numbers as
+    # whole numbers. Arrays of objects become doubles, whatever they hold.
+    if not isinstance(y, _ROWS) or not y or all(isinstance(value, _TEXT) for value in y):
+        return y
+    if all(map(_is_row, y)) and len({len(row) for row in y}) == 1:
+        return _objects(y)
+    vector = np.empty(len(y), dtype=object)
+    for place, value in enumerate(y):
+        vector[place] = value
+    return vector
+
+
+def _is_table(data: Any) -> bool:
+    """Return whether data state the types of what they hold, or are frames of some kind."""
+    known = isinstance(data, np.ndarray) or hasattr(data, "columns") or hasattr(data, "iloc")
+    return known or issparse(data)
+
+
+def _table(rows: Any) -> Any:
+    """Return rows of one kind of values in a form that no value decides; None if there is none."""
+    kinds = {_kind(value) for value in _values(rows)}
+    if len({len(row) for row in rows}) > 1 or kinds == {"nested"}:
+        return rows if kinds <= {"text", "nested"} else None
     if kinds <= {"number", "missing"}:
         try:
-            return np.array([[_double(value) for value in row] for row in X], dtype=np.float64)
+            return np.array([[_double(value) for value in row] for row in rows], dtype=np.float64)
         except OverflowError:
-            pass
-    elif kinds <= {"text", "missing"}:
-        table = np.empty((len(X), len(X[0])), dtype=object)
-        for place, row in enumerate(X):
-            table[place] = list(row)
-        return table
-    elif kinds == {"nested"}:
-        return X
-    raise ValueError(
-        f"{owner} takes lists of rows that hold numbers alone, in double precision, or text alone: "
-        "else a single value would decide the types of columns. Pass an array, as in "
-        "numpy.array(X, dtype=object), or a frame."
-    )
+            return None
+    return _objects(rows) if kinds <= {"text", "missing"} else None
 
 
 def _is_row(row: Any) -> bool:
-    return isinstance(row, list | tuple)
+    if isinstance(row, np.ndarray):
+        return row.ndim == 1 and not isinstance(row, np.ma.MaskedArray)
+    return isinstance(row, _ROWS)
+
+
+def _objects(rows: Any) -> NDArray[Any]:
+    table = np.empty((len(rows), len(rows[0])), dtype=object)
+    for place, row in enumerate(rows):
+        table[place] = list(row)
+    return table
 
 
 def _values(rows: Iterable[Any]) -> Iterator[Any]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Collection
+from fractions import Fraction
+from inspect import getattr_static
 from numbers import Integral, Real
 from typing import Any
 
@@ -32,6 +36,17 @@ NUMBERS = frozenset(
     | {np.dtype(code).type for code in np.typecodes["AllInteger"]}
 )
 
+# By identity, since a metaclass may call two classes equal.
+_PLAIN = frozenset(
+    id(kind)
+    for kind in (
+        *(type(None), bool, int, float, complex, str, bytes, range, slice, Fraction, type),
+        *(np.ufunc, np.random.RandomState, np.random.Generator),
+        *np.sctypeDict.values(),
+    )
+)
+_OF_PANDAS = ("Index", "RangeIndex", "Series")
+
 
 def check_grouped(estimator: Any, groups: Any) -> None:
     """Refuse a number of rows per group where there are no groups."""
@@ -46,6 +61,12 @@ def check_grouped(estimator: Any, groups: Any) -> None:
 def check_numbers(estimator: Any) -> None:
     """Refuse numbers and texts of other kinds, and truth values where a number is meant."""
     for name, value in estimator.get_params(deep=False).items():
+        if name not in vars(estimator) and not _is_computed(estimator, name):
+            # Else the default of a class above would be read, such as that there is no ledger.
+            raise AttributeError(
+                f"{type(estimator).__name__} has no attribute {name!r} of its own: its __init__ "
+                "must store every parameter. A model pickled by an older version must be made anew."
+            )
         must = f"The {name!r} parameter of {type(estimator).__name__} must be"
         if isinstance(value, bool | np.bool_):
             if "boolean" not in estimator._parameter_constraints.get(name, ["boolean"]):
@@ -73,3 +94,34 @@ def _check_number(must: str, value: Any) -> None:
 def plain(value: Any) -> int | float:
     """Return a number of Python's own: numpy would compare in the precision of its number."""
     return int(value) if isinstance(value, Integral) else float(value)
+
+
+def _is_computed(estimator: Any, name: str) -> bool:
+    """Return whether a class computes a parameter, instead of having its default."""
+    return isinstance(getattr_static(type(estimator), name, None), property)
+
+
+def strange_type(value: Any, known: Collection[int] = ()) -> str | None:
+    """Return the name of the first type in a value that is not plain data; None if all are.
+
+    `known` are the identities of objects that may be in it all the same.
+    """
+    if id(type(value)) in _PLAIN or isinstance(value, np.dtype) or id(value) in known:
+        return None
+    inner: Any
+    if any(type(value) is kind for kind in (list, tuple, set, frozenset)):
+        inner = value
+    elif type(value) is dict:
+        inner = [*value.keys(), *value.values()]
+    elif type(value) is np.ndarray:
+        inner = value.ravel() if value.dtype.hasobject else ()
+    elif _is_of_pandas(value):
+        inner = np.asarray(value) if value.dtype.kind == "O" else ()
+    else:
+        return type(value).__name__
+    return next((found for one in inner if (found := strange_type(one, known))), None)
+
+
+def _is_of_pandas(value: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and any(type(value) is getattr(pandas, kind) for kind in _OF_PANDAS)

@@ -17,7 +17,8 @@ from skdpnoise.compose.compositions import (
     inner_of,
     tampered,
 )
-from skdpnoise.compose.register import is_private, rule_of
+from skdpnoise.compose.numbers import strange_type
+from skdpnoise.compose.register import Rule, is_private, rule_of
 
 _NOT_FITTED = ("passthrough", "drop")
 
@@ -198,8 +199,8 @@ class _Walk:
             self._refuse(label, step, "holds private steps: vouch for single steps in it by name")
         elif label in self.vouched:
             self.parts.append(Part(label, step, "declared"))
-        elif type(step) in INSIDE:
-            inside = INSIDE[type(step)](step, self.fitted)
+        elif (look := INSIDE.get(type(step))) is not None:
+            inside = look(step, self.fitted)
             complaint = tampered(step) or inside.complaint
             if complaint is None and inside.only_dense and self._vouched_below(label):
                 complaint = SPARSE  # nobody knows what the output of such a step is
@@ -236,7 +237,7 @@ class _Walk:
 
     def _leaf(self, label: str, step: Any) -> None:
         rule = rule_of(step)
-        complaint = remedy_for(step) if rule is None else tampered(step) or rule.condition(step)
+        complaint = remedy_for(step) if rule is None else tampered(step) or _conditional(step, rule)
         if complaint is None and self.fitted:
             complaint = changed_since_fit(step)
         self._refuse(label, step, complaint)
@@ -256,6 +257,19 @@ def private_parts(estimator: Any, *, fitted: bool = False) -> list[Part]:
     walk = _Walk("", fitted)
     walk.visit("", estimator)
     return [part for part in walk.parts if part.kind == "private"]
+
+
+def _conditional(step: Any, rule: Rule) -> str | None:
+    """Return what must change for a step to learn nothing."""
+    complaint = rule.condition(step)
+    if complaint is not None:
+        return complaint
+    # A number of a class by somebody else may equal what a rule asks for, and be another one later.
+    for name, value in step.get_params(deep=False).items():
+        strange = strange_type(value)
+        if strange is not None:
+            return f"must have {name}= as plain data. It holds an object of type {strange}"
+    return None
 
 
 def _check_public(owner: str, public: Any) -> None:

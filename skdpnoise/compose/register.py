@@ -6,9 +6,9 @@ learn what its parent does not, and a name or a tag says nothing about what ``fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
 Condition = Callable[[Any], str | None]
@@ -25,8 +25,28 @@ class Rule:
     reads: Callable[[Any], Reads]
 
 
-_private: set[type] = set()
-_public: dict[type, Rule] = {}
+class ExactClasses(Generic[T]):
+    """Facts about classes, found by identity: a metaclass may call two classes equal."""
+
+    def __init__(self, facts: Iterable[tuple[type, T]] = ()) -> None:
+        self._facts = {id(cls): (cls, fact) for cls, fact in facts}  # which keeps them alive
+
+    def __setitem__(self, cls: type, fact: T) -> None:
+        self._facts[id(cls)] = cls, fact
+
+    def __contains__(self, cls: type) -> bool:
+        return id(cls) in self._facts
+
+    def __iter__(self) -> Iterator[type]:
+        return (cls for cls, _ in self._facts.values())
+
+    def get(self, cls: type) -> T | None:
+        """Return what is known of a class, or None."""
+        return self._facts[id(cls)][1] if cls in self else None
+
+
+_private: ExactClasses[None] = ExactClasses()
+_public: ExactClasses[Rule] = ExactClasses()
 
 
 def register_private(cls: type[T]) -> type[T]:
@@ -68,7 +88,7 @@ def register_private(cls: type[T]) -> type[T]:
     _check_class("register_private", cls)
     if cls in _public:
         raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
-    _private.add(cls)
+    _private[cls] = None
     return cls
 
 

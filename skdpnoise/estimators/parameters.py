@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,15 @@ def check_parameters(estimator: Any) -> None:
     """Raise what is wrong with any single parameter, whatever the data are."""
     check_numbers(estimator)  # first: intervals cannot hold every kind of number
     BaseEstimator._validate_params(estimator)
-    # Before the charge: scikit-learn misses pandas only when a transform returns.
+    # Before the charge: scikit-learn misses the library only when a transform returns.
     output = _get_output_config("transform", estimator)["dense"]
-    if output == "pandas" and hasattr(estimator, "transform"):
-        pandas_for(f"{_name(estimator)}.set_output(transform='pandas')")
+    if output == "default" or not hasattr(estimator, "transform"):
+        return
+    asked = f"{_name(estimator)}.set_output(transform={output!r})"
+    if output == "pandas":
+        pandas_for(asked)
+    elif find_spec(output) is None:
+        raise ImportError(f"{asked} needs {output}, which is not installed: pip install {output}")
 
 
 def check_within(estimator: Any, name: str, low: float, high: float) -> None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import delayed, effective_n_jobs
 from numpy.typing import NDArray
 
+from skdpnoise.estimators.parallel import in_order
 from skdpnoise.inspection._attack import choose_attack, of_normal_scores
 from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
 from skdpnoise.inspection._claims import check_fits, fit_quietly, is_gaussian, seeded_clones
@@ -57,7 +58,7 @@ class Fits:
         if effective_n_jobs(self.n_jobs) == 1:
             results: Any = (function(*args) for function, args, _ in calls)
         else:
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(calls)
+            results = in_order(calls, self.n_jobs)
         for (side, _), views in zip(tasks, results, strict=True):
             found[side].extend(views)
             self.tell(len(views))

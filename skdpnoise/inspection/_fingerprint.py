@@ -8,6 +8,8 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -16,7 +18,7 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["differences", "fingerprint", "parts_of"]
+__all__ = ["differences", "fingerprint", "is_made_here", "parts_of", "shown"]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -27,6 +29,7 @@ _BOUND = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 _OPAQUE = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 _OF_LEDGERS = ("_storage", "_known", "_facts")  # what has been charged, perhaps by others meanwhile
 _PROTOCOL = 4  # of pickles
+_MADE_BY_PYTHON = 1 << 9  # a flag of classes that are made while a program runs
 _OWN_PLACE = 1 << 60  # deeper than everything
 
 
@@ -57,7 +60,18 @@ def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int
 
 def parts_of(value: Any) -> list[tuple[str, Any]]:
     """Return what an object holds by name, its items, attributes, slots, closures and states."""
-    return [(name, part) for name, part in _Walk(caches=False).contents(value)[1] if name != "code"]
+    left_out = ("code", "class")
+    return [(name, part) for name, part in _Walk().contents(value)[1] if name not in left_out]
+
+
+def is_made_here(kind: type) -> bool:
+    """Return whether no module holds a class: it may have been made in a fit."""
+    if not kind.__flags__ & _MADE_BY_PYTHON:
+        return False
+    found: Any = sys.modules.get(kind.__module__)
+    for name in kind.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is not kind
 
 
 class _Walk:
@@ -115,6 +129,8 @@ class _Walk:
         words, data, parts = read(value)
         if not (closed or kind in _EXACT):
             parts = [*parts, *self._attributes(value)]
+        if not isinstance(value, type) and is_made_here(kind):
+            parts = [*parts, ("class", kind)]
         return _text(kind.__module__, kind.__qualname__, *words) + data, parts
 
     def _attributes(self, value: Any) -> Iterator[tuple[str, Any]]:
@@ -130,8 +146,7 @@ class _Walk:
         yield from _slots(value)
         handled = (types.FunctionType, PrivacyLedger, *_BOUND, *_PLAIN, *_SETS, np.ndarray)
         if not issubclass(kind, handled):
-            # Attributes are in the state again, and what was computed before with them.
-            yield from _state(value, 3 if self._caches or held is None else 2)
+            yield from _state(value, held if isinstance(held, dict) else {})
 
 
 def _plain_items(value: Any) -> list[Any]:
@@ -140,9 +155,9 @@ def _plain_items(value: Any) -> list[Any]:
     return list(base.__iter__(value))
 
 
-def _shown(key: Any) -> str:
-    """Return a key as a path shows it; the name of its class where it might show an address."""
-    return repr(key) if type(key) in _PLAIN else f"a {type(key).__qualname__}"
+def shown(key: Any, place: int) -> str:
+    """Return a key as a path shows it; class and place where it might show an address."""
+    return repr(key) if type(key) in _PLAIN else f"a {type(key).__qualname__}, {place}"
 
 
 def _name(value: Any) -> list[str]:
@@ -152,13 +167,10 @@ def _name(value: Any) -> list[str]:
 
 
 def _body(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield what a class holds that no module does: it may have been made in a fit."""
-    if not isinstance(value, type):
-        return
-    found: Any = sys.modules.get(value.__module__)
-    for name in value.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if found is value:
+    """Yield what a class or a module holds that Python does not know by its name."""
+    if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is not value:
+        yield from ((f".{name}", part) for name, part in vars(value).items())
+    if not isinstance(value, type) or not is_made_here(value):
         return
     yield "bases", value.__bases__
     for name, part in vars(value).items():
@@ -167,8 +179,13 @@ def _body(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _function(value: Any) -> Iterator[tuple[str, Any]]:
-    for name in ("__defaults__", "__kwdefaults__", "__closure__"):
+    for name in ("__defaults__", "__kwdefaults__", "__closure__", "__doc__", "__annotations__"):
         yield f".{name}", getattr(value, name)
+
+
+def _variable(value: Any) -> Iterator[tuple[str, Any]]:
+    with suppress(LookupError):  # never set
+        yield "value", value.get()
 
 
 def _cell(value: Any) -> Iterator[tuple[str, Any]]:
@@ -191,8 +208,8 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
                     continue
 
 
-def _state(value: Any, size: int) -> Iterator[tuple[str, Any]]:
-    """Yield what a pickle would hold, or items; nothing of what has neither, such as a lock."""
+def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a pickle would hold beside attributes; items; nothing of what has neither."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -200,12 +217,16 @@ def _state(value: Any, size: int) -> Iterator[tuple[str, Any]]:
             if isinstance(reduced, str):
                 yield "global", reduced
                 return
-            kept = [*reduced[:size], *(list(items or ()) for items in reduced[3:5])]
+            own = reduced[2] if len(reduced) > 2 else None
+            if isinstance(own, dict):
+                own = {k: part for k, part in own.items() if held.get(k) is not part} or None
+            kept = [*reduced[:2], own, *(list(items or ()) for items in reduced[3:5])]
     except Exception:
-        if isinstance(value, Mapping):
-            yield "items", list(value.items())
-        elif isinstance(value, Collection):
-            yield "items", list(value)
+        with suppress(Exception):
+            if isinstance(value, Mapping):
+                yield "items", list(value.items())
+            elif isinstance(value, Collection):
+                yield "items", list(value)
         return
     yield "state", kept
 
@@ -216,7 +237,8 @@ def _of_function(value: Any) -> Content:
 
 def _of_code(value: Any) -> Content:
     constants = [(f"constant {k}", constant) for k, constant in enumerate(value.co_consts)]
-    return [value.co_name, *value.co_names], value.co_code, constants
+    place = [value.co_filename, str(value.co_firstlineno)]
+    return [value.co_name, *place, *value.co_names], value.co_code + value.co_linetable, constants
 
 
 def _of_plain(value: Any) -> Content:
@@ -227,17 +249,38 @@ def _of_plain(value: Any) -> Content:
 
 def _of_array(value: Any) -> Content:
     array = np.asarray(value)
-    words, metadata = [str(array.dtype), str(array.shape)], ("metadata", array.dtype.metadata)
+    words = [str(array.dtype), str(array.shape), repr(value.flags)]
+    # A view leads to all of the memory that it is a part of.
+    parts = [("metadata", array.dtype.metadata), (".base", value.base)]
     if not array.dtype.hasobject:
-        return words, array.tobytes(), [metadata]
+        return words, array.tobytes(), parts
     items = [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
-    return words, b"", [metadata, *items]
+    return words, b"", [*parts, *items]
+
+
+def _of_memory(value: Any) -> Content:
+    return [value.format, str(value.shape)], value.tobytes(), [(".obj", value.obj)]
+
+
+def _of_error(value: Any) -> Content:
+    """Return what an exception leads to: to others, and to the variables of what raised it."""
+    places, trace = [], value.__traceback__
+    while trace is not None:
+        places.append((f"line {trace.tb_lineno}", trace.tb_frame))
+        trace = trace.tb_next
+    causes = [(f".{name}", getattr(value, name)) for name in ("__cause__", "__context__")]
+    return [], b"", [(".args", value.args), *causes, *places]
+
+
+def _of_suspended(value: Any) -> Content:
+    frames = (getattr(value, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
+    return [value.__qualname__], b"", [("frame", frame) for frame in frames if frame is not None]
 
 
 def _of_dict(value: Any) -> Content:
     pairs = list(dict.items(value))
     keys = [(f"key {k}", key) for k, (key, _) in enumerate(pairs)]
-    return [], b"", [*keys, *((f"[{_shown(key)}]", part) for key, part in pairs)]
+    return [], b"", [*keys, *((f"[{shown(key, k)}]", part) for k, (key, part) in enumerate(pairs))]
 
 
 def _of_method(value: Any) -> Content:
@@ -273,15 +316,20 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
         False,
     ),
     (_SETS, lambda value: ([], b"", [("item", part) for part in _plain_items(value)]), False),
+    ((memoryview,), _of_memory, True),
+    ((BaseException,), _of_error, False),
     (
-        (types.GeneratorType,),
-        lambda value: (
-            [value.__qualname__],
-            b"",
-            [("frame", getattr(value.gi_frame, "f_locals", None))],
-        ),
+        (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+        _of_suspended,
         False,
     ),
+    (
+        (types.FrameType,),
+        lambda value: ([value.f_code.co_name], b"", [("variables", dict(value.f_locals))]),
+        True,
+    ),
+    ((ContextVar,), lambda value: ([value.name], b"", [*_variable(value)]), True),
+    ((weakref.finalize,), lambda value: ([], b"", [("call", value.peek())]), True),
     (_BOUND, _of_method, False),
     ((object,), lambda value: ([], b"", []), False),
 )

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from skdpnoise.inspection._claims import estimators_in
-from skdpnoise.inspection._fingerprint import fingerprint, parts_of
+from skdpnoise.inspection._fingerprint import fingerprint, is_made_here, parts_of, shown
 
 __all__ = ["Layout", "Parameters", "View", "view"]
 
@@ -78,6 +78,8 @@ class _Look:
         self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
         if value is None or len(above) > _DEEPEST or id(value) in above:
             return
+        for name, part in _behind(value):
+            self.at(f"{path}{name}", part, (*above, id(value)))
         if sp.issparse(value):
             self.at(path, value.toarray(), above)
         elif hasattr(value, "to_numpy"):
@@ -95,13 +97,27 @@ class _Look:
     def _parts(self, value: Any) -> list[tuple[str, Any]]:
         """Return what an object holds, without parameters that are as they were given: public."""
         if isinstance(value, Mapping):
-            return [(f"[{key!r}]", item) for key, item in value.items()]
+            items = enumerate(value.items())
+            return [(f"[{shown(key, place)}]", item) for place, (key, item) in items]
         if isinstance(value, list | tuple):
             ends = [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
             whole = [fingerprint(value)] if len(value) > _LONGEST else []
             return [*ends, *(("[...]", one) for one in whole)]
         held = parts_of(value)
         return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
+
+
+def _behind(value: Any) -> list[tuple[str, Any]]:
+    """Return what a value leads to beside its numbers: other memory, and a class of its own."""
+    found: list[tuple[str, Any]] = []
+    if isinstance(value, np.ndarray):
+        base = value.base
+        found = [(".metadata", value.dtype.metadata)] if value.dtype.metadata else []
+        if base is not None and getattr(base, "nbytes", None) != value.nbytes:
+            found.append((".base", base))
+    if not isinstance(value, type) and is_made_here(type(value)):
+        found.append((".class", fingerprint(type(value)).hex()))
+    return found
 
 
 def _in_numbers(value: Any) -> NDArray[np.float64] | None:

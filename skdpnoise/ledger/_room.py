@@ -22,6 +22,7 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_mu,
 )
+from skdpnoise.privacy.repetition.curve import Composed, Repetition
 
 __all__ = ["largest_epsilon"]
 
@@ -116,6 +117,11 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
     # their width and get lower, so that all a smaller ε says of it is its largest loss.
     if isinstance(curve, DiscreteLaplace | DiscreteGaussian):
         return type(curve)(min(curve.shape / min(factor, 1.0), _WIDEST)), shift
+    if isinstance(curve, Repetition):
+        base, shift = _widened(curve.base, shift, factor)
+        return Repetition(curve.law, base), shift
+    if isinstance(curve, Composed):
+        return Composed(_shrunk(NumericLoss(curve.terms), factor).terms), shift
     if isinstance(curve, Staircase):
         return RandomisedResponse(), float(curve.max_loss(shift)) * factor
     return curve, shift * factor

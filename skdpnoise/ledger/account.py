@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import reduce
 from itertools import groupby
 from operator import add, attrgetter
+from threading import RLock
 from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
@@ -166,6 +167,7 @@ class Account:
         self._total: PrivacyLoss | None = None
         self._planned = False
         self._paid = False
+        self._lock = RLock()
 
     def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.
@@ -183,6 +185,10 @@ class Account:
             If the ledger's budget does not cover it; nothing is charged then.
         """
         note_charge("fit", tuple(stages))
+        with self._lock:
+            self._spend(stages, noise)
+
+    def _spend(self, stages: Sequence[LossBudget], noise: str | None) -> None:
         losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
         if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
             losses = [loss.numeric() for loss in losses]
@@ -207,6 +213,10 @@ class Account:
             If the guarantee, or the ledger's budget, does not cover it; nothing is charged then.
         """
         note_charge(label, mechanism)
+        with self._lock:
+            self._charge(label, mechanism)
+
+    def _charge(self, label: str, mechanism: Chargeable) -> None:
         loss = self._of_unit(mechanism.privacy_loss())
         total = loss if self._total is None else self._total + loss
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -288,6 +298,13 @@ class Account:
             self.rows_per_group,
             n_records=None if self._total is None else self.n_records,
         )
+
+    # A copy that counted for itself would overspend.
+    def __copy__(self) -> Account:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Account:
+        return self
 
     @property
     def _owner(self) -> str | None:

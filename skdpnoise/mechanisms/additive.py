@@ -343,7 +343,7 @@ def _check_fields(mechanism: AdditiveMechanism) -> None:
     shapes = (n_coordinates,), (n_releases, n_coordinates)
     scale = check_array(owner, "scale", mechanism.scale, *shapes, sign="non-negative")
     _check_scale(scale, mechanism.sensitivity, bits, lattice=lattice)
-    stated(mechanism, scale=sealed(scale), families=families, n_releases=n_releases)
+    stated(mechanism, scale=sealed(scale), bits=bits, families=families, n_releases=n_releases)
 
 
 def _check_promise(mechanism: AdditiveMechanism) -> None:

@@ -255,9 +255,10 @@ def add_quanta(
     """Return values, rounded to grid steps, plus draws; unchanged where the grid step is zero."""
     # The sum of integers is exact, also beyond 2**53. What is returned is the double nearest to it,
     # times the grid step: post-processing. An observer is told which mechanism drew.
-    rows: Vector = value.astype(np.float64)
-    step = np.broadcast_to(grid_size, rows.shape)
+    step = np.broadcast_to(grid_size, value.shape)
     noisy = step > 0.0
+    rows = np.empty(value.shape)
+    rows[~noisy] = value[~noisy].astype(np.float64)
     quanta = exact_quanta(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows

@@ -6,16 +6,15 @@ a distribution or an estimator that changes after `fit` has begun changes nothin
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
+from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import check_shareable, pure_noise
 from skdpnoise.model_selection._delegation import Delegation
@@ -23,12 +22,6 @@ from skdpnoise.model_selection._delegation import Delegation
 _SET_BY_SEARCH = frozenset(
     {"epsilon", "delta", "adjacency", "ledger", "rows_per_group", "random_state", "classes"}
 )
-_PLAIN = frozenset(
-    {type(None), bool, int, float, complex, str, bytes, range, slice, Fraction, type}
-    | {np.ufunc, np.random.RandomState, np.random.Generator}
-    | set(np.sctypeDict.values())
-)
-_OF_PANDAS = ("Index", "RangeIndex", "Series")
 _ALLOWED_ATTRIBUTES = frozenset({"_metadata_request", "_sklearn_output_config"})
 
 
@@ -120,7 +113,7 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
                 f"{_named(name, one)}, whose clone has attributes of its own: {sorted(own)}."
             )
         for key, value in given.items():
-            strange = _strange(value, known)
+            strange = strange_type(value, known)
             if strange is not None:
                 raise TypeError(
                     f"Parameters of candidates of {owner} must be numbers, text, arrays or "
@@ -211,29 +204,6 @@ def private_estimators(estimator: Any) -> Iterator[tuple[str, Any]]:
 def _led_to(name: str, estimator: Any) -> bool:
     """Return whether a name, or the last part of a longer one, is that of a step."""
     return any(name in (found, found.rpartition("__")[2]) for found, _ in _estimators(estimator))
-
-
-def _strange(value: Any, known: Collection[int]) -> str | None:
-    """Return the name of the first type in a value that is not plain data; None if all are."""
-    if type(value) in _PLAIN or isinstance(value, np.dtype) or id(value) in known:
-        return None
-    inner: Any
-    if type(value) in (list, tuple, set, frozenset):
-        inner = value
-    elif type(value) is dict:
-        inner = [*value.keys(), *value.values()]
-    elif type(value) is np.ndarray:
-        inner = value.ravel() if value.dtype.hasobject else ()
-    elif _is_of_pandas(value):
-        inner = np.asarray(value) if value.dtype.kind == "O" else ()
-    else:
-        return type(value).__name__
-    return next((found for one in inner if (found := _strange(one, known))), None)
-
-
-def _is_of_pandas(value: Any) -> bool:
-    pandas = sys.modules.get("pandas")
-    return pandas is not None and type(value) in [getattr(pandas, name) for name in _OF_PANDAS]
 
 
 def _named(name: str, estimator: Any) -> str:

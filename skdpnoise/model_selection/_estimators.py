@@ -13,7 +13,9 @@ from sklearn.utils._param_validation import Interval
 from skdpnoise.compose import register_private
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.shares import seed_from
+from skdpnoise.ledger import Ledger as Ledger  # of fields of the base, as the next one
 from skdpnoise.model_selection._search import PrivateSearchCV
+from skdpnoise.privacy import Adjacency as Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords
 

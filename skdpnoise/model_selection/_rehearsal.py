@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.estimators.parallel import in_order
 from skdpnoise.estimators.seal import silence
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._parts import release_units
@@ -42,7 +43,7 @@ def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | Non
         priced = [problem.priced(one.estimator, strategy.fit_budget) for one in candidates]
         pairs = zip(candidates, priced, strict=True)
         tasks = (delayed(_failure)(owner, problem, one, asking) for one, asking in pairs)
-        failures = Parallel(n_jobs=n_jobs, verbose=0)(tasks)
+        failures = list(in_order(tasks, n_jobs))
     for failure in failures:
         if failure is not None:
             raise failure

@@ -140,10 +140,11 @@ class Problem:
         model, cap = priced.estimator, Cap(None, self.adjacency)
         give_ledger(model, cap.part)
         check_all_pay(model, priced.labels)
-        with silence(), parallel_config("sequential"), suppress(Rehearsed):
+        with silence(), parallel_config("sequential"):
             X, y = deepcopy(self.X), self.y.copy()  # a step may write into what it is given
             if is_private(model):
-                model.fit(X, y)
+                with suppress(Rehearsed):
+                    model.fit(X, y)
             else:
                 rehearse(model, X, y, None, candidate.parts, owner=owner)
         return cap.asked

@@ -36,11 +36,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
@@ -195,10 +196,8 @@ class NoisyMax(Strategy):
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
-        # A generator of tasks, in order: progress is told as fits end.
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator", verbose=0)
         models = []
-        for model in parallel(delayed(_fitted)(problem, one) for one in priced):
+        for model in in_order((delayed(_fitted)(problem, one) for one in priced), n_jobs):
             models.append(model)
             tell(f"candidate {len(models)}")
         best, score = self.choose(problem, _all_losses(problem, models, target), target)
@@ -250,7 +249,7 @@ class RepeatedRuns(Strategy):
         estimators = [problem.candidates[k].estimator for k in chosen]
         priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
-        models, losses = zip(*Parallel(n_jobs=n_jobs, verbose=0)(tasks), strict=True)
+        models, losses = zip(*in_order(tasks, n_jobs), strict=True)
         best, score = self.choose(problem, losses, target, models)
         if models[best] is None:
             raise SearchStopped(FAILED)

@@ -65,7 +65,8 @@ class DiscreteGaussian(Noise):
 
     def __post_init__(self) -> None:
         ends = {"low_closed": True, "high_closed": True}
-        check_real("DiscreteGaussian", "shape", self.shape, low=0.05, high=1e9, **ends)
+        shape = check_real("DiscreteGaussian", "shape", self.shape, low=0.05, high=1e9, **ends)
+        object.__setattr__(self, "shape", shape)
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:

@@ -56,7 +56,8 @@ class DiscreteLaplace(Noise):
 
     def __post_init__(self) -> None:
         ends = {"low_closed": True, "high_closed": True}
-        check_real("DiscreteLaplace", "shape", self.shape, low=2e-3, high=1e9, **ends)
+        shape = check_real("DiscreteLaplace", "shape", self.shape, low=2e-3, high=1e9, **ends)
+        object.__setattr__(self, "shape", shape)
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:

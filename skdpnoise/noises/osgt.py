@@ -54,7 +54,8 @@ class Osgt(Noise):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("Osgt", "shape", self.shape, high=1e3, low_closed=True, high_closed=True)
+        ends = {"low_closed": True, "high_closed": True}
+        object.__setattr__(self, "shape", check_real("Osgt", "shape", self.shape, high=1e3, **ends))
 
     @property
     def fisher_information(self) -> float:

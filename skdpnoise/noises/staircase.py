@@ -68,9 +68,12 @@ class Staircase(Noise):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        _check_epsilon("Staircase", "shape", self.shape)
+        object.__setattr__(self, "shape", _check_epsilon("Staircase", "shape", self.shape))
         if self.gamma is not None:
-            check_real("Staircase", "gamma", self.gamma, low=_LEAST, high=1.0, low_closed=True)
+            gamma = check_real(
+                "Staircase", "gamma", self.gamma, low=_LEAST, high=1.0, low_closed=True
+            )
+            object.__setattr__(self, "gamma", gamma)
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> Staircase:

@@ -56,9 +56,9 @@ class Subbotin(Noise):
     shape: float = 1.5
 
     def __post_init__(self) -> None:
-        check_real(
-            "Subbotin", "shape", self.shape, low=1.0, high=2.0, low_closed=True, high_closed=True
-        )
+        ends = {"low_closed": True, "high_closed": True}
+        shape = check_real("Subbotin", "shape", self.shape, low=1.0, high=2.0, **ends)
+        object.__setattr__(self, "shape", shape)
 
     @property
     def fisher_information(self) -> float:

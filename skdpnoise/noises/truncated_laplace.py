@@ -62,7 +62,8 @@ class TruncatedLaplace(Noise):
     shape: float = 10.0
 
     def __post_init__(self) -> None:
-        check_real("TruncatedLaplace", "shape", self.shape, high=700.0, high_closed=True)
+        shape = check_real("TruncatedLaplace", "shape", self.shape, high=700.0, high_closed=True)
+        object.__setattr__(self, "shape", shape)
 
     @staticmethod
     def half_width(epsilon: float, delta: float) -> float:

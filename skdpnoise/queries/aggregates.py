@@ -32,6 +32,7 @@ _ROWS = 1 << 16  # of one block: temporaries stay small beside the data
 _FINE_BITS = 16
 _HALF_BITS = 31
 _LARGEST = 1e60  # squares of bounds, and their ratios, stay within double precision
+_MOST = 1 << 900  # records that are counted: within double precision, in grid steps too
 _SHOWN = 6  # numbers of a vector that are printed
 # A count that comes at no more than this factor in the error of a sum is taken along.
 _FREE = 1.0 + 1e-4
@@ -407,7 +408,8 @@ def _noisy_sums(
     if table is not None and bounds is not None:
         totals += _exact_sums(table, bounds, unit[: table.shape[1]])
     if count is not None:
-        totals.append(count * math.floor(1.0 / unit[-1]))
+        # No number fails after the charge: what is cut off moves no two counts further apart.
+        totals.append(min(count, _MOST) * math.floor(1.0 / unit[-1]))
     half = 1 << (_FINE_BITS - 1)
     (draws,) = mechanism.sample(rng)
     # Python's integers: a sum may be larger than any of numpy's.

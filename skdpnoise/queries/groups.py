@@ -28,6 +28,7 @@ and Su, "Gaussian differential privacy", arXiv:1905.02383, Theorem 2.14.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,11 @@ _LABELS = {
     "pandas": ("Timestamp", "Timedelta", "Period", "Interval"),
     "uuid": ("UUID",),
 }
+# Hashed as what they equal in Python. Numpy's other numbers and dates are not.
+_LIKE_PYTHON: tuple[type, ...] = (
+    *(np.bool_, np.float64, np.complex128, np.str_, np.bytes_),
+    *(np.dtype(code).type for code in "bhilqBHILQ"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,10 +148,14 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
     if labels.dtype.kind in "biufcmM":
         _, first, places = np.unique(labels, return_index=True, return_inverse=True)
         return np.argsort(np.argsort(first))[places], bool((labels != labels).any())
+    kinds = set(map(type, labels.flat))
+    if len(kinds) == 1 and issubclass(next(iter(kinds)), np.number | np.datetime64):
+        return _numbered(np.array(labels.tolist()))
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
     known = _known_laws()
-    if not all(_is_known(label, known) for label in seen):
+    kinds = {kind for label in seen for kind in _kinds_of(label)}
+    if not all(_is_known(label, known) for label in seen) or (len(kinds) > 1 and kinds != {None}):
         raise TypeError("labels that may be hashed by identity: equal ones would be two groups")
     return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
 
@@ -156,6 +166,20 @@ def _known_laws() -> set[tuple[Any, Any]]:
     modules = ((sys.modules.get(name), names) for name, names in _LABELS.items())
     classes = [getattr(module, name) for module, names in modules if module for name in names]
     return {(kind.__hash__, kind.__eq__) for kind in [*classes, *np.sctypeDict.values()]}
+
+
+def _kinds_of(label: Any) -> Iterator[Any]:
+    """Yield the types of numpy's in a label that are hashed in a way of their own, None for others.
+
+    Text equals nothing else, and is left out.
+    """
+    if isinstance(label, tuple | frozenset):
+        for part in label:
+            yield from _kinds_of(part)
+    elif isinstance(label, np.generic) and not isinstance(label, _LIKE_PYTHON):
+        yield label.dtype
+    elif not isinstance(label, str | bytes):
+        yield None
 
 
 def _is_known(label: Any, known: set[tuple[Any, Any]]) -> bool:

@@ -70,7 +70,8 @@ RECORDS = [
     [{"a": 1.0}, {"b": "text"}] * (N // 2),
     [{}, {"never seen": -1e300}] * (N // 2),
 ]
-COUNTS = [sparse.csr_matrix(np.abs(table)) for table in FINITE[:3]]
+SIGNED = [sparse.csr_matrix(table) for table in FINITE[:3]]
+COUNTS = [abs(table) for table in SIGNED]
 KNOTS = np.linspace([-1.0, -2.0], [1.0, 2.0], 5)
 CATEGORIES = [["a", "b"], ["x", "y"]]
 AGES = [[0.0, 1.0, np.nan], [1.0, 2.0]]
@@ -115,7 +116,8 @@ CASES = [
     (HashingVectorizer(n_features=16, decode_error="replace"), DOCUMENTS),
     (HashingVectorizer(n_features=16, decode_error="ignore", analyzer="char"), DOCUMENTS),
     (FeatureHasher(n_features=16), RECORDS),
-    (TfidfTransformer(use_idf=False, sublinear_tf=True), COUNTS),
+    (TfidfTransformer(use_idf=False), SIGNED),
+    (TfidfTransformer(use_idf=False, sublinear_tf=True, norm=None), COUNTS),
     (RBFSampler(gamma=0.5, n_components=7, random_state=0), FINITE),
     (PolynomialCountSketch(n_components=7, random_state=0), FINITE),
 ]
@@ -263,6 +265,7 @@ REFUSED = [
     (HashingVectorizer(decode_error="ignore", tokenizer=str.split), "functions of your own"),
     (HashingVectorizer(decode_error="ignore", input="filename"), "input='content'"),
     (TfidfTransformer(), "use_idf=False"),
+    (TfidfTransformer(use_idf=False, sublinear_tf=True), "norm=None"),
     (GaussianRandomProjection(), "n_components="),
     (SparseRandomProjection(2, random_state=np.random.RandomState(0)), "random_state"),
     (RBFSampler(gamma="scale"), "gamma="),

@@ -305,7 +305,8 @@ class Particular(DPStandardScaler):
 
 def test_what_no_noise_can_stand_for_is_refused_before_the_charge(monkeypatch):
     """What comes behind it could not be checked, and might fail for a value after the charge."""
-    monkeypatch.setattr(register, "_private", {*register._private, Particular})
+    known = [(cls, None) for cls in [*register._private, Particular]]
+    monkeypatch.setattr(register, "_private", register.ExactClasses(known))
     ledger = Notebook()
     steps = [("own", Particular()), ("scale", DPStandardScaler())]
     with pytest.raises(ValueError, match=r"'own'.*made-up values"):

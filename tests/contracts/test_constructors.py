@@ -27,7 +27,7 @@ from skdpnoise.mechanisms import (
     noise_options,
     repeated_loss,
 )
-from skdpnoise.noises import get_noise
+from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -336,3 +336,49 @@ def test_a_matrix_that_is_not_symmetric_is_refused_without_showing_it(name):
         with pytest.raises(ValueError, match=r"'counts'.*symmetric") as refusal:
             MATRIX[name].release(wrong, 0)
         assert "777" not in str(refusal.value)
+
+
+def _outcome(call):
+    """What a call returns, or how it refuses."""
+    try:
+        return repr(call())
+    except (TypeError, ValueError) as error:
+        return repr(error)
+
+
+def _facts_of(record, name, number):
+    """Whatever a record with another number claims, as text."""
+    try:
+        made = dataclasses.replace(record, **{name: number})
+    except (TypeError, ValueError) as error:
+        return type(error)
+    assert type(getattr(made, name)) in (int, float)
+    claims = [_outcome(lambda: made)]
+    if hasattr(made, "privacy_loss"):
+        claims += [_outcome(made.privacy_loss), _outcome(lambda: made.grid_size.tolist())]
+    if hasattr(made, "hockey_stick"):
+        claims.append(_outcome(lambda: made.hockey_stick([0.1, 0.5], 1.0).tolist()))
+    return claims
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.uint8, np.int16], ids=str)
+@pytest.mark.parametrize(
+    "record",
+    [*map(get_noise, noise_names()), PURE, INTEGER, BALL, SHELLS, COUNTS, *MATRIX.values()],
+    ids=lambda record: getattr(record, "noise", type(record).__name__),
+)
+def test_numbers_of_short_types_are_kept_as_those_of_python(record, kind):
+    """Arithmetic of half precision would make of a claim, or of a sampler, another one."""
+    largest = np.iinfo(kind).max if kind(0).dtype.kind in "iu" else np.finfo(kind).max
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if type(value) not in (int, float) or not value < 0.5 * float(largest):
+            continue
+        for near in (value, 1.3 * value):
+            with np.errstate(over="ignore"):
+                short = kind(near)
+            if not np.isfinite(short):
+                continue
+            assert _facts_of(record, field.name, short) == _facts_of(
+                record, field.name, short.item()
+            )

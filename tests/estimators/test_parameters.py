@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from skdpnoise import BoundsClipper, DPStandardScaler
+from skdpnoise.estimators import parameters
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_parameters, check_size
 from skdpnoise.privacy.checks import check_option
 
@@ -85,3 +87,20 @@ def test_sizes_bound_epsilon_from_both_sides():
         check_size(DPStandardScaler(1.0, rows_per_group=10**9), 100, 10)
     with pytest.raises(ValueError, match="too large for 1000000 rows"):
         check_size(DPStandardScaler(1e8), 10**6, 1)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_library_that_is_not_there_is_missed_before_the_charge(library, monkeypatch):
+    charged = []
+
+    class Notebook:
+        def charge(self, *args, **facts):
+            charged.append(args)
+
+    scaler = DPStandardScaler(feature_bounds=(-1, 1), ledger=Notebook())
+    scaler.set_output(transform=library)
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(parameters, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=f"needs {library}"):
+        scaler.fit(np.zeros((50, 2)))
+    assert charged == []

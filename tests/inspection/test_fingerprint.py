@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import weakref
 from collections import defaultdict, deque
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import itemgetter
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType, ModuleType, SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -146,6 +148,84 @@ def table(value):
     return frame
 
 
+def raised(value):
+    """An exception with another one behind it, and variables of what raised it."""
+    hidden = value + 1.0
+    try:
+        try:
+            raise ValueError(value)
+        except ValueError as error:
+            raise RuntimeError("failed") from error
+    except RuntimeError as error:
+        assert hidden
+        return error
+
+
+def caused(value):
+    return raised(value).with_traceback(None)
+
+
+def traced(value):
+    found = raised(value)
+    found.__cause__ = found.__context__ = None
+    return found
+
+
+def frame(value):
+    assert value
+    return sys._getframe()
+
+
+def coroutine(value):
+    async def wait():
+        return value
+
+    running = wait()
+    weakref.finalize(running, running.close)
+    return running
+
+
+def suspended(value):
+    async def numbers(one=value):
+        yield one
+
+    return numbers()
+
+
+def context_variable(value):
+    variable = ContextVar("mean")
+    variable.set(value)
+    return variable
+
+
+def finalizer(value):
+    found = weakref.finalize(Slots, print, value)
+    found.atexit = False
+    return found
+
+
+def module(value):
+    made = ModuleType("made")
+    made.mean = value
+    return made
+
+
+def described(value):
+    def function():
+        return 0
+
+    function.__doc__ = repr(value)
+    return function
+
+
+def annotated(value):
+    def function():
+        return 0
+
+    function.__annotations__ = {"mean": value}
+    return function
+
+
 HIDING_PLACES = {
     "attribute": lambda v: Thing(a=v),
     "partial": lambda v: partial(np.subtract, v),
@@ -187,6 +267,26 @@ HIDING_PLACES = {
     "namespace": lambda v: SimpleNamespace(a=v),
     "memory": lambda v: memoryview(np.array([v])),
     "generator of numbers": lambda v: np.random.default_rng(int(1000 * v)),
+    "memory of two dimensions": lambda v: memoryview(np.array([[v]])),
+    "memory around a view": lambda v: np.array([[0.0], [v]])[0],
+    "memory around a view of memory": lambda v: memoryview(np.array([0.0, v]))[:1],
+    "cause of an exception": caused,
+    "variables of what raised an exception": traced,
+    "frame of a call": frame,
+    "coroutine": coroutine,
+    "asynchronous generator": suspended,
+    "context variable": context_variable,
+    "default of a context variable": lambda v: ContextVar("mean", default=v),
+    "lines of code": lambda v: compile("\n" * int(8 * v) + "x = 1", "file", "exec"),
+    "finalizer": finalizer,
+    "module": module,
+    "description": described,
+    "annotation": annotated,
+    "file name of code": lambda v: compile("1", f"{v}", "eval"),
+    "line of code": lambda v: (lambda: 0).__code__.replace(co_firstlineno=int(8 * v)),
+    "class of a number": lambda v: type("Made", (float,), {"mean": v})(1.0),
+    "class of an array": lambda v: np.zeros(1).view(type("Made", (np.ndarray,), {"mean": v})),
+    "order of an array": lambda v: np.zeros((2, 2), order="C" if v < 0.3 else "F"),
 }
 
 

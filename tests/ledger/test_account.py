@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+import sys
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -164,3 +170,34 @@ def test_an_error_is_noted_if_and_only_if_something_was_paid():
         assert len(notes) == paid
     assert "the ledger of 'Notebook'" in notes[0]
     assert "(epsilon=1, delta=0) stays spent" in notes[0]
+
+
+def test_threads_and_copies_spend_a_guarantee_once():
+    mechanism = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.75))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(20):
+            account, accepted, barrier = Account(PrivacyGuarantee(1.0)), [], threading.Barrier(4)
+            copies = [account, copy.copy(account), copy.deepcopy(account), account]
+
+            def charge(one, accepted=accepted, barrier=barrier):
+                barrier.wait()
+                with suppress(BudgetExceededError):
+                    one.charge("release", mechanism)
+                    accepted.append(one)
+
+            threads = [threading.Thread(target=charge, args=(one,)) for one in copies]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert len(accepted) == 1
+            assert len(account.report("Test", secure=True).releases) == 1
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_an_account_is_not_pickled():
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(Account(PrivacyGuarantee(1.0)))

@@ -311,3 +311,12 @@ def test_all_errors_of_ledgers_have_one_base():
     ):
         assert issubclass(error, LedgerError)
         assert issubclass(error, ValueError)
+
+
+@pytest.mark.parametrize("option", ["nolock=1", "vfs=unix-none", "immutable=1", "cache=shared"])
+def test_options_of_sqlite_that_change_its_locks_are_refused(option, tmp_path):
+    """Charges that do not wait for one another are lost."""
+    url = f"sqlite:///file:{tmp_path / 'budget.db'}?{option}&uri=true"
+    with pytest.raises(LedgerStorageError, match=option.partition("=")[0]):
+        PrivacyLedger("rows", 1.0, 1e-6, url)
+    assert list(tmp_path.iterdir()) == []

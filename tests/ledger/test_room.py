@@ -10,7 +10,14 @@ import pytest
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.mechanisms.selection import repeated_loss
+from skdpnoise.privacy import (
+    GaussianLoss,
+    PrivacyGuarantee,
+    PureLoss,
+    TruncatedNegativeBinomial,
+    gdp_mu,
+)
 from skdpnoise.queries import private_mean
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -178,3 +185,19 @@ def test_estimators_and_functions_can_use_what_is_named():
         private_mean(X, -3.0, 3.0, PrivacyGuarantee(2.0), noise="iid_laplace", ledger=other)
     guarantee = PrivacyGuarantee(refusal.value.largest_epsilon)
     private_mean(X, -3.0, 3.0, guarantee, noise="iid_laplace", ledger=other)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_what_still_fits_of_the_best_of_several_runs_is_named(delta):
+    law = TruncatedNegativeBinomial.with_mean(1.0, 10.0)
+    once = calibrate("inid_laplace", SensitivityProfile([1.0, 3.0]), PureLoss(0.6)).own_loss()
+    ledger = PrivacyLedger("rows", 1.0, delta, "memory")
+    ledger.charge("before", PureLoss(0.5))
+    with pytest.raises(BudgetExceededError) as refusal:
+        ledger.charge("best", repeated_loss(once, law))
+    largest = refusal.value.largest_epsilon
+    assert 0.4 < largest < 0.6
+    part = largest / repeated_loss(once, law).epsilon(0.0)
+    smaller = PureLoss(0.6 * part * (0.9 if delta else 0.999))
+    again = calibrate("inid_laplace", SensitivityProfile([1.0, 3.0]), smaller).own_loss()
+    ledger.charge("best of less", repeated_loss(again, law))

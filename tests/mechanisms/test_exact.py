@@ -178,3 +178,13 @@ def test_labels_that_cannot_be_hashed_are_refused_without_showing_them():
     with pytest.raises(ValueError, match=r"'values'.*hashed") as refusal:
         private_histogram([[123], [456]], PrivacyGuarantee(1.0), categories=[1])
     assert "123" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["iid_laplace", "iid_discrete_laplace"])
+def test_no_integer_is_too_large_to_be_released(name):
+    """Whether one fails would tell neighbours apart: both are clipped to the same grid step."""
+    mechanism = calibrate(name, SensitivityProfile([1.0]), PureLoss(1.0))
+    last = 2**1024 - 2**970 - 1  # the largest integer that rounds to a double
+    released = [mechanism.release([value], 0) for value in (last, last + 1, 10**400, -(10**400))]
+    assert np.isfinite(released).all()
+    assert released[0] == released[1] == released[2] > 0.0 > released[3]

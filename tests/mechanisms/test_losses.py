@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms import calibrate
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms._losses import shifts, worst_shift
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee
@@ -92,3 +92,11 @@ def test_more_shifts_than_can_be_told_apart_are_rounded_up():
     total = sum(shift * count for _, shift, count in loss.terms)
     exact = float((profile.per_coordinate / mechanism.scale).sum())
     assert exact <= total <= exact * (1.0 + 2e-4)
+
+
+def test_a_joint_bound_merges_shifts_only_where_the_density_is_log_concave():
+    """Steps of a staircase that three shifts of .46 cross cost more than one shift of 1.4."""
+    profile = SensitivityProfile([0.9] * 3, l1=1.4)
+    mechanism = AdditiveMechanism("iid_staircase", [1.0] * 3, 30, profile)
+    spread = NumericLoss(tuple((mechanism.family, 0.46, 1) for _ in range(3)))
+    assert mechanism.own_loss().pure_epsilon >= spread.pure_epsilon > 2.5

@@ -301,3 +301,19 @@ class TestRefits:
         search = clone(search).set_params(ledger=None, n_jobs=2).fit(X, LABELS)
         copy = pickle.loads(pickle.dumps(search))
         np.testing.assert_array_equal(copy.predict(X), search.predict(X))
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
+@pytest.mark.parametrize("settings", [{}, {"refit": True}, {"strategy": "repeated"}], ids=str)
+def test_a_search_runs_on_every_backend_of_joblib(backend, settings):
+    """What is charged does not fail for what a backend cannot do."""
+    ledger = Notebook()
+    search = DPGridSearchCV(
+        CLASSIFIER, {"alpha": [0.0, 0.1]}, n_jobs=2, ledger=ledger, random_state=0, **settings
+    )
+    with parallel_config(backend=backend):
+        search.fit(X, LABELS)
+    alone = clone(search).set_params(n_jobs=None, ledger=None).fit(X, LABELS)
+    assert len(ledger.charges) == 1
+    assert search.best_params_ == alone.best_params_
+    assert np.array_equal(search.best_estimator_.coef_, alone.best_estimator_.coef_)

@@ -322,3 +322,30 @@ def test_labels_that_are_hashed_by_their_value(one, other):
 def test_labels_that_hold_nothing_are_missing_whatever_holds_them(label, part):
     with pytest.raises(ValueError, match="without missing labels"):
         group_codes("Owner", [part(1), part(label)], 2)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        [np.datetime64("2020-01-01"), date(2020, 1, 1)],
+        [np.timedelta64(1, "D"), timedelta(days=1)],
+        [np.float32(0.1), 0.1],
+        [np.longdouble(2.0) ** 63 + 1, 2**63 + 1],
+        [("a", np.datetime64("2020-01-01")), ("a", date(2020, 1, 1))],
+    ],
+    ids=str,
+)
+def test_labels_of_numpy_beside_others_that_they_equal_are_no_two_groups(labels):
+    """Their hashes may differ."""
+    if hash(labels[0]) == hash(labels[1]):
+        assert group_codes("Test", labels, 2).tolist() == [0, 0]
+        return
+    with pytest.raises(TypeError, match="labels that can be hashed by their value"):
+        group_codes("Test", labels, 2)
+
+
+@pytest.mark.parametrize(
+    "kind", [lambda v: np.datetime64(f"202{v}-01-01"), np.float32, np.longdouble, np.timedelta64]
+)
+def test_labels_of_one_kind_of_numpy_are_groups(kind):
+    assert group_codes("Test", [kind(1), kind(2), kind(1)], 3).tolist() == [0, 1, 0]

@@ -391,3 +391,10 @@ def test_fits_by_second_moments_spend_no_more_than_their_charge(monkeypatch):
         claimed = mechanism.privacy_loss().pure_epsilon
         for row in feasible_points(instance, 1.0):
             assert cost_of_a_row(mechanism, row) <= claimed
+
+
+@pytest.mark.parametrize("limit", [1e-170, 1e-140, 1e-100, 5e-324])
+def test_no_entry_of_a_row_is_too_small_to_count(limit):
+    """Squares of such entries, in units of the largest, are below all doubles."""
+    bounds = RowBounds(2, norm=1.0, columns=[limit] * 2)
+    assert bounds.largest_sum([1.0, 1.0]) >= 2.0 * limit

@@ -70,6 +70,9 @@ def _parsed(storage: object, name: str) -> Any:
         url = url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() != "sqlite":
         return url
+    strange = sorted(set(url.query) - {"uri", "mode"})
+    if strange:  # some switch off the locks by which charges wait for one another
+        raise LedgerStorageError(f"{allowed} Got one of SQLite with the option {strange[0]!r}.")
     database = url.database or ""
     if database in ("", ":memory:") or "mode=memory" in storage or ":memory:" in database:
         raise LedgerStorageError(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint._mixed import MixedMechanism
 from skdpnoise.noises import get_noise
@@ -87,6 +87,7 @@ class BoundedCountsMechanism(MixedMechanism):
                 f"must not be 1/{size}, where it cannot be undone. Got {self.additive.noise!r} and "
                 f"{self.mixing!r} instead."
             )
+        stated(self, mixing=mixing, max_ones=check_count(owner, "max_ones", self.max_ones))
         needed = bounded_ones(size, self.max_ones, self.adjacency, mixing=mixing)
         self._check_covered(needed, "'max_ones', 'adjacency' and 'mixing'")
 

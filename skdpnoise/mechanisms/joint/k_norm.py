@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
@@ -95,12 +95,14 @@ class KNormMechanism(VectorMechanism):
             raise ValueError(
                 f"The 'norm' parameter of {owner} must be 2 or inf. Got {self.norm!r} instead."
             )
-        check_real(owner, "radius", self.radius)
-        check_real(owner, "scale", self.scale)
-        check_count(owner, "n_coordinates", self.n_coordinates)
-        check_count(owner, "n_releases", self.n_releases)
-        most = _most_bits(self.n_coordinates)
+        facts: dict[str, float] = {
+            name: check_real(owner, name, getattr(self, name)) for name in ("radius", "scale")
+        }
+        for name in ("n_coordinates", "n_releases"):
+            facts[name] = check_count(owner, name, getattr(self, name))
+        most = _most_bits(int(facts["n_coordinates"]))
         bits = check_count(owner, "bits", self.bits, low=0, high=most)
+        stated(self, **facts, norm=float(self.norm), bits=bits)
         check_units(owner, "scale", self.scale, bits)
 
     @property

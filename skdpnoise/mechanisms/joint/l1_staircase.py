@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
+from skdpnoise.mechanisms.additive import stated
 from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
 from skdpnoise.mechanisms.quanta import norm_of_rounding
 from skdpnoise.mechanisms.vectors import VectorMechanism
@@ -102,18 +103,21 @@ class L1StaircaseMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        for name in ("radius", "width", "step"):
-            check_real(owner, name, getattr(self, name))
-        check_count(owner, "n_coordinates", self.n_coordinates)
-        check_count(owner, "n_releases", self.n_releases)
+        facts: dict[str, float] = {
+            name: check_real(owner, name, getattr(self, name))
+            for name in ("radius", "width", "step")
+        }
+        for name in ("n_coordinates", "n_releases"):
+            facts[name] = check_count(owner, name, getattr(self, name))
         gamma = check_real(owner, "gamma", self.gamma, high=1.0, high_closed=True)
         if not math.ldexp(gamma, _GAMMA_BITS).is_integer():
             raise ValueError(
                 f"The 'gamma' parameter of {owner} must be a multiple of 2**-{_GAMMA_BITS}. Got "
                 f"{self.gamma!r} instead."
             )
-        _check_table(owner, self.n_coordinates, self.step)
         bits = check_count(owner, "bits", self.bits, low=0, high=_bits(_MOST_COORDINATES))
+        stated(self, **facts, gamma=gamma, bits=bits)
+        _check_table(owner, self.n_coordinates, self.step)
         check_units(owner, "width", self.width, bits)
 
     @property

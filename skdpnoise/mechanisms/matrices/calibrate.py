@@ -151,13 +151,15 @@ class SymmetricMatrixMechanism(Sealed):
         shape = (self.row_bounds.n_columns,)
         scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
-        check_count(owner, "bits", self.bits, low=0, high=most)
+        bits = check_count(owner, "bits", self.bits, low=0, high=most)
+        object.__setattr__(self, "bits", bits)
         if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
             raise ValueError(
                 f"The 'row_scale' parameter of {owner} must be within double precision with "
                 "its grid steps. Choose units in which it is nearer to one."
             )
-        check_real(owner, "off_diagonal", self.off_diagonal)
+        off_diagonal = check_real(owner, "off_diagonal", self.off_diagonal)
+        object.__setattr__(self, "off_diagonal", off_diagonal)
         equal = self.noise.startswith("iid_")
         ratio = 1.0 if equal else math.sqrt(0.5)
         fixed = equal or self.noise in ("k_norm", "wishart")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -287,3 +288,30 @@ def test_other_exponents_agree_with_draws(noise, loss, p):
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("part", [0.5, 0.995, 1.0 - 1e-9])
+def test_a_mechanism_by_hand_is_calibrated_to_all_of_its_sensitivity(part):
+    guarantee = PrivacyGuarantee(1.0, 1e-6, "add_remove")
+    sums, counts = correlated_sum(np.ones(3), guarantee), bounded_counts(4, 2, guarantee)
+    has, norms = sums.additive.sensitivity, counts.additive.sensitivity
+    assert has.l2 is None
+    assert norms.l2 is not None
+    for less in (
+        SensitivityProfile(part * has.per_coordinate),
+        SensitivityProfile(
+            has.per_coordinate,
+            l2=max(has.per_coordinate.max(), part * np.linalg.norm(has.per_coordinate)),
+        ),
+    ):
+        additive = calibrate("inid_gaussian", less, guarantee)
+        with pytest.raises(ValueError, match="'additive' parameter of CorrelatedSum"):
+            replace(sums, additive=additive)
+    for less in (
+        SensitivityProfile(part * norms.per_coordinate, l2=norms.l2),
+        SensitivityProfile(
+            norms.per_coordinate, l2=max(norms.per_coordinate.max(), part * norms.l2)
+        ),
+    ):
+        with pytest.raises(ValueError, match="'additive' parameter of BoundedCounts"):
+            replace(counts, additive=calibrate("iid_gaussian", less, guarantee))
