@@ -102,10 +102,8 @@ def _is_computed(estimator: Any, name: str) -> bool:
 
 
 def strange_type(value: Any, known: Collection[int] = ()) -> str | None:
-    """Return the name of the first type in a value that is not plain data; None if all are.
-
-    `known` are the identities of objects that may be in it all the same.
-    """
+    """Return the name of the first type in a value that is not plain data; None if all are."""
+    # `known` are the identities of objects that may be in it all the same.
     if id(type(value)) in _PLAIN or isinstance(value, np.dtype) or id(value) in known:
         return None
     inner: Any

@@ -169,10 +169,8 @@ def _known_laws() -> set[tuple[Any, Any]]:
 
 
 def _kinds_of(label: Any) -> Iterator[Any]:
-    """Yield the types of numpy's in a label that are hashed in a way of their own, None for others.
-
-    Text equals nothing else, and is left out.
-    """
+    """Yield numpy's types in a label that are hashed in their own way, and None for others."""
+    # Text equals nothing else, and is left out.
     if isinstance(label, tuple | frozenset):
         for part in label:
             yield from _kinds_of(part)
