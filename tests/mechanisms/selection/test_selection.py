@@ -351,3 +351,14 @@ def test_other_wrong_parameters_are_named():
         private_argmax([1.0], 1.0)
     with pytest.raises(ValueError, match="'n_candidates' parameter"):
         PermuteAndFlip(1.0, 1.0).error_bound(0)
+
+
+@pytest.mark.parametrize("sensitivity", [2**17 + 1, 10**6 + 3, 2**30 - 1])
+def test_integers_on_either_side_of_those_that_doubles_hold_are_rounded_alike(sensitivity):
+    """Large ones are divided exactly, others in double precision; both are rounded down."""
+    mechanism = ExponentialMechanism(float(sensitivity), 1.0)
+    draws = np.random.default_rng(0).integers(1, sensitivity, size=300).tolist()
+    for below in draws:
+        first, second = 2**53 - below, 2**53 - below + sensitivity
+        moved = np.diff([int(mechanism._quanta([value, 0])[0]) for value in (first, second)])
+        assert 0 < moved[0] <= mechanism._steps
