@@ -199,7 +199,7 @@ class DPPipeline(FittedSteps):
         copy = clone(Pipeline(self.steps, verbose=self.verbose))
         parts = taken_apart(copy, owner="DPPipeline", parameter="steps", public=self.public)
         self._check_names()
-        check_shareable("DPPipeline", "steps", parts, self.adjacency)
+        check_shareable("DPPipeline", "steps", parts, self.adjacency, self.ledger)
         weights = shares_by_name(self.weights, parts)
         rows = None if groups is None else int(self.rows_per_group)
         X = read_features("DPPipeline", X)

@@ -29,9 +29,11 @@ _NEEDED = ("epsilon", "delta", "adjacency", "ledger", "random_state")
 _DEFAULT = "replace_one"
 
 
-def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacency: str) -> None:
+def check_shareable(
+    owner: str, parameter: str, parts: Collection[Part], adjacency: str, ledger: Any = None
+) -> None:
     """Refuse compositions whose private parts cannot share one budget."""
-    # All take their share by the same parameters, have no ledger of their own, and protect against
+    # All take their share by the same parameters, have no other ledger, and protect against
     # the same neighbours: a part that asks for others than the default must ask for those of all.
     private = [part for part in parts if part.kind == "private"]
     if not private:
@@ -51,7 +53,7 @@ def check_shareable(owner: str, parameter: str, parts: Collection[Part], adjacen
                 f"({type(part.estimator).__name__}) without the parameters {', '.join(missing)}. "
                 "A search goes around a pipeline, not into it: DPGridSearchCV(DPPipeline(...))."
             )
-        if own["ledger"] is not None:
+        if own["ledger"] is not None and own["ledger"] is not ledger:
             raise ValueError(
                 f"The {parameter!r} parameter of {owner} must leave {part.prefix + 'ledger'!r} at "
                 f"None: all is charged as a whole. Give the ledger to {owner}."

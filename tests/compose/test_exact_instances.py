@@ -193,6 +193,10 @@ def test_the_originals_in_a_winner_have_its_ledger():
     n_charges = len(ledger.charges())
     winner.steps[1][1].fit(X, Y)
     assert len(ledger.charges()) == n_charges + 1
+    winner.fit(X, Y)
+    assert [charge.estimator for charge in ledger.charges()][-2:] == ["DPLogisticCD", "DPPipeline"]
+    with pytest.raises(ValueError, match="'scale__ledger' at None"):
+        winner.set_params(ledger=None).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", [n for n in skdpnoise.__all__ if n.startswith("DP")])
