@@ -246,33 +246,20 @@ class Written(TransformerMixin, BaseEstimator):
         return X + self.noise_
 
 
+def _passes(estimator):
+    settings = {"neighbours": FAR, "n_fits": 60, "method": "black_box", "random_state": 0}
+    return audit(estimator, X, adjacency="replace_one", **settings).passed
+
+
 def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_of_fields():
-    report = audit(
-        Written(),
-        X,
-        neighbours=FAR,
-        n_fits=60,
-        method="black_box",
-        adjacency="replace_one",
-        random_state=0,
-    )
-    assert not report.passed
+    assert not _passes(Written())
 
 
 @pytest.mark.quick(8)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_number(way):
     given = {"inner": StandardScaler(), **GIVEN.get(way, {})}
-    report = audit(
-        Peer(way, **given),
-        X,
-        neighbours=FAR,
-        n_fits=60,
-        method="black_box",
-        adjacency="replace_one",
-        random_state=0,
-    )
-    assert not report.passed
+    assert not _passes(Peer(way, **given))
 
 
 def test_a_black_box_finds_nothing_where_a_fit_leaves_parameters_alone():
