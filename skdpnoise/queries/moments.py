@@ -21,7 +21,7 @@ from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
-from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
+from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
@@ -97,7 +97,7 @@ def private_moments(
 
     **Privacy.** u is rounded to k/2^34 with an integer k first, which makes it another function of
     the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
-    :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
+    :func:`~skdpnoise.sensitivity.bounds.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, from which the released vector is
     computed by exact arithmetic. Adaptive composition is as in
     :func:`~skdpnoise.queries.private_location_scale`.
