@@ -206,11 +206,7 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         column = table[:, 0].astype(np.float64)
-    places = np.searchsorted(edges, column, side="right") - 1
-    places[column == edges[-1]] = edges.size - 2
-    within = places[(places >= 0) & (places < edges.size - 1)]
-    counts: Integers = np.bincount(within, minlength=edges.size - 1)
-    return counts
+    return np.histogram(column, edges)[0]
 
 
 def _count_categories(owner: str, values: ArrayLike, categories: ArrayLike | None) -> Integers:
