@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
+from scipy.spatial.distance import cdist
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
 from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
@@ -30,6 +31,9 @@ _PURE_BINS = 64  # the same where cumulative sums cost more
 _BOUNDED_BINS = 256  # of a column whose public bounds may be far wider than its bulk
 _REACH = 64.0  # magnitudes to either side of the location
 _BRANCHINGS = (4, 8, 16, _BOUNDED_BINS)  # of trees; the last is a plain histogram
+SQUARE_ROOT = 0  # in place of a tree's branching
+_UNIT = 2.0**20  # entries are whole multiples of its inverse
+_MARGIN = 1e-12  # floating-point error of a norm, with room to spare
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,7 +163,7 @@ def private_quantiles(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
     ranges = columns.search(chosen, total, n_samples, charge)
-    found = ranges.found
+    found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)
     if kept.size:
@@ -168,16 +172,12 @@ def private_quantiles(
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
             for j in kept.tolist()
         ]
-        plan = _plan(
-            ranges.releases.noise,
-            ranges.budget,
-            [e.size - 1 for e in edges],
-            ranges.releases.adjacency,
-        )
-        ranges.releases.charge("cumulative counts", plan.mechanism)
+        n_bins_of_each = [ends.size - 1 for ends in edges]
+        plan = _plan(releases.noise, ranges.budget, n_bins_of_each, query.adjacency)
+        releases.charge("cumulative counts", plan.mechanism)
         counts = _counts(Records(ranges.table), kept, edges)
         answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
-        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.rng)
+        noisy = plan.mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
         for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
             sums = strategy.cumulative(part, ranges.n_samples)
@@ -232,6 +232,82 @@ def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Inte
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Strategy:
+    """Linear functions A x of the counts x, and cumulative sums estimated from them."""
+
+    rows: Integers  # A, in units of 2**-20; not negative
+    # shape (n_bins, n_rows): from noisy A x to the cumulative sums, by least squares
+    estimate: Floats
+    # shape (n_bins, n_bins): of these estimates, for noise of variance one
+    covariance: Floats
+    # the most that |A x|_1 and |A x|_2 change when one count moves to another bin, or is added
+    l1: float
+    l2: float
+    largest: float  # largest entry of A: the most that one entry of A x changes
+
+    def answers(self, counts: Integers) -> Floats:
+        """Return A x, exactly for fewer than 2**32 records."""
+        exact: Integers = self.rows @ counts
+        return exact / _UNIT
+
+    def mean_variance(self) -> float:
+        """Return the mean variance of cumulative sums whose last is known."""
+        last = self.covariance[:, -1]
+        known = np.diag(self.covariance) - last**2 / last[-1]
+        return float(known[:-1].mean())
+
+    def cumulative(self, noisy: Floats, total: float) -> Floats:
+        """Return estimates of all cumulative sums, the last of which is known."""
+        sums = self.estimate @ noisy
+        sums -= self.covariance[:, -1] / self.covariance[-1, -1] * (sums[-1] - total)
+        return sums
+
+
+@lru_cache(maxsize=64)
+def prefix_strategy(n_bins: int, branching: int, adjacency: Adjacency) -> Strategy:
+    """Return the square-root strategy, or a tree of a branching; one level is a histogram.
+
+    Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
+    private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
+    "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
+    """
+    # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
+    # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and multiplying
+    # by C gives P x + C z: for many bins and Gaussian noise within a vanishing fraction of the
+    # least error that any matrix can give.
+    # A tree releases the counts of all nodes of all levels below the root: a record is one count of
+    # each level.
+    if branching == SQUARE_ROOT:
+        k = np.arange(1.0, n_bins)
+        c = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])
+        lag = np.subtract.outer(np.arange(n_bins), np.arange(n_bins))
+        real = np.where(lag >= 0, c[np.maximum(lag, 0)], 0.0)
+    else:
+        levels, width = [], 1
+        while width < n_bins:
+            nodes = np.arange(n_bins) // width
+            levels.append(np.equal.outer(np.arange(nodes[-1] + 1), nodes).astype(float))
+            width *= branching
+        real = np.vstack(levels)
+    rows = np.rint(real * _UNIT).astype(np.int64)
+    matrix = rows / _UNIT
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    prefix = np.tri(n_bins)
+    # Entries are whole multiples of 2**-20: both sums of the norms are exact.
+    others = matrix.T if adjacency == "replace_one" else np.zeros((1, len(matrix)))
+    l1 = float(cdist(matrix.T, others, "cityblock").max())
+    l2 = float(np.sqrt(cdist(matrix.T, others, "sqeuclidean").max()))
+    return Strategy(
+        rows,
+        prefix @ inverse @ matrix.T,
+        prefix @ inverse @ prefix.T,
+        l1 * (1.0 + _MARGIN),
+        l2 * (1.0 + _MARGIN),
+        float(matrix.max()),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """What to release: a strategy for each column, and the noise of all together."""
@@ -251,21 +327,20 @@ def _plan(noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacenc
         branchings = _BRANCHINGS[-1:]
     plans = []
     for branching in branchings:
-        strategies = [prefix_strategy(b, branching) for b in n_bins]
-        mechanism = calibrate(noise, _change(strategies, adjacency), budget)
+        strategies = [prefix_strategy(b, branching, adjacency) for b in n_bins]
+        mechanism = calibrate(noise, _change(strategies), budget)
         variance = float(np.mean([s.mean_variance() for s in strategies]))
         variance *= float(mechanism.standard_deviation.max()) ** 2
         plans.append(_Plan(strategies, mechanism, variance))
     return min(plans, key=lambda plan: plan.variance)
 
 
-def _change(strategies: list[Strategy], adjacency: Adjacency) -> SensitivityProfile:
+def _change(strategies: list[Strategy]) -> SensitivityProfile:
     """Bound the change of all A x together; see the proof of :func:`private_quantiles`."""
     box = np.concatenate([np.full(len(s.rows), s.largest) for s in strategies])
-    moved = adjacency == "replace_one"
-    l1 = sum(s.moved_l1 if moved else s.added_l1 for s in strategies)
-    l2 = math.hypot(*(s.moved_l2 if moved else s.added_l2 for s in strategies))
-    return SensitivityProfile(box, l1=l1 * (1.0 + 1e-12), l2=l2 * (1.0 + 1e-12))
+    l1 = sum(s.l1 for s in strategies)
+    l2 = math.hypot(*(s.l2 for s in strategies))
+    return SensitivityProfile(box, l1=l1 * (1.0 + _MARGIN), l2=l2 * (1.0 + _MARGIN))
 
 
 def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
