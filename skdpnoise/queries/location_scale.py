@@ -14,10 +14,9 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns, Ranges
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 

@@ -16,10 +16,9 @@ from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Columns, Ranges
+from skdpnoise.queries.ranges import Charge, Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 

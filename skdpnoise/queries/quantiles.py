@@ -18,10 +18,9 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Columns
+from skdpnoise.queries.ranges import Charge, Columns
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]

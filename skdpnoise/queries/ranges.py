@@ -1,33 +1,34 @@
-"""Ranges of columns, public or estimated privately, that later releases are clipped to."""
+"""Ranges of columns, public or estimated privately, and the releases that find and use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import LossBudget, check_real
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.privacy import Adjacency, LossBudget, check_real
 from skdpnoise.privacy.checks import check_order
 from skdpnoise.queries._query import Query, as_table
-from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._sweeps import Gaps, Records, tallies
+from skdpnoise.queries._sweeps import Gaps, Records, Visit, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
-from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import secret_order
+from skdpnoise.sampling import RandomWords, secret_order
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sensitivity import (
+    SensitivityProfile,
+    clipped_sum,
+    histogram_counts,
+    paired_histogram,
+)
 
-__all__ = [
-    "DIGIT_BITS",
-    "MOST_DIGITS",
-    "SEARCH_SHARES",
-    "STEPS",
-    "Columns",
-    "Ranges",
-    "stage_losses",
-]
+__all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 
+Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
+
+COUNT_SHARE = 0.02  # of the budget of a fit or a query
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
@@ -35,6 +36,7 @@ SEARCH_SHARES = (0.4, 0.12, 0.18)
 _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
+_MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -49,6 +51,71 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
         stages += [budget.share(rest * part) for part in SEARCH_SHARES]
         rest *= 1.0 - sum(SEARCH_SHARES)
     return [*stages, budget if rest == 1.0 else budget.share(rest)]
+
+
+def release_record_count(
+    n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
+) -> float:
+    """Return a noisy number of records, which one record moves by 1, for a share of the budget."""
+    mechanism = calibrate(noise, SensitivityProfile(np.ones(1)), budget.share(COUNT_SHARE))
+    charge("number of records", mechanism)
+    return float(mechanism.release(np.array([n_records]), rng)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """What every release of a series needs."""
+
+    noise: str  # `"<rule>_<family>"`
+    adjacency: Adjacency  # the neighbouring relation
+    rng: RandomWords  # source of randomness
+    charge: Charge  # called with a label and the mechanism before each release
+
+    def fullest_bins(
+        self, counts: Integers, loss: LossBudget, label: str, *, paired: bool = False
+    ) -> tuple[Places, NDArray[np.bool_]]:
+        """Release histograms, one per row; return their fullest bins and whether they stand out."""
+        # A bin stands out if it exceeds what the largest of all noises exceeds with probability
+        # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
+        n_columns, n_bins = counts.shape
+        sensitivity = (
+            paired_histogram(n_bins, n_columns)
+            if paired
+            else histogram_counts(n_bins, self.adjacency, n_columns)
+        )
+        mechanism = calibrate(self.noise, sensitivity, loss)
+        self.charge(label, mechanism)
+        noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
+        scale = mechanism.scale.reshape(counts.shape)[:, 0]
+        threshold = scale * mechanism.family.isf(_MISS / n_bins)
+        return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+
+    def sums(
+        self,
+        records: Records,
+        columns: Places,
+        contribution: Visit,
+        interval: tuple[float, float],
+        loss: LossBudget,
+        label: str,
+    ) -> tuple[Floats, float]:
+        """Release one sum per column; return the sums and the standard deviation of the noise."""
+        low, high = (end * np.ones(columns.size) for end in interval)
+        mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
+        self.charge(label, mechanism)
+
+        def visit(loops: Any, tile: Floats, n: int, totals: Any, which: Any) -> None:
+            contribution(loops, tile, n, totals, which)
+            loops.add_rounded(tile, n, mechanism.grid_size[which], totals)
+
+        totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
+        draws = mechanism.sample(self.rng)[0]
+        noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
+        return noisy, float(mechanism.standard_deviation[0])
+
+
+def uncharged(label: str, mechanism: Any) -> None:
+    """Charge nothing: without an account the caller does the accounting."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
