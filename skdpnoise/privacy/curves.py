@@ -23,11 +23,9 @@ class LossCurve(Protocol):
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest δ at each ε ≥ 0 for a change of at most `shift`; broadcasts."""
-        ...
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the largest loss for a change of at most `shift`; infinity if there is none."""
-        ...
 
 
 def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:

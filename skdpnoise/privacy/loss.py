@@ -12,7 +12,7 @@ from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, ch
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
-from skdpnoise.privacy.numeric import NumericLoss
+from skdpnoise.privacy.numeric.loss import NumericLoss
 
 __all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
 
@@ -36,23 +36,18 @@ class PrivacyLoss(Protocol):
 
     def delta(self, epsilon: float) -> float:
         """Return a δ for which the loss implies (ε, δ)-privacy."""
-        ...
 
     def epsilon(self, delta: float) -> float:
         """Return an ε for which the loss implies (ε, δ)-privacy."""
-        ...
 
     def compose(self, count: int) -> PrivacyLoss:
         """Return the loss of ``count`` adaptive releases of this loss each."""
-        ...
 
     def __add__(self, other: Any) -> PrivacyLoss:
         """Return the loss of this release followed by the other."""
-        ...
 
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose."""
-        ...
 
 
 class _Divisible(Loss):

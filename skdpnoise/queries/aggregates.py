@@ -421,8 +421,7 @@ def _with_noise(totals: list[int], mechanism: AdditiveMechanism, rng: RandomWord
     # Python's integers: a sum may be larger than any of numpy's.
     quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
     noisy = plus_noise(mechanism, quanta, draws.astype(object))
-    released: Floats = mechanism.grid_size * noisy.astype(np.float64)
-    return released
+    return np.asarray(mechanism.grid_size * noisy.astype(np.float64))
 
 
 def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:

@@ -206,8 +206,7 @@ def _james_stein(estimates: Floats, noise: float) -> Floats:
     centred = estimates - estimates.mean()
     spread = float(centred @ centred)
     keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
-    drawn_in: Floats = estimates.mean() + keep * centred
-    return drawn_in
+    return np.asarray(estimates.mean() + keep * centred)
 
 
 def _stacked(columns: Any) -> Any:

@@ -64,8 +64,7 @@ class Moments:
     @property
     def variance(self) -> NDArray[np.float64]:
         """Squares of the standard deviations."""
-        squares: NDArray[np.float64] = self.deviation**2
-        return squares
+        return np.asarray(self.deviation**2)
 
 
 @shared_texts
@@ -172,11 +171,11 @@ def private_moments(
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
     typical = np.where(bounded, _TYPICAL, 1.0)
-    first, square, mechanism = _calibrated(ranges, reach / typical, second=second)
+    factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
-    released, deviation = _release(mechanism, totals, first, square, ranges.releases.rng)
+    released, deviation = _release(mechanism, totals, factors, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
     if second:
@@ -204,19 +203,17 @@ def moments_budget(
 
 def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
     """Return how many magnitudes columns without bounds reach: less where there is noise."""
-    first, square, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
+    factors, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
     deviation, n = mechanism.standard_deviation, ranges.n_samples
     if not second:
-        wide = _TOLERATED * n * float(first[0] / deviation[0])
+        wide = _TOLERATED * n * float(factors[0, 0] / deviation[0])
     else:
-        wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
+        wide = float(np.sqrt(_TOLERATED * n * factors[1, 0] / deviation[-1]))
     return min(max(wide, _NARROWEST), _WIDEST)
 
 
-def _calibrated(
-    ranges: Ranges, half: Floats, *, second: bool
-) -> tuple[Floats, Floats, AdditiveMechanism]:
-    """Return a, b and the mechanism, for half widths in typical standard deviations."""
+def _calibrated(ranges: Ranges, half: Floats, *, second: bool) -> tuple[Floats, AdditiveMechanism]:
+    """Return rows a and b, and the mechanism, for half widths in typical standard deviations."""
     noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
     pure = isinstance(budget, PureLoss)
     power = 1.0 / 3.0 if pure else 0.5
@@ -224,13 +221,13 @@ def _calibrated(
     weights = (half / first) ** 2
     if not second:
         sums = clipped_sum(-first, first, adjacency)
-        return first, first, calibrate(noise, sums, budget, weights=weights)
+        return first[np.newaxis], calibrate(noise, sums, budget, weights=weights)
     # Under "add_remove" nothing is free; the squares then count like the sums.
     free = (FREE_L1 if pure else FREE_L2) if adjacency == "replace_one" else 1.0
     square = free * first
     weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
     profile = clipped_moments(first, square, adjacency)
-    return first, square, calibrate(noise, profile, budget, weights=weights)
+    return np.stack([first, square]), calibrate(noise, profile, budget, weights=weights)
 
 
 def _exact_sums(
@@ -252,22 +249,15 @@ def _exact_sums(
 
 
 def _release(
-    mechanism: AdditiveMechanism,
-    totals: list[tuple[int, int]],
-    first: Floats,
-    square: Floats,
-    rng: Any,
+    mechanism: AdditiveMechanism, totals: list[tuple[int, int]], factors: Floats, rng: Any
 ) -> tuple[Floats, Floats]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
-    n_parts = mechanism.sensitivity.n_coordinates // len(totals)
-    factors = np.concatenate([first, square])[: n_parts * len(totals)]
-    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][:n_parts]
+    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][: len(factors)]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
 
     def weighted(row: list[Fraction]) -> list[Fraction]:
-        return [Fraction(f) * value for f, value in zip(factors.tolist(), row, strict=True)]
+        return [Fraction(f) * value for f, value in zip(factors.flat, row, strict=True)]
 
     released = exact_release(mechanism, np.array([exact], dtype=object), weighted, rng)[0]
-    deviation = np.broadcast_to(mechanism.standard_deviation, factors.shape)
-    shape = (n_parts, len(totals))
-    return (released / factors).reshape(shape), (deviation / factors).reshape(shape)
+    deviation = np.broadcast_to(mechanism.standard_deviation, factors.size)
+    return released.reshape(factors.shape) / factors, deviation.reshape(factors.shape) / factors

@@ -264,8 +264,7 @@ def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
 
 def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return public numbers as multiples of a unit whose sums with counts are exact."""
-    rounded: NDArray[np.float64] = np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT
-    return rounded
+    return np.asarray(np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT)
 
 
 def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
@@ -278,8 +277,7 @@ def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
     least[norms == 0.0] = _LOWEST
     least[np.isinf(norms)] = last
     span = np.clip(least, _LOWEST, last) - _LOWEST
-    up_to: NDArray[np.int_] = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
-    return up_to
+    return np.asarray(np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1)))
 
 
 def _find_window(

@@ -213,8 +213,7 @@ def _edges(center: float, unit: float, n_open: int | None) -> Floats:
         steps = np.linspace(-1.0, 1.0, _BOUNDED_BINS + 1)
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
-    edges: Floats = center + unit * steps
-    return edges
+    return np.asarray(center + unit * steps)
 
 
 def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:
@@ -231,24 +230,54 @@ def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Inte
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Strategy:
-    """Linear functions A x of the counts x, and cumulative sums estimated from them."""
+    """Linear functions A x of the counts x, and cumulative sums estimated from them.
 
-    rows: Integers  # A, in units of 2**-20; not negative
-    # shape (n_bins, n_rows): from noisy A x to the cumulative sums, by least squares
-    estimate: Floats
-    # shape (n_bins, n_bins): of these estimates, for noise of variance one
-    covariance: Floats
-    # the most that |A x|_1 and |A x|_2 change when one count moves to another bin, or is added
-    l1: float
-    l2: float
-    largest: float  # largest entry of A: the most that one entry of A x changes
+    A is the square root, or a tree of a branching; one level is a histogram.
+
+    Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
+    private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
+    "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
+    """
+
+    def __init__(self, n_bins: int, branching: int, adjacency: Adjacency) -> None:
+        # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
+        # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and
+        # multiplying by C gives P x + C z: for many bins and Gaussian noise within a vanishing
+        # fraction of the least error that any matrix can give.
+        # A tree releases the counts of all nodes of all levels below the root: a record is one
+        # count of each level.
+        if branching == SQUARE_ROOT:
+            k = np.arange(1.0, n_bins)
+            c = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])
+            lag = np.subtract.outer(np.arange(n_bins), np.arange(n_bins))
+            real = np.where(lag >= 0, c[np.maximum(lag, 0)], 0.0)
+        else:
+            levels, width = [], 1
+            while width < n_bins:
+                nodes = np.arange(n_bins) // width
+                levels.append(np.equal.outer(np.arange(nodes[-1] + 1), nodes).astype(float))
+                width *= branching
+            real = np.vstack(levels)
+        self.rows = np.rint(real * _UNIT).astype(np.int64)  # A, in units of 2**-20; not negative
+        matrix = self.rows / _UNIT
+        inverse = np.linalg.inv(matrix.T @ matrix)
+        prefix = np.tri(n_bins)
+        # The most that |A x|_1 and |A x|_2 change when one count moves to another bin, or is added.
+        # Entries are whole multiples of 2**-20: both sums are exact.
+        others = matrix.T if adjacency == "replace_one" else np.zeros((1, len(matrix)))
+        l1 = float(cdist(matrix.T, others, "cityblock").max())
+        l2 = float(np.sqrt(cdist(matrix.T, others, "sqeuclidean").max()))
+        self.l1, self.l2 = l1 * (1.0 + _MARGIN), l2 * (1.0 + _MARGIN)
+        self.largest = float(matrix.max())
+        # by least squares: from noisy A x to the cumulative sums, and their covariance for noise of
+        # variance one
+        self.estimate = prefix @ inverse @ matrix.T
+        self.covariance = prefix @ inverse @ prefix.T
 
     def answers(self, counts: Integers) -> Floats:
         """Return A x, exactly for fewer than 2**32 records."""
-        exact: Integers = self.rows @ counts
-        return exact / _UNIT
+        return np.asarray(self.rows @ counts / _UNIT)
 
     def mean_variance(self) -> float:
         """Return the mean variance of cumulative sums whose last is known."""
@@ -263,48 +292,7 @@ class Strategy:
         return sums
 
 
-@lru_cache(maxsize=64)
-def prefix_strategy(n_bins: int, branching: int, adjacency: Adjacency) -> Strategy:
-    """Return the square-root strategy, or a tree of a branching; one level is a histogram.
-
-    Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
-    private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
-    "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
-    """
-    # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
-    # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and multiplying
-    # by C gives P x + C z: for many bins and Gaussian noise within a vanishing fraction of the
-    # least error that any matrix can give.
-    # A tree releases the counts of all nodes of all levels below the root: a record is one count of
-    # each level.
-    if branching == SQUARE_ROOT:
-        k = np.arange(1.0, n_bins)
-        c = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])
-        lag = np.subtract.outer(np.arange(n_bins), np.arange(n_bins))
-        real = np.where(lag >= 0, c[np.maximum(lag, 0)], 0.0)
-    else:
-        levels, width = [], 1
-        while width < n_bins:
-            nodes = np.arange(n_bins) // width
-            levels.append(np.equal.outer(np.arange(nodes[-1] + 1), nodes).astype(float))
-            width *= branching
-        real = np.vstack(levels)
-    rows = np.rint(real * _UNIT).astype(np.int64)
-    matrix = rows / _UNIT
-    inverse = np.linalg.inv(matrix.T @ matrix)
-    prefix = np.tri(n_bins)
-    # Entries are whole multiples of 2**-20: both sums of the norms are exact.
-    others = matrix.T if adjacency == "replace_one" else np.zeros((1, len(matrix)))
-    l1 = float(cdist(matrix.T, others, "cityblock").max())
-    l2 = float(np.sqrt(cdist(matrix.T, others, "sqeuclidean").max()))
-    return Strategy(
-        rows,
-        prefix @ inverse @ matrix.T,
-        prefix @ inverse @ prefix.T,
-        l1 * (1.0 + _MARGIN),
-        l2 * (1.0 + _MARGIN),
-        float(matrix.max()),
-    )
+prefix_strategy = lru_cache(maxsize=64)(Strategy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,5 +336,4 @@ def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
     counts = np.concatenate([[0.0], rising, [total]])
     # A slope too small to matter decides where the counts are flat.
     counts = counts + np.linspace(0.0, 1e-9 * total, counts.size)
-    found: Floats = np.interp(ranks * (1.0 + 1e-9), counts, edges)
-    return found
+    return np.asarray(np.interp(ranks * (1.0 + 1e-9), counts, edges))

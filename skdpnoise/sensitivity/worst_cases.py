@@ -79,8 +79,7 @@ def _power(base: Vector, exponent: float) -> Vector:
         return base
     if exponent == 0.5:
         return np.sqrt(base)
-    raised: Vector = base**exponent
-    return raised
+    return np.asarray(base**exponent)
 
 
 def _knapsack(value: Vector, size: Vector) -> float:

@@ -1,4 +1,4 @@
-"""Losses without a closed form: compositions of curves, evaluated on a lattice, rounded up."""
+"""Compositions of curves, evaluated on a lattice, rounded up."""
 
 from __future__ import annotations
 
@@ -17,19 +17,15 @@ from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.numeric._lattice import (
+    Composition,
     Lattice,
-    Nodes,
-    Terms,
+    Plan,
     Window,
     about_quantile,
-    find_tilt,
-    reach,
     tail,
-    window,
 )
-from skdpnoise.privacy.numeric._plan import Plan
 
-__all__ = ["NumericLoss"]
+__all__ = ["NumericLoss", "about_epsilon", "bounds_near", "composed_delta"]
 
 Vector = NDArray[np.float64]
 
@@ -116,7 +112,9 @@ class NumericLoss(Loss):
 
     def __str__(self) -> str:
         pure = self.pure_epsilon
-        return f"{pure:.6g}-DP" if self._is_pure() else f"({self.epsilon(1e-6):.6g}, 1e-06)-DP"
+        if math.isfinite(pure):
+            return f"{pure:.6g}-DP"
+        return f"({self.epsilon(1e-6):.6g}, 1e-06)-DP"
 
     def __repr__(self) -> str:
         counts: Counter[str] = Counter()
@@ -173,9 +171,6 @@ class NumericLoss(Loss):
 
     __radd__ = __add__
 
-    def _is_pure(self) -> bool:
-        return math.isfinite(self.pure_epsilon)
-
 
 @lru_cache(maxsize=1024)
 def _delta(terms: tuple[tuple[LossCurve, float, int], ...], epsilon: float) -> float:
@@ -195,7 +190,7 @@ Group = tuple[LossCurve, Vector, Vector]
 def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
     """Return an upper bound of δ(ε) of a composition."""
     groups = list(groups)
-    if _alone(groups):
+    if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
         return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
@@ -212,7 +207,7 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
-        return min(near, sum(Plan.of(*group, 1e-9 * delta).support() for group in groups))
+        return min(near, sum(Plan(*group, 1e-9 * delta).support() for group in groups))
     return about_quantile(found, delta - infinite) * found.step
 
 
@@ -244,15 +239,11 @@ def bounds_near(
     return at, near if at <= delta else math.inf
 
 
-def _alone(groups: list[Group]) -> bool:
-    return len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0
-
-
 def _compose(
     groups: list[Group], epsilon: float, floor: float, shortest: int
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
-    plans = [Plan.of(*group, floor) for group in groups]
+    plans = [Plan(*group, floor) for group in groups]
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)
     length = 1 << min(max(points, shortest), _LONGEST)
@@ -267,18 +258,17 @@ def _compose(
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
-        nodes = Nodes(lattices)
-        terms = Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        infinite = terms.infinite(nodes)
-        if infinite > 0.999 or epsilon / step >= terms.support(nodes):
+        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        composition = Composition(lattices, *columns)
+        infinite = composition.infinite
+        if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
-        state = find_tilt(nodes, terms, epsilon / step)
-        right = reach(nodes, terms, state, right=True)
-        left = reach(nodes, terms, state, right=False)
+        state = composition.tilted_to(epsilon / step)
+        right, left = (composition.reach(state, sign) for sign in (1.0, -1.0))
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
             break
         step = max(step * needed / (0.95 * length), finest)
     else:
         length = 1 << math.ceil(math.log2(needed))
-    return window(nodes, terms, state, length, right, step), infinite
+    return composition.window(state, length, right, step), infinite

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
-from skdpnoise.privacy.numeric import NumericLoss
+from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition._bound import Profile, RepetitionBound, lower_envelope
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
@@ -135,10 +135,7 @@ class Repetition:
         ndarray
         """
         largest = np.asarray(self.base.max_loss(shift), dtype=np.float64)
-        total = [
-            value + self.law.pure_excess(float(value)) if math.isfinite(value) else value
-            for value in largest.ravel()
-        ]
+        total = [value + self.law.pure_excess(value) for value in largest.ravel().tolist()]
         return np.reshape(np.array(total), largest.shape) * (1.0 + _MARGIN)
 
 
@@ -148,7 +145,7 @@ def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBou
     def profile(losses: Vector) -> Vector:
         return base.hockey_stick(losses, shift)
 
-    return RepetitionBound.of(profile, law, _all_runs(law, shift) if base == NORMAL else None)
+    return RepetitionBound(profile, law, _all_runs(law, shift) if base == NORMAL else None)
 
 
 @np.errstate(under="ignore")
@@ -233,5 +230,4 @@ def _chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
     left, right = losses[i], losses[i + 1]
     share = np.expm1(epsilon - left) / np.expm1(right - left)
     rest = np.expm1(epsilon - right) / np.expm1(left - right)
-    values: Vector = rest * deltas[i] + share * deltas[i + 1]
-    return values
+    return np.asarray(rest * deltas[i] + share * deltas[i + 1])

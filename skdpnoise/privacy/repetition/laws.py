@@ -36,7 +36,6 @@ class Words(Protocol):
 
     def take(self, size: int) -> Any:
         """Return so many independent uniform 64-bit words."""
-        ...
 
 
 class CountLaw(ABC):
