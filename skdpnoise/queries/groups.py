@@ -104,14 +104,11 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    shape: tuple[int, ...] | None = None
-    found = None
+    read = True
     try:
         labels = _as_array(groups)
-        shape = None if labels is None else np.shape(labels)
-        if shape == (n_rows,):
-            found = _numbered(np.asarray(labels))
-        read = True
+        shape = np.shape(labels)
+        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
     except MemoryError:
         raise
     except Exception:

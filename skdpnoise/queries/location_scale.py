@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
@@ -138,9 +138,8 @@ def private_location_scale(
     (True, np.True_)
     """
     owner = "private_location_scale"
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    data = Columns.of(query, _stacked(columns), bounds, "columns")
+    data = Columns(query, noise, _stacked(columns), bounds, "columns")
     n_samples = query.count(n_samples, len(data.table))
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)

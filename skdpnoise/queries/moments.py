@@ -15,7 +15,7 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
 from skdpnoise.queries.ranges import Charge, Columns, Ranges
@@ -154,9 +154,8 @@ def private_moments(
     True
     """
     owner = "private_moments"
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns.of(query, values, bounds)
+    columns = Columns(query, noise, values, bounds)
     chosen, budget = moments_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )

@@ -12,15 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import (
-    Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-    check_real,
-)
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_real, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._tiles import Floats

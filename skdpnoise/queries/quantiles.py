@@ -17,7 +17,7 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
 from skdpnoise.queries.ranges import Charge, Columns
@@ -155,9 +155,8 @@ def private_quantiles(
             f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
             f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
         )
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns.of(query, values, bounds)
+    columns = Columns(query, noise, values, bounds)
     chosen, total = quantiles_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )

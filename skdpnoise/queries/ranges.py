@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, check_real
 from skdpnoise.privacy.checks import check_order
 from skdpnoise.queries._query import Query, as_table
@@ -17,12 +18,7 @@ from skdpnoise.queries._sweeps import Gaps, Records, Visit, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
 from skdpnoise.sampling import RandomWords, secret_order
 from skdpnoise.sampling.observer import plus_noise
-from skdpnoise.sensitivity import (
-    SensitivityProfile,
-    clipped_sum,
-    histogram_counts,
-    paired_histogram,
-)
+from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
 __all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 
@@ -57,7 +53,7 @@ def release_record_count(
     n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
 ) -> float:
     """Return a noisy number of records, which one record moves by 1, for a share of the budget."""
-    mechanism = calibrate(noise, SensitivityProfile(np.ones(1)), budget.share(COUNT_SHARE))
+    mechanism = calibrate(noise, clipped_sum(0.0, 1.0), budget.share(COUNT_SHARE))
     charge("number of records", mechanism)
     return float(mechanism.release(np.array([n_records]), rng)[0])
 
@@ -78,11 +74,9 @@ class Releases:
         # A bin stands out if it exceeds what the largest of all noises exceeds with probability
         # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
         n_columns, n_bins = counts.shape
-        sensitivity = (
-            paired_histogram(n_bins, n_columns)
-            if paired
-            else histogram_counts(n_bins, self.adjacency, n_columns)
-        )
+        sensitivity = histogram_counts(n_bins, self.adjacency, n_columns)
+        if paired:
+            sensitivity = paired_histogram(n_bins, n_columns)
         mechanism = calibrate(self.noise, sensitivity, loss)
         self.charge(label, mechanism)
         noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
@@ -136,38 +130,36 @@ class Ranges:
     releases: Releases  # noise, neighbouring relation, randomness and account
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Private values with their public bounds."""
+    """Private values with public bounds; "columns" may be empty under "add_remove"."""
 
-    query: Query
-    table: NDArray[np.floating]  # shape (n_samples, n_columns)
-    # low, high: shape (n_columns,); infinite where there are no bounds
-    low: Floats
-    high: Floats
-    bounded: NDArray[np.bool_]  # shape (n_columns,): whether both are finite
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         query: Query,
+        noise: str,
         values: ArrayLike,
         bounds: tuple[ArrayLike, ArrayLike] | None,
         name: str = "values",
-    ) -> Columns:
-        """Check values and bounds; a matrix of "columns" may be empty under "add_remove"."""
+    ) -> None:
         owner, matrix = query.owner, name == "columns"
+        allowed = noise_options(adaptive=True)
+        if noise not in allowed:
+            raise ValueError(
+                f"The 'noise' parameter of {owner} must be among {allowed}, which all of its "
+                f"releases can take. Got {noise!r} instead."
+            )
         array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        table = array if array.dtype.kind == "f" else array.astype(np.float64)
-        low, high = (
-            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
+        self.table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        # low, high: shape (n_columns,); infinite where there are no bounds
+        self.low, self.high = (
+            np.broadcast_to(np.asarray(end, dtype=float), self.table.shape[1])
             for end in bounds or (-np.inf, np.inf)
         )
-        check_order(owner, "bounds", low, high)
-        return cls(query, table, low, high, np.isfinite(low) & np.isfinite(high))
+        check_order(owner, "bounds", self.low, self.high)
+        self.query, self.bounded = query, np.isfinite(self.low) & np.isfinite(self.high)
 
     @property
     def n_releases(self) -> int:

@@ -179,6 +179,40 @@ class Window:
     state: Tilted
     step: float
 
+    def tail(self, target: float) -> float:
+        r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses; ε in steps.
+
+        .. math:: E\,(1 - e^{\varepsilon - L})_+ = e^{K(\theta)} \, E_\theta \,
+                  e^{-\theta L} (1 - e^{\varepsilon - L})_+
+        """
+        # Losses right of the window have the weight of its end at most.
+        theta = self.state.theta
+        beyond = self.losses > target
+        losses = self.losses[beyond]
+        weights = np.exp(-theta * (losses - target)) * -np.expm1(self.step * (target - losses))
+        end = float(self.losses[-1])
+        outside = 2.0 * math.exp(-_TAIL) * math.exp(-theta * max(0.0, end - target))
+        inside = float(self.probability[beyond] @ weights)
+        log_tail = self.state.cumulant - theta * target + math.log(inside + outside)
+        return math.exp(min(0.0, log_tail))
+
+    def about_quantile(self, delta: float) -> float:
+        """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
+        theta, losses = self.state.theta, self.losses
+        offset = np.maximum(losses - float(losses[-1]), -600.0 / self.step)
+        logs = self.state.cumulant - theta * float(losses[-1]) - math.log(delta)
+        mass = self.probability * np.exp(np.minimum(logs - theta * offset, 600.0))
+        above = np.cumsum(mass[::-1])[::-1]
+        discounted = np.cumsum((mass * np.exp(-self.step * offset))[::-1])[::-1]
+        # The tail beyond loss l, in units of δ; it falls with l.
+        tails = np.maximum(above - np.exp(self.step * offset) * discounted, 1e-300)
+        below = int(np.argmax(tails <= 1.0)) if tails[-1] <= 1.0 else losses.size - 1
+        if below == 0:
+            return float(losses[0])
+        high, low = math.log(tails[below - 1]), math.log(tails[below])
+        part = 1.0 if high <= low else min(1.0, high / max(high - low, 1e-300))
+        return float(losses[below - 1]) + part
+
 
 class Composition:
     """Independent losses: term i is a public mixture of two lattices, taken `count` times."""
@@ -308,39 +342,3 @@ class Composition:
             product[kept] = np.exp(total)
         product[~np.isfinite(product)] = 0.0
         return product
-
-
-def tail(found: Window, target: float) -> float:
-    r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses, for ε of `target` steps.
-
-    .. math:: E\,(1 - e^{\varepsilon - L})_+ = e^{K(\theta)} \, E_\theta \,
-              e^{-\theta L} (1 - e^{\varepsilon - L})_+
-    """
-    # Losses right of the window have the weight of its end at most.
-    theta = found.state.theta
-    beyond = found.losses > target
-    losses = found.losses[beyond]
-    weights = np.exp(-theta * (losses - target)) * -np.expm1(found.step * (target - losses))
-    end = float(found.losses[-1])
-    outside = 2.0 * math.exp(-_TAIL) * math.exp(-theta * max(0.0, end - target))
-    inside = float(found.probability[beyond] @ weights)
-    log_tail = found.state.cumulant - theta * target + math.log(inside + outside)
-    return math.exp(min(0.0, log_tail))
-
-
-def about_quantile(found: Window, delta: float) -> float:
-    """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
-    theta, losses = found.state.theta, found.losses
-    offset = np.maximum(losses - float(losses[-1]), -600.0 / found.step)
-    logs = found.state.cumulant - theta * float(losses[-1]) - math.log(delta)
-    mass = found.probability * np.exp(np.minimum(logs - theta * offset, 600.0))
-    above = np.cumsum(mass[::-1])[::-1]
-    discounted = np.cumsum((mass * np.exp(-found.step * offset))[::-1])[::-1]
-    # The tail beyond loss l, in units of δ; it falls with l.
-    tails = np.maximum(above - np.exp(found.step * offset) * discounted, 1e-300)
-    below = int(np.argmax(tails <= 1.0)) if tails[-1] <= 1.0 else losses.size - 1
-    if below == 0:
-        return float(losses[0])
-    high, low = math.log(tails[below - 1]), math.log(tails[below])
-    part = 1.0 if high <= low else min(1.0, high / max(high - low, 1e-300))
-    return float(losses[below - 1]) + part

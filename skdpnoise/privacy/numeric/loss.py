@@ -16,14 +16,7 @@ from scipy.optimize import brentq
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
-from skdpnoise.privacy.numeric._lattice import (
-    Composition,
-    Lattice,
-    Plan,
-    Window,
-    about_quantile,
-    tail,
-)
+from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
 __all__ = ["NumericLoss", "about_epsilon", "bounds_near", "composed_delta"]
 
@@ -195,7 +188,7 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
         # Below the smallest double, that double.
         return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
-    finite = 0.0 if found is None else tail(found, epsilon / found.step)
+    finite = 0.0 if found is None else found.tail(epsilon / found.step)
     return min(1.0, finite + infinite)
 
 
@@ -208,7 +201,7 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
         return min(near, sum(Plan(*group, 1e-9 * delta).support() for group in groups))
-    return about_quantile(found, delta - infinite) * found.step
+    return found.about_quantile(delta - infinite) * found.step
 
 
 def bounds_near(
@@ -229,12 +222,12 @@ def bounds_near(
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf
-    at = min(1.0, tail(found, near / found.step) + infinite)
+    at = min(1.0, found.tail(near / found.step) + infinite)
     if room > 0.0:
-        guess = about_quantile(found, room)
+        guess = found.about_quantile(room)
         for more in (1e-6, 1e-3, 0.03, 0.3, 1.0):
             target = max(guess + more, 0.0)
-            if tail(found, target) <= room:
+            if found.tail(target) <= room:
                 return at, target * found.step
     return at, near if at <= delta else math.inf
 

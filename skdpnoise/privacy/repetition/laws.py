@@ -331,10 +331,9 @@ class TruncatedNegativeBinomial(CountLaw):
         return logs
 
     def _coverage(self, share: float) -> float:
+        # f = expm1(η left)/expm1(η total)
         total = -math.log(self.gamma)
-        left = -math.log(
-            self.gamma + (1.0 - self.gamma) * share
-        )  # f = expm1(η left)/expm1(η total)
+        left = -math.log(self.gamma + (1.0 - self.gamma) * share)
         if self.eta > 0.0:
             scale = math.exp(self.eta * (left - total))
             ratio = exprel(-self.eta * left) / exprel(-self.eta * total)
