@@ -144,7 +144,7 @@ def private_location_scale(
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges = data.search(noise, total, n_samples, charge)
+    ranges = Ranges(data, noise, total, n_samples, charge)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)

@@ -159,7 +159,7 @@ def private_moments(
     chosen, budget = moments_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
-    ranges = columns.search(chosen, budget, n_samples, charge)
+    ranges = Ranges(columns, chosen, budget, n_samples, charge)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)

@@ -20,7 +20,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Charge, Columns
+from skdpnoise.queries.ranges import Charge, Columns, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -160,7 +160,7 @@ def private_quantiles(
     chosen, total = quantiles_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
-    ranges = columns.search(chosen, total, n_samples, charge)
+    ranges = Ranges(columns, chosen, total, n_samples, charge)
     found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)
@@ -171,13 +171,15 @@ def private_quantiles(
             for j in kept.tolist()
         ]
         n_bins_of_each = [ends.size - 1 for ends in edges]
-        plan = _plan(releases.noise, ranges.budget, n_bins_of_each, query.adjacency)
-        releases.charge("cumulative counts", plan.mechanism)
+        _, strategies, mechanism = _plan(
+            releases.noise, ranges.budget, n_bins_of_each, query.adjacency
+        )
+        releases.charge("cumulative counts", mechanism)
         counts = _counts(Records(ranges.table), kept, edges)
-        answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
-        noisy = plan.mechanism.release(np.concatenate(answers), releases.rng)
+        answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
+        noisy = mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
-        for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
+        for j, ends, strategy, part in zip(kept, edges, strategies, parts, strict=True):
             sums = strategy.cumulative(part, ranges.n_samples)
             quantiles[:, j] = _invert(sums, ends, wanted * ranges.n_samples, ranges.n_samples)
             resolution[j] = np.diff(ends).min()
@@ -201,8 +203,8 @@ def quantiles_budget(
     for name in ("inid_gaussian", "inid_laplace"):
         if guarantee.delta > 0.0 or name == "inid_laplace":
             _, budget = shared_budget(name, counts, guarantee, n_releases, rows_per_group)
-            plan = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
-            options.append((plan.variance, name, budget))
+            error, *_ = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
+            options.append((error, name, budget))
     return min(options, key=lambda option: option[0])[1:]
 
 
@@ -294,17 +296,10 @@ class Strategy:
 prefix_strategy = lru_cache(maxsize=64)(Strategy)
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What to release: a strategy for each column, and the noise of all together."""
-
-    strategies: list[Strategy]
-    mechanism: AdditiveMechanism
-    variance: float
-
-
-def _plan(noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency) -> _Plan:
-    """Return the strategy of the smallest predicted error, from public facts alone."""
+def _plan(
+    noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency
+) -> tuple[float, list[Strategy], AdditiveMechanism]:
+    """Return the least predicted error, and each column's strategy and all noise that have it."""
     if isinstance(budget, GaussianLoss) and noise.endswith("_gaussian"):
         branchings: tuple[int, ...] = (SQUARE_ROOT,)
     elif isinstance(budget, PureLoss):
@@ -317,8 +312,8 @@ def _plan(noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacenc
         mechanism = calibrate(noise, _change(strategies), budget)
         variance = float(np.mean([s.mean_variance() for s in strategies]))
         variance *= float(mechanism.standard_deviation.max()) ** 2
-        plans.append(_Plan(strategies, mechanism, variance))
-    return min(plans, key=lambda plan: plan.variance)
+        plans.append((variance, strategies, mechanism))
+    return min(plans, key=lambda plan: plan[0])
 
 
 def _change(strategies: list[Strategy]) -> SensitivityProfile:

@@ -112,24 +112,6 @@ def uncharged(label: str, mechanism: Any) -> None:
     """Charge nothing: without an account the caller does the accounting."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranges:
-    """Where the values of each column are, and what is left to release more about them."""
-
-    # shape (n_samples, n_columns): the private values, in floating point
-    table: NDArray[np.floating]
-    # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
-    # bounds; else a location, and a power of two about one standard deviation
-    center: Floats
-    unit: Floats
-    bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
-    # shape (n_columns,): false where the noise drowned a column, or it is constant
-    found: NDArray[np.bool_]
-    n_samples: float  # number of records, public or estimated privately; at least 1
-    budget: LossBudget  # what is left
-    releases: Releases  # noise, neighbouring relation, randomness and account
-
-
 class Columns:
     """Private values with public bounds; "columns" may be empty under "add_remove"."""
 
@@ -166,53 +148,58 @@ class Columns:
         """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
-    def search(
-        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
-    ) -> Ranges:
+
+class Ranges:
+    """Where the values of each column are, and what is left to release more about them."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        noise: str,
+        budget: LossBudget,
+        n_samples: float | None,
+        charge: Charge | None,
+    ) -> None:
         """Charge the budget, and estimate ranges that are not public with a part of it."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # bought under "add_remove" unless one is given. The shares of the budget never add up to
         # more than the whole, whatever is released.
-        query, table, bounded = self.query, self.table, self.bounded
+        query, self.table, self.bounded = columns.query, columns.table, columns.bounded
         relation = query.adjacency
-        releases = Releases(noise, relation, query.rng, charge or uncharged)
+        self.releases = Releases(noise, relation, query.rng, charge or uncharged)
         if n_samples is not None:
             n_samples = check_real(query.owner, "n_samples", n_samples)
         query.spend(budget, noise)
-        counts, searched = n_samples is None and relation == "add_remove", np.flatnonzero(~bounded)
-        *stages, left = stage_losses(budget, counts=counts, searches=searched.size > 0)
+        counts, searched = n_samples is None and relation == "add_remove", ~self.bounded
+        *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
             n_samples = release_record_count(
-                len(table), budget, noise, releases.rng, releases.charge
+                len(self.table), budget, noise, query.rng, self.releases.charge
             )
         elif n_samples is None:
-            n_samples = float(len(table))
-        center, unit = np.zeros(bounded.size), np.ones(bounded.size)
-        # Halves are taken before the sum, so that the widest bounds do not overflow.
-        center[bounded] = 0.5 * self.low[bounded] + 0.5 * self.high[bounded]
-        unit[bounded] = 0.5 * self.high[bounded] - 0.5 * self.low[bounded]
-        found = bounded.copy()
-        if searched.size:
-            center[searched], unit[searched], found[searched] = _find_bins(
-                table, searched, stages[-3:], releases
+            n_samples = float(len(self.table))
+        self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
+        # In the units of the columns: middle and half width of public bounds; else a location, and
+        # a power of two about one standard deviation. Halves are taken before the sum, so that the
+        # widest bounds do not overflow.
+        low, high = (np.where(searched, 0.0, end) for end in (columns.low, columns.high))
+        self.center, self.unit = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+        # false where a column is constant, or drowned in noise
+        self.found = self.bounded.copy()
+        open_columns = np.flatnonzero(searched)
+        if open_columns.size:
+            self._search(open_columns, stages[-3:])
+
+    def _search(self, columns: Places, losses: Sequence[LossBudget]) -> None:
+        """Find the magnitudes of columns, and then locations of those that have one."""
+        magnitudes = _magnitudes(self.table, columns, losses[0], self.releases)
+        self.unit[columns], self.found[columns] = magnitudes
+        kept = columns[self.found[columns]]
+        if kept.size:
+            self.center[kept], self.found[kept] = _locations(
+                Records(self.table), kept, self.unit[kept], losses[1:], self.releases
             )
-        n_samples = max(n_samples, 1.0)
-        return Ranges(table, center, unit, bounded, found, n_samples, left, releases)
-
-
-def _find_bins(
-    table: NDArray[np.floating], columns: Places, losses: Sequence[LossBudget], releases: Releases
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return locations, magnitudes, and which of the columns have both."""
-    location = np.zeros(columns.size)
-    magnitude, found = _magnitudes(table, columns, losses[0], releases)
-    kept = np.flatnonzero(found)
-    if kept.size:
-        location[kept], found[kept] = _locations(
-            Records(table), columns[kept], magnitude[kept], losses[1:], releases
-        )
-    return location, magnitude, found
 
 
 def _magnitudes(
