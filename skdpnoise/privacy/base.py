@@ -59,8 +59,6 @@ class Loss(ABC):
         0.8529
         >>> GaussianLoss(1.0).epsilon(0.0)
         inf
-        >>> round(PureLoss(0.05).numeric().compose(400).epsilon(1e-6), 2)  # basic: 20
-        4.86
         """
         owner = f"{type(self).__name__}.epsilon"
         return self._epsilon_at(check_real(owner, "delta", delta, high=1.0, low_closed=True))

@@ -127,10 +127,6 @@ class _Divisible(Loss):
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose.
 
-        Returns
-        -------
-        NumericLoss
-
         Examples
         --------
         >>> round(GaussianLoss(1.0).numeric().delta(1.0), 6)

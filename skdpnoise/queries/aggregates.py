@@ -101,9 +101,7 @@ def private_count(
     ----------
     records : int or array-like of bool of shape (n_records,)
         The count, or a mask: whether each record has the property.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
+    %(queries: guarantee, adjacency, noise, random_state, ledger)s
 
     Returns
     -------
@@ -175,9 +173,7 @@ def private_sum(
         The private values, finite. There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise)s
+    %(queries: guarantee, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -188,8 +184,7 @@ def private_sum(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If the values are not finite, the bounds not ordered, or the neighbouring relation is given
         twice or not at all.
@@ -275,9 +270,7 @@ def private_mean(
         The private values, finite. There may be none under "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise)s
+    %(queries: guarantee, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -288,8 +281,7 @@ def private_mean(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If the values are not finite, there is none under "replace_one", the bounds are not ordered,
         or the neighbouring relation is given twice or not at all.

@@ -49,7 +49,6 @@ def noisy_histogram(
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
     %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
     sensitivity : SensitivityProfile or None, default=None
         Another bound for the flattened counts, such as
         :func:`~skdpnoise.sensitivity.paired_histogram`; excludes ``adjacency``.
@@ -144,9 +143,7 @@ def private_histogram(
         data.
     categories : array-like of shape (n_categories,) or None, default=None
         Public distinct values to count, instead of bins.
-    %(queries: adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
+    %(queries: adjacency, noise, random_state, ledger)s
 
     Returns
     -------

@@ -101,16 +101,11 @@ def private_location_scale(
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds)s
+    %(queries: adjacency, bounds)s
     n_samples : float or None, default=None
         Divisor of the means. None takes the number of rows, which is public under "replace_one";
         under "add_remove" a private count must be given.
-    %(queries: random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+    %(queries: random_state, charge, ledger)s
 
     Returns
     -------

@@ -115,15 +115,10 @@ def private_moments(
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds)s
+    %(queries: adjacency, bounds)s
     second : bool, default=True
         Whether variances are wanted; without them, means are better.
-    %(queries: n_samples, random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+    %(queries: n_samples, random_state, charge, ledger)s
 
     Returns
     -------
@@ -132,8 +127,7 @@ def private_moments(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If they are not finite, bounds are not ordered, or the noise cannot give the guarantee.
 

@@ -180,12 +180,7 @@ def private_norm_quantile(
     n_samples : float or None, default=None
         n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
         a private count must be given.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each choice.
-    %(queries: ledger)s
+    %(queries: adjacency, random_state, charge, ledger)s
 
     Returns
     -------

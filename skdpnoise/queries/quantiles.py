@@ -112,12 +112,7 @@ def private_quantiles(
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds, n_samples, random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+    %(queries: adjacency, bounds, n_samples, random_state, charge, ledger)s
 
     Returns
     -------
@@ -125,8 +120,7 @@ def private_quantiles(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If they are not finite, a probability is not in [0, 1], bounds are not ordered, or the noise
         cannot give the guarantee.
@@ -234,14 +228,13 @@ def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Inte
 class Strategy:
     """Linear functions A x of the counts x, and cumulative sums estimated from them.
 
-    A is the square root, or a tree of a branching; one level is a histogram.
-
     Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
     private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
     "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
     """
 
     def __init__(self, n_bins: int, branching: int, adjacency: Adjacency) -> None:
+        # A is the square root, or a tree of a branching; one level is a histogram.
         # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
         # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and
         # multiplying by C gives P x + C z: for many bins and Gaussian noise within a vanishing

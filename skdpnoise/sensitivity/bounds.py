@@ -191,17 +191,16 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     the records (one stays out if their number is odd), is the same for all columns, and is never
     released.
 
-    *Replace one.* For any fixed matching, the record sits in at most one pair, so each column
-    loses at most one count and gains at most one.
+    *Replace one.* In any fixed matching the record is in at most one pair, so each column loses at
+    most one count and gains at most one.
 
     *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If D has even size, one
-    record z of D' stays out: if z = x, M' is a uniform matching of D, and nothing changes; else x
-    is paired with some y, and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching
-    of D, with one pair different. If it is odd, x is paired with some y, and dropping the pair
-    gives a uniform matching of D without y: one count less. So the two random matchings can be
-    drawn together such that the histograms always obey the bound. For each joint draw the noisy
-    outputs are then (ε, δ)-close; the outputs themselves are the same mixture of these on both
-    sides, and the hockey-stick divergence is jointly convex, so the mixtures are (ε, δ)-close too.
+    record z of D' stays out: if z = x, M' is a uniform matching of D; else x is paired with some y,
+    and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching of D, with one pair
+    different. If it is odd, x is paired with some y, and dropping the pair gives a uniform matching
+    of D without y: one count less. So the two matchings can be drawn together such that the
+    histograms obey the bound. For each joint draw the noisy outputs are (ε, δ)-close, and so are
+    their mixtures, as the hockey-stick divergence is jointly convex.
 
     Parameters
     ----------
@@ -242,7 +241,6 @@ def _one_count_per_column(
     )
 
 
-@shared_texts
 def clipped_moments(
     first: ArrayLike, second: ArrayLike, adjacency: Adjacency = "replace_one"
 ) -> SensitivityProfile:
@@ -250,37 +248,17 @@ def clipped_moments(
 
     .. math:: f = \Bigl(a_j \sum_i u_{ij}, \; b_j \sum_i u_{ij}^2\Bigr)_j
 
-    *Replace one.* Each pair moves by (a (u − v), b (u² − v²)), at most 2a and b. With d = |u − v|
-    and u² − v² = (u − v)(u + v), where |u + v| ≤ 2 − d,
-
     .. math:: \Delta_1 = \max_{0 \le d \le 2} d \, (a + b (2 - d)), \qquad
               \Delta_2^2 = \max_{0 \le d \le 2} d^2 (a^2 + b^2 (2 - d)^2)
-
-    Values at opposite ends move the sum most and the sum of squares not at all: for b ≤ a/2,
-    :math:`\Delta_1 = 2a`, and for :math:`b \le \tfrac12 \varphi^{5/2} a` with the golden ratio φ
-    (b ≤ 1.665 a), :math:`\Delta_2 = 2a`: squares come for nothing. Beyond, the inner maximum is at
-    d = (a + 2b)/(2b), respectively :math:`d = \tfrac12 (3 - \sqrt{1 - 2a^2/b^2})`. Columns move
-    independently, so that l1 bounds add, and squares of l2 bounds do.
-
-    *Add or remove one.* Each pair moves by (a u, b u²), whose corner (a, b) is reached: there is no
-    better joint bound.
-
-    Parameters
-    ----------
-    first, second : float or array-like of shape (n_columns,)
-        a and b, positive.
-    %(mechanisms: adjacency)s
-
-    Returns
-    -------
-    SensitivityProfile
-        λ of shape (2 n_columns,), the sums before the sums of squares.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Definition 3.1. The
-    joint bound is ours.
     """
+    # Replace one. Each pair moves by (a (u - v), b (u^2 - v^2)), at most 2a and b, which with
+    # d = |u - v| and |u + v| <= 2 - d is the second equation. Values at opposite ends move the sum
+    # most and the sum of squares not at all: for b <= a/2, the l1 bound is 2a, and for
+    # b <= phi^(5/2) a/2 with the golden ratio phi (b <= 1.665 a), the l2 bound is 2a: squares come
+    # for nothing. Beyond, the inner maximum is at d = (a + 2b)/(2b), respectively
+    # d = (3 - sqrt(1 - 2 a^2/b^2))/2. Columns move independently, so that l1 bounds add, and
+    # squares of l2 bounds do. Add or remove one: each pair moves by (a u, b u^2), whose corner
+    # (a, b) is reached: there is no better joint bound. (The joint bound is ours.)
     adjacency = check_adjacency("clipped_moments", adjacency)
     a = _vector("clipped_moments", "first", first, positive=True)
     b = _vector("clipped_moments", "second", second, a.shape, positive=True)

@@ -148,12 +148,7 @@ class NumericLoss(Loss):
         return type(self)(tuple((curve, shift, count * n) for curve, shift, n in self.terms))
 
     def numeric(self) -> NumericLoss:
-        """Return the loss itself.
-
-        Returns
-        -------
-        NumericLoss
-        """
+        """Return the loss itself."""
         return self
 
     def __add__(self, other: object) -> NumericLoss:

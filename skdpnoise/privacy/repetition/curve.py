@@ -97,15 +97,8 @@ class Repetition:
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε ≥ 0; broadcasts.
 
-        Parameters
-        ----------
-        epsilon, shift : array-like
-
-        Returns
-        -------
-        ndarray
-            A few points are computed one by one. Many come from chords in e^ε between some
-            thousand dots, which lie above a convex curve.
+        A few points are computed one by one. Many come from chords in e^ε between some thousand
+        dots, which lie above a convex curve.
         """
         epsilon, shift = np.broadcast_arrays(
             np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
@@ -124,16 +117,7 @@ class Repetition:
         return values
 
     def max_loss(self, shift: ArrayLike) -> Vector:
-        """Return the largest loss: that of one run and what the law adds to it.
-
-        Parameters
-        ----------
-        shift : array-like
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the largest loss: that of one run and what the law adds to it."""
         largest = np.asarray(self.base.max_loss(shift), dtype=np.float64)
         total = [value + self.law.pure_excess(value) for value in largest.ravel().tolist()]
         return np.reshape(np.array(total), largest.shape) * (1.0 + _MARGIN)
