@@ -42,8 +42,7 @@ class RandomisedResponse:
 
     References
     ----------
-    Kairouz, Oh and Viswanath, "The composition theorem for differential privacy",
-    arXiv:1311.0776, Theorem 3.3.
+    Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3.
 
     Examples
     --------
@@ -72,8 +71,7 @@ class NormalShift:
 
     References
     ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
-    Theorem 8.
+    Balle and Wang, ICML 2018, Theorem 8.
 
     Examples
     --------

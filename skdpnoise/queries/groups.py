@@ -96,8 +96,7 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
             break
         again = np.isin(group, ties)
         drawn[again] = rng.take(int(np.count_nonzero(again)))
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    place = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
+    place = np.arange(rows.size) - np.searchsorted(ordered, ordered)
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))
 
 

@@ -31,37 +31,28 @@ _CELLS = 2_000_000  # values of a curve that are computed at once
 _DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within this of a larger one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Lattice:
-    """Probabilities p[k] of the loss k h for k = -(m - 1), ..., m - 1, and `infinite` beyond."""
-
-    p: Vector
-    infinite: float
-
-    @property
-    def losses(self) -> Vector:
-        """Values of the loss, in steps."""
-        half = self.p.size // 2
-        return np.arange(-half, half + 1, dtype=np.float64)
-
-
-@np.errstate(under="ignore")
-def discretise(values: Vector, step: float) -> Lattice:
-    r"""Return a distribution whose curve connects the dots (kh, H_k) and so is never below H.
+    r"""A distribution whose curve connects the dots (kh, H_k) and so is never below H.
 
     .. math:: p_k = s_k - e^{-h} s_{k+1}, \qquad s_k = \frac{H_{k-1} - H_k}{1 - e^{-h}}, \quad k > 0
     """
-    # (Doroshenko et al., "Connect the dots", PoPETs 2022, Algorithm 1.) H, rounded up, is convex as
-    # a function of e^ε, so its chords lie above it. What is left at the last dot is an infinite
-    # loss.
-    slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
-    positive = slopes.copy()
-    positive[:-1] -= math.exp(-step) * slopes[1:]
-    np.maximum(positive, 0.0, out=positive)
-    negative = positive * np.exp(-step * np.arange(1, values.size))
-    infinite = float(values[-1])
-    centre = max(0.0, 1.0 - infinite - float(positive.sum()) - float(negative.sum()))
-    return Lattice(np.concatenate([negative[::-1], [centre], positive]), infinite)
+
+    # Probabilities p[k] of the loss k h for k = -(m - 1), ..., m - 1, and `infinite` beyond; losses
+    # are in steps. (Doroshenko et al., "Connect the dots", PoPETs 2022, Algorithm 1.) H, rounded
+    # up, is convex as a function of e^ε, so its chords lie above it. What is left at the last dot
+    # is an infinite loss.
+
+    @np.errstate(under="ignore")
+    def __init__(self, values: Vector, step: float) -> None:
+        slopes = (values[:-1] - values[1:]) / -math.expm1(-step)
+        positive = slopes.copy()
+        positive[:-1] -= math.exp(-step) * slopes[1:]
+        np.maximum(positive, 0.0, out=positive)
+        negative = positive * np.exp(-step * np.arange(1, values.size))
+        self.infinite = float(values[-1])
+        centre = 1.0 - self.infinite - float(positive.sum()) - float(negative.sum())
+        self.p = np.concatenate([negative[::-1], [max(0.0, centre)], positive])
+        self.losses = np.arange(1.0 - values.size, values.size)
 
 
 class Plan:
@@ -99,7 +90,7 @@ class Plan:
         """Return the variance of the loss, roughly."""
         shift = np.sqrt(self.counts @ self.shifts**2 / self.counts.sum())
         step = float(_tops(self.curve, shift[None], 1e-12)[0]) / 64.0
-        lattice = discretise(raised(self.curve, step * np.arange(66), shift), step)
+        lattice = Lattice(raised(self.curve, step * np.arange(66), shift), step)
         losses = lattice.losses
         mean = float(lattice.p @ losses)
         return float(lattice.p @ (losses - mean) ** 2) * step**2 * float(self.counts.sum())
@@ -120,7 +111,7 @@ class Plan:
             grid = step * np.arange(int(dots[block].max()))
             table = raised(self.curve, grid, self.nodes[block, None])
             values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
-        nodes += [discretise(row, step) for row in values]
+        nodes += [Lattice(row, step) for row in values]
         high = self.high
         if self.nodes is self.shifts:
             index = first + np.arange(self.nodes.size)

@@ -353,8 +353,7 @@ class PoissonRepetitions(CountLaw):
 
     References
     ----------
-    Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022,
-    Theorem 6.
+    Papernot and Steinke, ICLR 2022, Theorem 6.
 
     Examples
     --------

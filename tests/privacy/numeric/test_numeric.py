@@ -17,7 +17,7 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_delta,
 )
-from skdpnoise.privacy.numeric._lattice import Composition, Plan, discretise
+from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan
 from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
 
 LAPLACE = get_noise("laplace")
@@ -175,7 +175,7 @@ def test_a_mixture_of_two_lattices_covers_every_shift_between_them(family):
 def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
     """A convolution of non-negative numbers keeps its relative accuracy, the transform does not."""
     step, count = 0.05, 6
-    lattice = discretise(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
+    lattice = Lattice(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
     term = np.array([0]), np.array([0]), np.ones(1), np.array([float(count)])
     composition = Composition([lattice], *term)
     state = composition.tilted_to(60.0)
@@ -280,7 +280,7 @@ def test_a_tiny_delta_keeps_its_relative_accuracy():
 
 def test_chords_lie_above_the_curve_and_keep_its_masses():
     curve, step = RandomisedResponse(), 0.13
-    lattice = discretise(curve.hockey_stick(step * np.arange(12), 1.0), step)
+    lattice = Lattice(curve.hockey_stick(step * np.arange(12), 1.0), step)
     assert lattice.p.sum() + lattice.infinite == pytest.approx(1.0, abs=1e-9)
     assert (lattice.p * np.exp(-step * lattice.losses)).sum() <= 1.0 + 1e-9
     for epsilon in np.linspace(0.0, 1.2, 50):
