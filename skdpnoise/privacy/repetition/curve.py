@@ -30,6 +30,7 @@ _COARSE = 400
 _MOST_RUNS, _RUN_GROUPS = 1e4, 500  # more runs count as a δ of 1
 
 NORMAL = NormalShift()
+PURE = RandomisedResponse()  # the curve that a largest loss implies: 1 for an infinite one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,7 @@ class Composed:
 
     def max_loss(self, shift: ArrayLike) -> Vector:
         """Return the largest loss."""
-        return np.full_like(
-            np.asarray(shift, dtype=np.float64), NumericLoss(self.terms).pure_epsilon
-        )
+        return np.full(np.shape(shift), NumericLoss(self.terms).pure_epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Repetition:
             if np.count_nonzero(here) <= _FEW:
                 bound = _bound(self, float(one))
                 found = np.array([bound.delta(float(e)) for e in epsilon[here]])
-                found = np.minimum(found, _pure_curve(epsilon[here], largest))
+                found = np.minimum(found, PURE.hockey_stick(epsilon[here], largest))
             else:
                 found = _chords(*_table(self, float(one)), epsilon[here])
             values[here] = found
@@ -170,15 +169,8 @@ def _table(curve: Repetition, shift: float) -> Dots:
         found[i], start = bound.search(float(dear[i]), start)
     losses, first = np.unique(np.concatenate([dear, losses]), return_index=True)
     deltas = np.concatenate([found, deltas])[first]
-    deltas = np.minimum(deltas, _pure_curve(losses, largest))
+    deltas = np.minimum(deltas, PURE.hockey_stick(losses, largest))
     return lower_envelope(losses, np.minimum.accumulate(deltas))
-
-
-def _pure_curve(losses: Vector, largest: float) -> Vector:
-    """Return the curve that a largest loss implies, if there is one."""
-    if math.isinf(largest):
-        return np.ones_like(losses)
-    return RandomisedResponse().hockey_stick(losses, largest)
 
 
 @lru_cache(maxsize=16)
