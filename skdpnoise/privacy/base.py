@@ -64,19 +64,12 @@ class Loss(ABC):
         return self._epsilon_at(check_real(owner, "delta", delta, high=1.0, low_closed=True))
 
     def compose(self, count: int) -> Self:
-        """Return the loss of ``count`` adaptive releases of this loss each.
-
-        Pure ε adds, as does the square of a Gaussian μ.
+        """Return the loss of ``count`` adaptive releases: pure ε adds, as does the square of a μ.
 
         Parameters
         ----------
         count : int
             At least 1.
-
-        Returns
-        -------
-        PureLoss, GaussianLoss or NumericLoss
-            Of this kind.
 
         Examples
         --------

@@ -16,8 +16,7 @@ For every such outcome a pure loss ε per row becomes mε (Dwork and Roth, Theor
 μ-Gaussian one mμ (Dong, Roth and Su, Theorem 2.14). The coins are secret, and mixtures of outputs
 that are (e, δ(e))-close are (e, δ(e))-close, since the hockey-stick divergence is jointly convex.
 
-Fresh words are independent of those that were read before, so that no coins need be drawn where no
-group is too large.
+No coins need be drawn where no group is too large: fresh words are independent of earlier ones.
 
 References
 ----------

@@ -39,9 +39,8 @@ class LocationScale:
     scale : ndarray of shape (n_columns,)
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
-        False where the noise drowned the column, or the column is constant: its location and scale
-        then mean nothing. No more budget is spent on it. A column that should be left out is found
-        with a probability of about 2 %.
+        False where the noise drowned the column, or it is constant: its location and scale mean
+        nothing. A column that should be left out is found with a probability of about 2 %.
 
     Examples
     --------
@@ -81,30 +80,27 @@ def private_location_scale(
     Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance, which is post-processing.
 
-    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram` (one
-    count down and one up in each column, under either adjacency),
+    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram`,
     :func:`~skdpnoise.sensitivity.histogram_counts` and :func:`~skdpnoise.sensitivity.clipped_sum`.
-    Contributions are rounded to integer grid steps before they are summed, so that the sums are
-    exact. Later releases depend on earlier ones only through released numbers (which columns stand
-    out, how many digits a location needs), and the shares of the budget that they use never add up
-    to more than the whole, whatever was released: fully adaptive composition then costs no more
-    than the whole budget, for pure and for Gaussian loss.
+    Contributions are rounded to integer grid steps, so that their sums are exact. Later releases
+    depend on earlier ones only through released numbers, and the shares of the budget that they use
+    never add up to more than the whole, whatever was released: fully adaptive composition then
+    costs no more than the whole budget, for pure and for Gaussian loss.
 
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
-        The private values; finite. An array of floating-point numbers is read in place, several
-        arrays are copied into one. There may be none under "add_remove", where their number is
-        private.
+        The private values, finite. There may be none under "add_remove". An array of floats is read
+        in place; several arrays are copied into one.
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
     %(queries: adjacency, bounds)s
     n_samples : float or None, default=None
-        Divisor of the means. None takes the number of rows, which is public under "replace_one";
-        under "add_remove" a private count must be given.
+        Divisor of the means. None takes the number of rows; a private one must be given under
+        "add_remove".
     %(queries: random_state, charge, ledger)s
 
     Returns

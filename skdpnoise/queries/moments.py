@@ -93,8 +93,8 @@ def private_moments(
     location (:func:`~skdpnoise.queries.private_location_scale`, steps 1 and 2), and reach 4 to
     16 magnitudes to either side: the more, the less noise there is. All S and Q are one release.
 
-    **Privacy.** u is rounded to k/2^34 with an integer k first, which makes it another function of
-    the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
+    **Privacy.** u is rounded to k/2^34 with an integer k first. So one record moves
+    :math:`(a_j S_j, b_j Q_j)` within
     :func:`~skdpnoise.sensitivity.bounds.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, from which the released vector is
     computed by exact arithmetic. Adaptive composition is as in

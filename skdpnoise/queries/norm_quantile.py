@@ -42,9 +42,9 @@ _UNIT, _MOST = 2.0**-10, 2.0**40
 class NormQuantileMechanism:
     r"""One private choice of a radius among public candidates.
 
-    **Guarantee.** That of its selection: every utility moves by at most ``selection.sensitivity``
-    when one record is changed. Under a Gaussian budget it is the exponential mechanism, charged
-    for its bounded range; under a pure one it is permute-and-flip.
+    **Guarantee.** That of its selection, if one record moves every utility by at most
+    ``selection.sensitivity``. Under a Gaussian budget it is the exponential mechanism, charged for
+    its bounded range; under a pure one it is permute-and-flip.
 
     Parameters
     ----------
@@ -162,9 +162,8 @@ def private_norm_quantile(
     Replacing one moves each N(r) by −1, 0 or 1, hence u_k by at most 1, and the count of a window
     by at most 1: the record leaves it, enters it, or neither. So the sensitivity is 1 under both
     relations, and the counts of windows are monotonic under "add_remove". What is public in
-    utilities costs nothing; it is rounded to multiples of 2^-10, so that utilities *as computed*
-    are exact. Both choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and
-    their costs add up.
+    utilities is rounded to multiples of 2^-10, so that utilities *as computed* are exact. Both
+    choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`); their costs add up.
 
     Parameters
     ----------
@@ -178,8 +177,7 @@ def private_norm_quantile(
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
     n_samples : float or None, default=None
-        n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
-        a private count must be given.
+        n. None takes the number of norms; a private one must be given under "add_remove".
     %(queries: adjacency, random_state, charge, ledger)s
 
     Returns

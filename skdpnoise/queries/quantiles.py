@@ -93,12 +93,11 @@ def private_quantiles(
        interpolation: post-processing.
 
     **Privacy.** Bins depend on public numbers and released ones. A record is one count of each
-    column. Replacing it changes A x by a difference of two columns of A, of which the largest l1
-    and l2 norms are found by trying all pairs; adding or removing it, by one column of A. Over the
-    columns of the data l1 norms add, and squares of l2 norms do. A is not negative, so that no
-    entry changes by more than the largest one of A. A is held in whole multiples of 2^-20, so that
-    A x is exact below 2^32 records. Adaptive composition as in
-    :func:`~skdpnoise.queries.private_location_scale`.
+    column. Replacing it changes A x by a difference of two columns of A, of which all pairs are
+    tried; adding or removing it, by one column of A. Over the columns of the data l1 norms add, and
+    squares of l2 norms do. No entry of A is negative, so that no entry of A x changes by more than
+    the largest. A is held in whole multiples of 2^-20, so that A x is exact below 2^32 records.
+    Adaptive composition as in :func:`~skdpnoise.queries.private_location_scale`.
 
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 

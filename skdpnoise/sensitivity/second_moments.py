@@ -105,10 +105,6 @@ class RowBounds(Sealed):
         scale : float or array-like of shape (n_columns,)
             s, positive.
 
-        Returns
-        -------
-        float
-
         Examples
         --------
         >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
@@ -134,10 +130,6 @@ class RowBounds(Sealed):
         ----------
         scale : float or array-like of shape (n_columns,)
             s, positive.
-
-        Returns
-        -------
-        float
 
         Examples
         --------
@@ -177,8 +169,8 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
     .. math:: R_1 = R \sqrt{\max(1, \, 0.73 \, p)}
 
     For a uniformly distributed direction, :math:`|x|_1^2 / |x|_2^2` is near 2p/π = 0.64 p. It
-    lowers Laplace noise under "add_remove"; other noises have no use for it, and under
-    "replace_one" a bound by Cauchy and Schwarz does better.
+    lowers Laplace noise under "add_remove"; under "replace_one" a bound by Cauchy and Schwarz does
+    better.
 
     Parameters
     ----------

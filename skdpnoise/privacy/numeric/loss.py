@@ -90,14 +90,7 @@ class NumericLoss(Loss):
 
     @property
     def pure_epsilon(self) -> float:
-        """The ε of pure privacy that this loss implies; infinity if there is none.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import PureLoss
-        >>> round(PureLoss(0.5).numeric().compose(3).pure_epsilon, 9)
-        1.5
-        """
+        """The ε of pure privacy that this loss implies; infinity if there is none."""
         total = math.fsum(
             count * float(curve.max_loss(shift)) for curve, shift, count in self.terms
         )
