@@ -36,8 +36,7 @@ from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import GroupedRows
-from skdpnoise.queries.ranges import stage_losses
-from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers.second_moments import Floats, second_moments

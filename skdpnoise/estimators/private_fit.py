@@ -26,7 +26,7 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
-from skdpnoise.queries.record_count import release_record_count
+from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords
 
 __all__ = [

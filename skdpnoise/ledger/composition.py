@@ -56,7 +56,7 @@ from skdpnoise.privacy import (
     gdp_epsilon,
     gdp_mu,
 )
-from skdpnoise.privacy.numeric import bounds_near, composed_delta
+from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 
 __all__ = ["Composition", "compact"]
 

@@ -13,7 +13,7 @@ from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
-from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 

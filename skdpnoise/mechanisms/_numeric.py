@@ -30,7 +30,7 @@ from skdpnoise.privacy import (
     PureLoss,
     gdp_mu,
 )
-from skdpnoise.privacy.numeric import about_epsilon, composed_delta
+from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]

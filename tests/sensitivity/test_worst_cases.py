@@ -33,8 +33,7 @@ from skdpnoise.sensitivity import (
     second_moment_change,
     second_moments_profile,
 )
-from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums
-from skdpnoise.sensitivity.moments import clipped_moments
+from skdpnoise.sensitivity.bounds import bounded_ones, clipped_moments, shifted_sums
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 from tests.sensitivity._feasible import Instance, exactly, feasible_points, instances
 

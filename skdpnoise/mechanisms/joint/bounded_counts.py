@@ -18,7 +18,7 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, check_real, check_type
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sensitivity.joint import bounded_ones, support_sizes
+from skdpnoise.sensitivity.bounds import bounded_ones, support_sizes
 
 __all__ = ["BoundedCountsMechanism", "bounded_counts"]
 
@@ -37,7 +37,7 @@ class BoundedCountsMechanism(MixedMechanism):
 
     **Guarantee.** Neighbours are those of the adjacency; records have at most k ones. The additive
     mechanism within releases y, by exact rational arithmetic, and is calibrated to its l2
-    sensitivity, :func:`~skdpnoise.sensitivity.joint.bounded_ones`; the rest is post-processing.
+    sensitivity, :func:`~skdpnoise.sensitivity.bounded_ones`; the rest is post-processing.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def bounded_counts(
               \left(1 + 2 e + d e^2\right), \qquad e = \frac{c}{1 - c d}
 
     is the variance of one count for μ = 1: the squared sensitivity of y times what undoing the
-    mixing adds; S is that of :func:`~skdpnoise.sensitivity.joint.bounded_ones`. In
+    mixing adds; S is that of :func:`~skdpnoise.sensitivity.bounded_ones`. In
     :math:`(1 - c d)^2` the maximum is convex. c = 0 is independent noise, so this is never worse.
     It is the best of all covariances Σ: the constraint v' Σ^{-1} v ≤ μ² is convex in Σ, and the
     mean over all permutations of the counts, under which the changes are symmetric, is aI + b11'.

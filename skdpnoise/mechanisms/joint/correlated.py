@@ -18,7 +18,7 @@ from skdpnoise.privacy import LossBudget, PrivacyGuarantee, check_real
 from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sensitivity.joint import shifted_sums
+from skdpnoise.sensitivity.bounds import shifted_sums
 
 __all__ = ["CorrelatedSumMechanism", "correlated_sum"]
 
@@ -42,7 +42,7 @@ class CorrelatedSumMechanism(MixedMechanism):
 
     **Guarantee.** Neighbours differ by one record more or fewer, whose contribution to sum j lies
     in [low_j, high_j]. The additive mechanism within releases (f - n c, n), is calibrated to
-    :func:`~skdpnoise.sensitivity.joint.shifted_sums`, and is charged for; the rest is
+    :func:`~skdpnoise.sensitivity.shifted_sums`, and is charged for; the rest is
     post-processing. :math:`f_j - n c_j` is computed and rounded to grid steps by exact rational
     arithmetic. The sums must be exact: sum integers or add the error of the sum to the interval.
 
