@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skdpnoise.sampling._extended import (
+from skdpnoise.sampling.bits import Floats, Integers
+from skdpnoise.sampling.lazy import (
     LazyNumbers,
     exponentials,
     half_normals,
@@ -16,7 +17,6 @@ from skdpnoise.sampling._extended import (
     uniforms,
     with_random_signs,
 )
-from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = [

@@ -9,7 +9,9 @@ import math
 
 import numpy as np
 
-from skdpnoise.sampling._extended import (
+from skdpnoise.sampling.balls import most_places, scaled_normal
+from skdpnoise.sampling.bits import Integers
+from skdpnoise.sampling.lazy import (
     EXTENSIONS,
     LazyNumbers,
     exponentials,
@@ -17,8 +19,6 @@ from skdpnoise.sampling._extended import (
     settled,
     with_random_signs,
 )
-from skdpnoise.sampling.balls import most_places, scaled_normal
-from skdpnoise.sampling.bits import Integers
 from skdpnoise.sampling.words import RandomWords
 
 __all__ = ["MOST_ROWS", "rounded_frobenius", "rounded_wishart", "wishart_places"]

@@ -11,8 +11,8 @@ from scipy.stats import beta, gamma, norm
 from skdpnoise.noises import get_noise
 from skdpnoise.sampling import SeededWords
 from skdpnoise.sampling import matrices as sampler
-from skdpnoise.sampling._extended import LazyNumbers
 from skdpnoise.sampling.balls import most_places
+from skdpnoise.sampling.lazy import LazyNumbers
 from skdpnoise.sampling.matrices import rounded_frobenius, rounded_wishart, wishart_places
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 

@@ -6,34 +6,32 @@ bits are integers, and no floating-point number takes part.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.sampling import RandomWords, rounded_laplace
-from skdpnoise.sampling.bits import Progress, fill, take_below
+from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
 from skdpnoise.sampling.kernels import Compilable, inner
-from skdpnoise.sampling.lazy import DIGIT_BITS, new_numbers, run_parity
+from skdpnoise.sampling.lazy import DIGIT_BITS, Digits, new_numbers, run_parity
 
 # Random bits of one visit beyond those of the choice of a candidate, and the most visits that words
 # are fetched for at once.
 _VISIT_BITS, _MOST_VISITS = 20.0, 4096
 
-Integers = NDArray[np.int64]
-
 _X, _BELOW_ONE = 0, 1  # rows of the table of numbers: x, and the first of a run below 1
 
 
 @inner
-def _accepts(
-    words: NDArray[np.uint64], position: int, width: int, numbers: Integers, gap: int, bits: int
-) -> tuple[int, int]:
+def _accepts(digits: Digits, position: int, gap: int, bits: int) -> tuple[int, int]:
     """Return 1 with probability exp(-gap / 2**bits), else 0; -1 if the words tie."""
     # Canonne, Kamath and Steinke (2020), Algorithm 1: one coin of e**-1 for every whole unit of the
     # exponent, stopping at the first that fails, and one for the fraction.
+    _, width, numbers = digits
     for _ in range(gap >> bits):
         # A run below 1 has one number more than follow its first.
         numbers[_BELOW_ONE, 0] = 0
-        heads, position = run_parity(words, position, width, numbers, _BELOW_ONE)
+        heads, position = run_parity(digits, position, _BELOW_ONE)
         if heads != 1:
             return heads, position
     fraction = gap & ((1 << bits) - 1)
@@ -46,25 +44,17 @@ def _accepts(
         digit = fraction >> place if place >= 0 else fraction << -place if place > -width else 0
         numbers[_X, i] = digit & ((1 << width) - 1)
     numbers[_X, 0] = numbers.shape[1] - 1
-    odd, position = run_parity(words, position, width, numbers, _X)
+    odd, position = run_parity(digits, position, _X)
     return (1 - odd if odd >= 0 else -1), position
 
 
 @Compilable
 def _fill_choices(
-    words: NDArray[np.uint64],
-    position: int,
-    out: Integers,
-    done: int,
-    gaps: Integers,
-    bits: int,
-    width: int,
-    numbers: Integers,
-    order: Integers,
-    left: Integers,
-    returns: bool,
+    words: Words, position: int, out: Integers, done: int, state: tuple[Any, ...]
 ) -> Progress:
     """Random candidates, accepted with probability exp(-gap / 2**bits) or put back, or not."""
+    gaps, bits, width, numbers, order, left, returns = state
+    digits = Digits(words, width, numbers)
     end = 64 * words.size
     while done < out.size and position < end:
         index_bits = 1
@@ -72,7 +62,7 @@ def _fill_choices(
             index_bits += 1
         place, after = take_below(words, position, left[0], index_bits)
         candidate = order[place]
-        heads, after = _accepts(words, after, width, numbers, gaps[candidate], bits)
+        heads, after = _accepts(digits, after, gaps[candidate], bits)
         if after > end:
             break
         if heads < 0:
@@ -114,6 +104,6 @@ def _choices(
     if n > 1:
         gaps, numbers = utilities.max() - utilities, new_numbers(3, DIGIT_BITS)
         mean_bits = (1.4 * (n - 1).bit_length() + _VISIT_BITS) * min(n, _MOST_VISITS)
-        state = numbers, np.arange(n), np.array([n]), returns
-        fill(_fill_choices, rng, out, mean_bits, gaps, bits, DIGIT_BITS, *state)
+        state = gaps, bits, DIGIT_BITS, numbers, np.arange(n), np.array([n]), returns
+        fill(_fill_choices, rng, out, mean_bits, state)
     return out

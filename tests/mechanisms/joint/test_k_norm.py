@@ -14,8 +14,8 @@ from skdpnoise.mechanisms import AdditiveMechanism, Mechanism
 from skdpnoise.mechanisms.joint.k_norm import KNormMechanism, k_norm
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sampling._extended import exponentials, half_normals, uniforms
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
+from skdpnoise.sampling.lazy import exponentials, half_normals, uniforms
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
 NORMS = [2.0, math.inf]
