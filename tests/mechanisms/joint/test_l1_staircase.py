@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import beta
 
 from skdpnoise.mechanisms import Mechanism, calibrate
-from skdpnoise.mechanisms.joint.l1_staircase import (
+from skdpnoise.mechanisms.joint.balls import (
     L1StaircaseMechanism,
     _cumulative,
     l1_staircase,
