@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table, point_bits
 from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
@@ -103,11 +103,9 @@ def _exp_of_minus(value: Decimal) -> Decimal:
     return (-min(value, Decimal(_HUGE))).exp()
 
 
-def draw_exactly(
-    words: Words, position: int, table: Table, exponent: ExactExponent
-) -> tuple[int, int]:
+def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
-    reader = BitReader(words, position)
+    reader, exponent = BitReader(words, position), ExactExponent(table.law)
     while True:
         choice = reader.take(CHOICE_BITS + 1)
         cell = int(np.searchsorted(table.cells.cumulative, choice >> 1, side="right")) - 1
@@ -115,7 +113,7 @@ def draw_exactly(
         if cell > table.index.size:
             continue
         index, level, factor = _within(table, cell, reader)
-        n_bits = table.n_bits(level)
+        n_bits = int(point_bits(level, table.bits))
         point = (index << n_bits) + reader.take(n_bits)
         places = n_bits - level
         accepted = None

@@ -28,15 +28,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from skdpnoise.sampling.bits import (
-    BROKEN,
-    Integers,
-    Progress,
-    Words,
-    fill,
-    take_below,
-    take_bits,
-)
+from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill, take_below, take_bits
 from skdpnoise.sampling.integers import uniform_integers
 from skdpnoise.sampling.kernels import Compilable, inner
 from skdpnoise.sampling.words import RandomWords

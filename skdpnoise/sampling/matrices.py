@@ -129,8 +129,6 @@ def _bounded_products(
 ) -> tuple[Integers, Integers, Integers]:
     """Return integers a, b, e such that the entries are a 2**38 + b, but for at most e."""
     # Units are 2**(38 - 2 places), and b is in [0, 2**38).
-    from skdpnoise.sampling._products import exact_products
-
     size, n_normals = sign.shape
     half = n_normals // 2
     first = normals.first.reshape(size, n_normals)
@@ -141,9 +139,8 @@ def _bounded_products(
         limb[:, half:] *= -1.0  # the second matrix is subtracted
 
     def product(i: int, j: int) -> Integers:
-        exact = np.empty((size, size), dtype=np.int64)
-        exact_products(left[i], right[j], exact)
-        return exact
+        # Of integers, whose sums are exact in whatever order they are taken.
+        return (left[i] @ right[j].T).astype(np.int64)
 
     def both(i: int, j: int) -> Integers:
         one = product(i, j)

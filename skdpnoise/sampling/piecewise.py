@@ -54,7 +54,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count, check_real
-from skdpnoise.sampling._piecewise_exact import ExactExponent, OutOfWordsError, draw_exactly
+from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
@@ -261,22 +261,17 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
 def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
     draws = np.empty(size, dtype=np.int64)
     out = draws.reshape(-1)
-    half = 0 if table.bits is None else 1
-    law, cells = tuple(table.law), tuple(table.cells)
+    state = int(table.bits is not None), _BAND, tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
     def kernel(buffer: Words, position: int, out: Integers, done: int) -> Progress:
         before = done
         while True:
-            done, position, undecided = fill_fast(
-                buffer, position, out, done, half, _BAND, law, cells
-            )
+            done, position, undecided = fill_fast(buffer, position, out, done, state)
             if not undecided:
                 break
             try:
-                out[done], position = draw_exactly(
-                    buffer, position, table, ExactExponent(table.law)
-                )
+                out[done], position = draw_exactly(buffer, position, table)
             except OutOfWordsError:
                 break
             done += 1

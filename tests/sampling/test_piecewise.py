@@ -169,10 +169,9 @@ def test_the_envelope_changes_the_speed_and_not_the_law(name, fresh_tables):
 
 
 def all_exact(table, words, size):
-    exponent = ExactExponent(table.law)
     draws, position = [], 0
     for _ in range(size):
-        draw, position = draw_exactly(words, position, table, exponent)
+        draw, position = draw_exactly(words, position, table)
         draws.append(draw)
     return draws
 
