@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfinv, ndtri, ndtri_exp
 
-from skdpnoise.mechanisms._losses import merges, shifts
-from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.mechanisms.allocation import allocate, merges, shifts
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.privacy import (

@@ -13,9 +13,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._numeric import gaussian_mu
-from skdpnoise.mechanisms.allocation import RULES, worst_case_norm
+from skdpnoise.mechanisms.allocation import RULES, merges, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism

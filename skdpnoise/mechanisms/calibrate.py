@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._mixtures import propose_mixture
 from skdpnoise.mechanisms._numeric import Proposal, Request, propose
 from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
 from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
-from skdpnoise.mechanisms.geometry import moving_coordinates
+from skdpnoise.mechanisms.allocation import merges, moving_coordinates, shifts, worst_shift
 from skdpnoise.mechanisms.quanta import rounding_cost
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names

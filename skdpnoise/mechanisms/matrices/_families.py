@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.allocation import shape_of
-from skdpnoise.mechanisms.geometry import fill, norm
+from skdpnoise.mechanisms.allocation import fill, norm, shape_of
 from skdpnoise.privacy import Adjacency
 from skdpnoise.sampling import (
     Exponent,
@@ -19,9 +18,9 @@ from skdpnoise.sampling import (
     rounded_laplace,
     rounded_piecewise,
 )
-from skdpnoise.sampling.balls import most_places
-from skdpnoise.sampling.matrices import (
+from skdpnoise.sampling.balls import (
     MOST_ROWS,
+    most_places,
     rounded_frobenius,
     rounded_wishart,
     wishart_places,

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +22,7 @@ from skdpnoise.mechanisms.exact import (
     exact_integers,
     exact_numbers,
 )
-from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law, proportional_law
-from skdpnoise.mechanisms.selection._sampling import (
-    draw_exponential,
-    draw_laplace,
-    draw_permute_and_flip,
-)
+from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -49,22 +43,6 @@ _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
-
-
-class _Kind(NamedTuple):
-    """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
-
-    draw: Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]]
-    law: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    excess: float = 0.0  # of a bound on the expected gap beyond log n, in units of the exponent
-
-
-_KINDS = {
-    "exponential": _Kind(draw_permute_and_flip, permute_and_flip_law),
-    "laplace": _Kind(draw_laplace, laplace_law, excess=1.0),
-    "gumbel": _Kind(draw_exponential, proportional_law),
-}
-"""By the noise whose largest is chosen."""
 
 
 @shared_texts
@@ -244,7 +222,7 @@ class Selection(ABC):
 
     @property
     @abstractmethod
-    def _kind(self) -> _Kind:
+    def _kind(self) -> Kind:
         """What draws, and its law."""
 
 
@@ -311,8 +289,8 @@ class ExponentialMechanism(Selection):
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS["gumbel"]
+    def _kind(self) -> Kind:
+        return KINDS["gumbel"]
 
 
 @shared_texts
@@ -348,8 +326,8 @@ class PermuteAndFlip(Selection):
     """
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS["exponential"]
+    def _kind(self) -> Kind:
+        return KINDS["exponential"]
 
 
 @shared_texts
@@ -392,11 +370,11 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         Selection.__post_init__(self)
-        check_option("ReportNoisyMax", "noise", self.noise, _KINDS)
+        check_option("ReportNoisyMax", "noise", self.noise, KINDS)
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS[self.noise]
+    def _kind(self) -> Kind:
+        return KINDS[self.noise]
 
 
 def _range_mu(epsilon: float) -> float:
