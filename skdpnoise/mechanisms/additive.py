@@ -102,10 +102,6 @@ class AdditiveMechanism(VectorMechanism):
     coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
     is private only if the coordinate is truly constant.
 
-    What is stated is checked when the record is made, also by :func:`dataclasses.replace`: scales
-    where a record can move something, a family that goes with the name, and a promise that contains
-    the loss that follows from the scales.
-
     Parameters
     ----------
     noise : str
@@ -128,11 +124,9 @@ class AdditiveMechanism(VectorMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range, fields contradict one another, or the mechanism's own loss exceeds
-        the promise.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range, fields contradict one another, or the
+        mechanism's own loss exceeds the promise.
 
     References
     ----------

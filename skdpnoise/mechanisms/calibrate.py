@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._mixtures import propose_mixture
-from skdpnoise.mechanisms._numeric import Proposal, Request, propose
+from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
 from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated

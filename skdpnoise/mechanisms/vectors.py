@@ -104,8 +104,7 @@ class VectorMechanism(Sealed, ABC):
             size.
         %(queries: random_state)s
         first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. It must be given if
-            scales differ between releases and this call does not make all of them.
+            As of :meth:`sample`.
 
         Returns
         -------
@@ -113,16 +112,14 @@ class VectorMechanism(Sealed, ABC):
 
         Raises
         ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or releases are asked for that are not
-            charged for, or it is not said which ones.
+        TypeError, ValueError
+            If the value is not an array of finite real numbers of such a shape, or releases are
+            asked for that are not charged for, or it is not said which ones.
 
         Notes
         -----
-        Nothing is remembered: each call is another release, to be charged for again unless
-        ``n_releases`` covers it. Making release t twice is charged for by nobody.
+        Nothing is remembered: each call is another release. Making release t twice is charged for
+        by nobody.
 
         Examples
         --------

@@ -45,10 +45,6 @@ class Laplace(Noise):
     log_concave = True
 
     @property
-    def variance(self) -> float:
-        return 2.0
-
-    @property
     def fisher_information(self) -> float:
         return 1.0
 

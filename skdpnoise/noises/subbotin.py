@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv
 
 from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, register
+from skdpnoise.noises.registry import Noise, Size, register
 from skdpnoise.privacy import check_real, half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
@@ -56,9 +56,8 @@ class Subbotin(Noise):
     shape: float = 1.5
 
     def __post_init__(self) -> None:
-        check_real(
-            "Subbotin", "shape", self.shape, low=1.0, high=2.0, low_closed=True, high_closed=True
-        )
+        ends = {"low_closed": True, "high_closed": True}
+        check_real("Subbotin", "shape", self.shape, low=1.0, high=2.0, **ends)
 
     @property
     def fisher_information(self) -> float:
@@ -79,29 +78,19 @@ class Subbotin(Noise):
         return log_density(self._exponent, self._total, z)
 
     def sf(self, z: ArrayLike) -> Array:
-        return reflect(
-            lambda x: np.asarray(0.5 * gammaincc(1.0 / self.shape, self._exponent(x))), z
-        )
+        return reflect(lambda x: 0.5 * gammaincc(1.0 / self.shape, self._exponent(x)), z)
 
     def isf(self, q: ArrayLike) -> Array:
-        return reflect_inverse(
-            lambda q: (self.shape * gammainccinv(1.0 / self.shape, 2.0 * q)) ** (1.0 / self.shape),
-            q,
-        )
+        p = self.shape
+        return reflect_inverse(lambda q: (p * gammainccinv(1.0 / p, 2.0 * q)) ** (1.0 / p), q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^q = p^{q/p}\,\Gamma((q + 1)/p) / \Gamma(1/p)` for q > -1, q = `p`."""
         inverse = 1.0 / self.shape
-        log_moment = (
-            p * inverse * math.log(self.shape)
-            + math.lgamma((p + 1.0) * inverse)
-            - math.lgamma(inverse)
-        )
-        return math.exp(log_moment)
+        log_moment = math.lgamma((p + 1.0) * inverse)
+        return math.exp(p * inverse * math.log(self.shape) + log_moment - math.lgamma(inverse))
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
         The sampler takes 1/p as the nearest floating-point number, which is a relative error of the

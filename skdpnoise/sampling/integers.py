@@ -76,7 +76,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
 
     Returns
     -------
-            samples : ndarray of int64, shape (size,)
+    samples : ndarray of int64, shape (size,)
 
     Raises
     ------
@@ -114,11 +114,6 @@ def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
     -------
     order : ndarray of int64, shape (n,)
 
-    Raises
-    ------
-    TypeError, ValueError
-        If `n` is not an integer in its range.
-
     References
     ----------
     Durstenfeld (1964), "Algorithm 235: Random permutation", Communications of the ACM 7.
@@ -149,8 +144,8 @@ def secret_order(rng: RandomWords, n: int) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of int64, shape (n,)
-        As :func:`permutation` draws it, unless an audit couples the orders of two data sets. It
-        belongs to the caller, who may write to it.
+        As :func:`permutation` draws it, unless an audit couples the orders of two data sets; the
+        caller may write to it.
 
     Examples
     --------

@@ -30,14 +30,7 @@ the ideal real-valued noise, and for integer queries q
 :math:`q + \mathrm{round}(N) = \mathrm{round}(q + N)`: whatever guarantee is proved for the ideal
 mechanism holds for the program, and gaps of floating-point noise reveal nothing (Mironov 2012). The
 one exception is an error, raised with probability below :math:`2^{-100}` and independently of any
-data, when a draw does not fit into 64 bits.
-
-References
-----------
-L. Devroye (1986), "Non-uniform random variate generation", Springer, chapters II.3 and VIII.
-C. F. F. Karney (2016), "Sampling exactly from the normal distribution", ACM Transactions on
-Mathematical Software 42. I. Mironov (2012), "On significance of the least significant bits for
-differential privacy", CCS.
+data, when a draw does not fit into 64 bits. References: those of `rounded_piecewise`.
 """
 
 from __future__ import annotations
@@ -290,9 +283,9 @@ def rounded_piecewise(
 
     .. math:: f(z) = e^{-\rho(|z|)} \Big/ \int e^{-\rho(|t|)}\,dt
 
-    A point uniform under a histogram above f is accepted if it lies below f. Every comparison is
-    exact and only what is accepted is rounded, so the result is a post-processing of the ideal
-    real-valued noise and inherits its privacy (proof: module `skdpnoise.sampling.piecewise`).
+    Every comparison is exact and only what is accepted is rounded, so the result is a
+    post-processing of the ideal real-valued noise and inherits its privacy (proof: module
+    `skdpnoise.sampling.piecewise`).
 
     Parameters
     ----------
@@ -308,7 +301,7 @@ def rounded_piecewise(
 
     Returns
     -------
-            samples : ndarray of int64, shape `size`
+    samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -322,8 +315,9 @@ def rounded_piecewise(
     References
     ----------
     Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
-    the least significant bits for differential privacy".
+    (2016), "Sampling exactly from the normal distribution", ACM Transactions on Mathematical
+    Software 42. Mironov (2012), "On significance of the least significant bits for differential
+    privacy", CCS.
 
     Examples
     --------
@@ -349,27 +343,12 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x`, whose coefficients are exact in floating
-    point: no comparison is rounded. Beyond the cells the envelope halves over every stretch as long
-    as they reach, which is at least :math:`\log 2`, so it stays above the density.
+    point. Its result, errors and references are those of that function.
 
     Parameters
     ----------
     rng, size, bits
         As in `rounded_piecewise`.
-
-    Returns
-    -------
-            samples : ndarray of int64, shape `size`
-        In units of 2**-bits.
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError
-        As in `rounded_piecewise`.
-
-    References
-    ----------
-    Devroye (1986), chapters II.3 and VIII, and Mironov (2012), as in `rounded_piecewise`.
 
     Examples
     --------
@@ -387,30 +366,13 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x^2/2`, whose coefficients are exact in
-    floating point. The tail is as exact as the rest: the cells end at T = 16, where the density is
-    :math:`e^{-128}` of its largest, and beyond
-    :math:`\rho(T + jT) - \rho(T) = T^2 (j + j^2/2) \ge j \log 2`, so that the envelope that
-    halves with every T stays above it.
+    floating point; the tail is as exact as the rest. Its result, errors and references are those of
+    that function.
 
     Parameters
     ----------
     rng, size, bits
         As in `rounded_piecewise`.
-
-    Returns
-    -------
-            samples : ndarray of int64, shape `size`
-        In units of 2**-bits.
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError
-        As in `rounded_piecewise`.
-
-    References
-    ----------
-    Devroye (1986), chapters II.3 and VIII, Karney (2016) and Mironov (2012), as in
-    `rounded_piecewise`.
 
     Examples
     --------
@@ -440,19 +402,17 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
 
     Returns
     -------
-            samples : ndarray of int64, shape `size`
+    samples : ndarray of int64, shape `size`
 
     Raises
     ------
-    ValueError
-        If a draw would not fit into 64 bits with a probability of 2**-100 or more.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart.
+    ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
     Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", NeurIPS,
-    for the laws; Devroye (1986) and Karney (2016) for the method.
+    for the laws; those of `rounded_piecewise` for the method.
 
     Examples
     --------

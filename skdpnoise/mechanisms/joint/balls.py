@@ -78,10 +78,8 @@ class KNormMechanism(VectorMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range.
 
     References
     ----------
@@ -165,8 +163,7 @@ def k_norm(
     norm : {1, 2, inf}
         q: what the change is bounded in.
     radius : float
-        Δ, the most that one record's change moves the value in that norm, positive and public,
-        under the neighbouring relation wanted.
+        Δ, positive and public, under the neighbouring relation wanted.
     %(mechanisms: n_coordinates)s
     guarantee : PrivacyGuarantee or PureLoss
         What all the releases together may cost. A δ is not used: the result has δ = 0.
@@ -277,10 +274,8 @@ class L1StaircaseMechanism(VectorMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range.
 
     References
     ----------
@@ -367,8 +362,7 @@ def l1_staircase(
     n_coordinates : int
         K, at most 4096.
     radius : float
-        Δ, the most that one record's change moves the value in the l1 norm, positive and public,
-        under the neighbouring relation wanted.
+        Δ, positive and public, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee or PureLoss
         What all the releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None

@@ -131,10 +131,9 @@ class BoundedCountsMechanism(MixedMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range, or the additive mechanism is calibrated to less.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range, or the additive mechanism is calibrated to
+        less.
 
     References
     ----------
@@ -307,11 +306,9 @@ class CorrelatedSumMechanism(MixedMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If intervals are not of one shape or not ordered, or the additive mechanism is calibrated to
-        less than they imply.
+    TypeError, ValueError
+        If a field is of the wrong kind, intervals are not of one shape or not ordered, or the
+        additive mechanism is calibrated to less than they imply.
 
     References
     ----------
@@ -450,7 +447,7 @@ def correlated_sum(
 
     References
     ----------
-    Those of :class:`CorrelatedSumMechanism`; their combination is ours.
+    Those of :class:`CorrelatedSumMechanism`.
 
     Examples
     --------

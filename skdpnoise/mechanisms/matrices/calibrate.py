@@ -109,11 +109,9 @@ class SymmetricMatrixMechanism(Sealed):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
-        have r = √(1/2), and those of ``"iid_..."`` are all equal.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range, or the noise has no such scales: those of
+        "k_norm" and "wishart" have r = √(1/2), and those of ``"iid_..."`` are all equal.
 
     References
     ----------
@@ -225,11 +223,6 @@ class SymmetricMatrixMechanism(Sealed):
     def sample(self, rng: RandomWords) -> NDArray[np.int64]:
         """Return the noise, in grid steps: a symmetric matrix of int64.
 
-        Parameters
-        ----------
-        rng : RandomWords
-            Source of randomness.
-
         Examples
         --------
         >>> mechanism = calibrate_second_moments("k_norm", RowBounds(3, 1.0), PureLoss(0.5))
@@ -262,10 +255,8 @@ class SymmetricMatrixMechanism(Sealed):
 
         Raises
         ------
-        TypeError
-            If the counts are not integers.
-        ValueError
-            If they are not of this shape, or not symmetric.
+        TypeError, ValueError
+            If the counts are not integers, of this shape and symmetric.
 
         Examples
         --------
@@ -297,12 +288,8 @@ class SymmetricMatrixMechanism(Sealed):
 
         .. math:: \sum_{j, k} w_{jk} \, \mathrm{Var}(\hat S_{jk})
 
-        Entries off the diagonal count twice, as they stand there twice.
-
-        Parameters
-        ----------
-        weights : array-like of shape (n_columns, n_columns) or None, default=None
-            w; None is all ones.
+        Entries off the diagonal count twice, as they stand there twice. Without weights, of shape
+        (n_columns, n_columns), w is one.
 
         Examples
         --------

@@ -8,6 +8,7 @@ exponent.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,16 +86,6 @@ def _fill_choices(
     return done, position, False
 
 
-def draw_exponential(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
-    """Draw indices with probability proportional to exp(utility / 2**bits), utilities in ±2**61."""
-    return _choices(rng, utilities, bits, size, returns=True)
-
-
-def draw_permute_and_flip(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
-    """Draw indices by visiting candidates in random order until one is accepted."""
-    return _choices(rng, utilities, bits, size, returns=False)
-
-
 def draw_laplace(rng: RandomWords, utilities: Integers, bits: int, size: int) -> Integers:
     """Draw the largest of utility + round(2**bits * Z), Z Laplace; ties to the first."""
     noisy = rounded_laplace(rng, (size, utilities.size), bits) + utilities
@@ -113,6 +104,12 @@ def _choices(
         state = gaps, bits, DIGIT_BITS, numbers, np.arange(n), np.array([n]), returns
         fill(_fill_choices, rng, out, mean_bits, state)
     return out
+
+
+# By probabilities proportional to exp(utility / 2**bits), for utilities in ±2**61; and by visiting
+# candidates in random order until one is accepted.
+draw_exponential = partial(_choices, returns=True)
+draw_permute_and_flip = partial(_choices, returns=False)
 
 
 def proportional_law(gaps: Floats) -> Floats:

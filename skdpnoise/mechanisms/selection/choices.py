@@ -109,8 +109,8 @@ class Selection(ABC):
 
         Notes
         -----
-        Nothing is remembered: each call is another release, to be charged for again. The time that
-        a call takes depends on the utilities; do not make it public.
+        Each call is another release, to be charged for again. The time that a call takes depends on
+        the utilities; do not make it public.
 
         Examples
         --------
@@ -127,11 +127,6 @@ class Selection(ABC):
     def check(self, utilities: ArrayLike) -> None:
         """Refuse what :meth:`select` would refuse, as it does, without choosing.
 
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
-
         Examples
         --------
         >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
@@ -142,11 +137,6 @@ class Selection(ABC):
         """Return the probability of each candidate, for analysis and tests.
 
         They reveal the utilities: **never publish them for private ones**.
-
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
 
         Examples
         --------
@@ -161,11 +151,6 @@ class Selection(ABC):
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
         Like :meth:`probabilities`, it must **never be published for private ones**.
-
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
 
         Examples
         --------
@@ -182,14 +167,9 @@ class Selection(ABC):
 
         .. math:: E[u_{\max} - u_r] \le \frac{2 \Delta}{\varepsilon} \log n + q
 
-        and half the first term if monotonic. (The exponential mechanism's expected gap is T times
-        the entropy of its law less a positive number, T = 2Δ/ε; permute-and-flip is never worse;
-        for Laplace noise the bound is T (log n + 1).)
-
-        Parameters
-        ----------
-        n_candidates : int
-            n.
+        for n candidates, and half the first term if monotonic. (The exponential mechanism's
+        expected gap is T times the entropy of its law less a positive number, T = 2Δ/ε;
+        permute-and-flip is never worse; for Laplace noise the bound is T (log n + 1).)
 
         References
         ----------
