@@ -39,7 +39,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from numbers import Real
 
@@ -118,16 +118,15 @@ class Exponent:
     period: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "knots", _floats("knots", self.knots))
         if not isinstance(self.coefficients, Iterable):
             raise _fault("coefficients", "tuples of four numbers", self.coefficients)
-        pieces = tuple(_floats("coefficients", piece, 4) for piece in self.coefficients)
-        object.__setattr__(self, "coefficients", pieces)
-        (power,) = _floats("power", (self.power,))
-        object.__setattr__(self, "power", power)
-        object.__setattr__(self, "end", check_real("Exponent", "end", self.end, high_closed=True))
+        store = partial(object.__setattr__, self)
+        store("knots", _floats("knots", self.knots))
+        store("coefficients", tuple(_floats("coefficients", c, 4) for c in self.coefficients))
+        store("power", *_floats("power", (self.power,)))
+        store("end", check_real("Exponent", "end", self.end, high_closed=True))
         if self.period is not None:
-            object.__setattr__(self, "period", _floats("period", self.period, 2))
+            store("period", _floats("period", self.period, 2))
         _check(self)
 
 
@@ -143,9 +142,8 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
     if not isinstance(values, Iterable):
         raise _fault(name, allowed, values)
     values = tuple(values)
-    for value in values:
-        if not isinstance(value, Real) or isinstance(value, bool):
-            raise TypeError(str(_fault(name, allowed, values)))
+    if any(not isinstance(value, Real) or isinstance(value, bool) for value in values):
+        raise TypeError(str(_fault(name, allowed, values)))
     floats = tuple(float(value) for value in values)
     if not all(map(math.isfinite, floats)) or count not in (None, len(floats)):
         raise _fault(name, allowed, values)
@@ -155,11 +153,10 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
 def _check(exponent: Exponent) -> None:
     """Raise ValueError if the pieces do not define a density that falls."""
     knots, pieces = exponent.knots, exponent.coefficients
-    if not knots or knots[0] != 0.0 or any(a >= b for a, b in pairwise(knots)):
-        raise _fault("knots", "increasing numbers, the first of them 0.0", knots)
     last = exponent.end if exponent.period is None else exponent.period[0]
-    if knots[-1] >= last:
-        raise _fault("knots", "below 'end' and below the length of the period", knots)
+    if not knots or knots[0] != 0.0 or any(a >= b for a, b in pairwise((*knots, last))):
+        allowed = "increasing numbers from 0.0 on, below 'end' or the length of the period"
+        raise _fault("knots", allowed, knots)
     if len(pieces) != len(knots):
         raise _fault("coefficients", f"of as many pieces as there are knots, {len(knots)}", pieces)
     if exponent.power < 1.0:
@@ -183,14 +180,11 @@ def _rises(start: float, stop: float, piece: Piece) -> bool:
     _, c1, c2, c3 = piece
     if c3 != 0.0:
         return min(c1, c2, c3) >= 0.0
-    # The sign of the derivative c1 + 2 c2 x is that of an exact comparison (see `_slope`).
-    if stop == math.inf:
-        return c2 >= 0.0 and max(c1, c2) > 0.0 and _slope(c1, c2, start) >= 0
-    return _slope(c1, c2, start) >= 0 and _slope(c1, c2, stop) >= 0
-
-
-def _slope(c1: float, c2: float, x: float) -> Fraction:
-    return Fraction(c1) + 2 * Fraction(c2) * Fraction(x)
+    ends = [Fraction(x) for x in (start, stop) if x < math.inf]
+    if len(ends) == 1 and not (c2 >= 0.0 and max(c1, c2) > 0.0):
+        return False
+    # The sign of the derivative is that of an exact comparison.
+    return min(Fraction(c1) + 2 * Fraction(c2) * x for x in ends) >= 0
 
 
 def _fall(exponent: Exponent) -> float:
