@@ -81,7 +81,6 @@ class Request:
         return float(values.sum() if self.weights is None else (values * self.weights).sum())
 
     def expected(self, mechanism: VectorMechanism) -> float:
-        """Return the expected error of a mechanism."""
         return mechanism.expected_error(self.p, self.weights)
 
     @property
@@ -158,7 +157,6 @@ class _Search:
     log_shape: float = 0.0  # the best one so far
 
     def run(self) -> Proposal:
-        """Return the best that is found."""
         if self.rule != "inid":
             return self.finished(self.scales(self.rule, 1.0))
         shape = self.scales("inid", 1.5)
@@ -197,7 +195,6 @@ class _Search:
         return _Search(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:
-        """Return scales up to a common factor."""
         return self.request.scales(rule, order, self.sensitivity)
 
     def best_family(self, scales: Vector, *, near: bool = False) -> Noise:
@@ -322,7 +319,6 @@ class Mixtures:
         return self.request.n_releases * float(values.sum()), mu
 
     def proposal(self, scale: Vector, laplace: NDArray[np.bool_]) -> Proposal:
-        """Return the mixture of these scales as a proposal."""
         families = get_noise("laplace"), get_noise("gaussian")
         moments = [family.absolute_moment(self.request.p) for family in families]
         error = self.request.error(scale, np.where(laplace, *moments))

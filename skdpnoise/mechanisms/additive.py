@@ -188,16 +188,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
-        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import PureLoss
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> calibrate("inid_laplace", profile, PureLoss(0.5)).own_loss()
-        NumericLoss(2 x Laplace)
-        """
+        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric."""
         if self._costs_by(2.0):
             return GaussianLoss(self._worst_shift(2.0))
         terms: list[tuple[LossCurve, float, int]] = []

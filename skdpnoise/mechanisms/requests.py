@@ -45,6 +45,15 @@ def noise_options(*, adaptive: bool = False) -> list[str]:
     return [*CHOICES, *names] if adaptive else [*CHOICES, MIXTURE, *names]
 
 
+def candidates(noise: str) -> list[str]:
+    """Return the name, or those that stand behind "auto" and "search" where losses are shared."""
+    if noise == "auto":
+        return ["inid_gaussian", "inid_laplace"]
+    if noise == "search":
+        return [name for name in noise_options(adaptive=True) if name.startswith("inid_")]
+    return [noise]
+
+
 def budget_of(guarantee: PrivacyGuarantee | LossBudget, *, pure: bool) -> LossBudget | None:
     """Return the loss of a kind that a guarantee allows, or None."""
     if not isinstance(guarantee, PrivacyGuarantee):

@@ -31,13 +31,6 @@ class VectorMechanism(Sealed, ABC):
     r"""Noise on a vector, added exactly and charged for by one object.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import k_norm
-    >>> from skdpnoise.privacy import PureLoss
-    >>> isinstance(k_norm(2, 1.0, 3, PureLoss(1.0)), VectorMechanism)
-    True
     """
 
     # Z is integer noise. A mechanism says which, by `_draw`, and what that costs, by

@@ -28,10 +28,9 @@ class Subbotin(Noise):
 
     .. math:: f(z) = \frac{e^{-|z|^p / p}}{2 p^{1/p} \Gamma(1 + 1/p)}
 
-    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
-    density is symmetric and log-concave, so the divergence is that of a half-line; where the loss
-    :math:`L(t) = (|t|^p - |t - d/s|^p)/p` reaches epsilon is found by Newton's method, which
-    converges from the left because L is concave beyond the middle.
+    The density is symmetric and log-concave, so the divergence is that of a half-line; where the
+    loss :math:`L(t) = (|t|^p - |t - \Delta|^p)/p` of a shift Δ reaches epsilon is found by Newton's
+    method, which converges from the left because L is concave beyond the middle.
 
     Parameters
     ----------
@@ -71,7 +70,6 @@ class Subbotin(Noise):
         return 2.0 * math.pow(self.shape, inverse) * math.gamma(1.0 + inverse)
 
     def _exponent(self, x: Array) -> Array:
-        """Return rho at x >= 0."""
         return np.asarray(x**self.shape / self.shape)
 
     def logpdf(self, z: ArrayLike) -> Array:
@@ -107,7 +105,6 @@ class Subbotin(Noise):
         return half_lines.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return infinity, but for no shift; the shift itself for p = 1."""
         if self.shape == 1.0:
             return np.array(shift, dtype=np.float64)
         return half_lines.unbounded_loss(shift)
@@ -165,7 +162,6 @@ class Subbotin(Noise):
         return fall
 
     def _growth(self, x: Array, step: Array) -> Array:
-        """Return rho(x (1 + step)) - rho(x)."""
         return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
 
     def _ratio(self, t: Array) -> Array:

@@ -187,7 +187,6 @@ def half_normal(digits: Digits, position: int) -> tuple[int, int]:
         n_bits = 1
         while 1 << n_bits < m:
             n_bits += 1
-        accepted = True
         for _ in range(k + 1):
             # Algorithm B: in a descending run x > z_1 > z_2 > ... that also ends with probability
             # 1 - f before each step, the number n of steps is even with probability exp(-x f).
@@ -215,9 +214,8 @@ def half_normal(digits: Digits, position: int) -> tuple[int, int]:
                 lowest = z
                 n += 1
             if n & 1 == 1:
-                accepted = False
                 break
-        if accepted:
+        else:
             return k, position
 
 
@@ -322,14 +320,7 @@ def uniforms(rng: RandomWords, bounds: Integers, repeats: int, bits: int) -> Laz
 
 
 def with_random_signs(rng: RandomWords, magnitudes: Integers) -> Integers:
-    """Return the magnitudes, each with an independent fair sign.
-
-    Examples
-    --------
-    >>> from skdpnoise.sampling import SeededWords
-    >>> int(abs(with_random_signs(SeededWords(0), np.array([3]))[0]))
-    3
-    """
+    """Return the magnitudes, each with an independent fair sign."""
     source = rng.take(-(-magnitudes.size // 64))
     negative = np.unpackbits(source.view(np.uint8), count=magnitudes.size).view(np.bool_)
     np.negative(magnitudes, out=magnitudes, where=negative.reshape(magnitudes.shape))

@@ -114,7 +114,6 @@ class KNormMechanism(VectorMechanism):
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
 
     def privacy_loss(self) -> PureLoss:
@@ -154,9 +153,8 @@ def k_norm(
 
     .. math:: f(x) \propto e^{-\varepsilon |x|_q / \Delta}
 
-    with the rounding of the value included in ε. For q = 1 it is independent Laplace noise.
-    Compare with "inid_laplace" where there are bounds per coordinate: a box that is longer in some
-    directions is not a ball.
+    with the rounding of the value included in ε. For q = 1 it is independent Laplace noise. With
+    bounds per coordinate "inid_laplace" may be better.
 
     Parameters
     ----------
@@ -313,7 +311,6 @@ class L1StaircaseMechanism(VectorMechanism):
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.width, -self.bits))
 
     def privacy_loss(self) -> PureLoss:
@@ -354,8 +351,8 @@ def l1_staircase(
                    {\sum_j e^{-j\varepsilon} (j + \gamma)^{K}}
 
     unless γ is given, which is the least mean absolute error. No additive noise of the same ε has
-    less, if all that is known of a change is its l1 norm; with bounds per coordinate
-    "inid_laplace" may. The gain over independent Laplace noise grows with ε and shrinks with K.
+    less, if all that is known of a change is its l1 norm. The gain over independent Laplace noise
+    grows with ε and shrinks with K.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from scipy.optimize import minimize_scalar
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.requests import CHOICES, noise_options
+from skdpnoise.mechanisms.requests import candidates
 from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
@@ -37,7 +37,6 @@ __all__ = ["BoundedCountsMechanism", "CorrelatedSumMechanism", "bounded_counts",
 
 Vector = NDArray[np.float64]
 
-_AUTO = ("inid_gaussian", "inid_laplace")
 _NOT_INTEGER = (
     "The 'noise' parameter of {owner} must be continuous: sums less a multiple of the count are "
     "not integers. Got {noise!r} instead."
@@ -57,7 +56,6 @@ class MixedMechanism(VectorMechanism):
 
     @property
     def n_releases(self) -> int:
-        """Number of releases that are charged for."""
         return self.additive.n_releases
 
     @property
@@ -497,10 +495,7 @@ def correlated_sum(
         of_count = count_weight * mechanism.additive.standard_deviation[-1] ** 2
         return mechanism.expected_error(weights=each) / n_releases + float(of_count)
 
-    if noise not in CHOICES:
-        return make(noise)
-    names = [name for name in noise_options(adaptive=True) if name.startswith("inid_")]
-    return min(compared(_AUTO if noise == "auto" else names, make, error)[0], key=error)
+    return min(compared(candidates(noise), make, error)[0], key=error)
 
 
 def _worth_shifting(

@@ -87,10 +87,6 @@ class SymmetricMatrixMechanism(Sealed):
       :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of Jiang, Xie and
       Zhang, is not ε-private: the support moves with the data.)
 
-    For rows in a ball under "add_remove", the deviation of an entry is about
-    :math:`\sqrt{p/2} \, R^2/\varepsilon` for Wishart noise, :math:`p R^2/(2 \varepsilon)` for the
-    K-norm and :math:`p R^2/(\sqrt2 \, \varepsilon)` for Laplace noise.
-
     Parameters
     ----------
     noise : str
@@ -221,14 +217,7 @@ class SymmetricMatrixMechanism(Sealed):
         return kind(worst * _MARGIN)
 
     def sample(self, rng: RandomWords) -> NDArray[np.int64]:
-        """Return the noise, in grid steps: a symmetric matrix of int64.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("k_norm", RowBounds(3, 1.0), PureLoss(0.5))
-        >>> mechanism.sample(random_words(0)).shape
-        (3, 3)
-        """
+        """Return the noise, in grid steps: a symmetric matrix of int64."""
         size = self.n_columns
         diagonal, others = self._family.draw(rng, size, self.off_diagonal, 2 * self.bits)
         noise = np.zeros((size, size), dtype=np.int64)

@@ -113,7 +113,6 @@ draw_permute_and_flip = partial(_choices, returns=False)
 
 
 def proportional_law(gaps: Floats) -> Floats:
-    """Return exp(-gap) over its sum."""
     accepted = np.exp(-gaps)
     return np.asarray(accepted / accepted.sum(), dtype=np.float64)
 

@@ -125,12 +125,7 @@ class Selection(ABC):
         return chosen(self, quanta, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, as it does, without choosing.
-
-        Examples
-        --------
-        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
-        """
+        """Refuse what :meth:`select` would refuse, as it does, without choosing."""
         _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
@@ -285,8 +280,7 @@ class PermuteAndFlip(Selection):
     noisy max with exponential noise.
 
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
-    Δ (McKenna and Sheldon). Exactness as in :class:`ExponentialMechanism`: utilities rounded down
-    to integers, a uniform order, and coins of exactly the stated probability.
+    Δ (McKenna and Sheldon). Exactness as in :class:`ExponentialMechanism`, with a uniform order.
 
     Parameters
     ----------
