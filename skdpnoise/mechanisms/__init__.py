@@ -20,11 +20,7 @@ from skdpnoise.mechanisms.matrices.calibrate import (
     SymmetricMatrixMechanism,
     calibrate_second_moments,
 )
-from skdpnoise.mechanisms.selection.choices import (
-    ExponentialMechanism,
-    PermuteAndFlip,
-    ReportNoisyMax,
-)
+from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
 from skdpnoise.mechanisms.sharing import shared_budget
 

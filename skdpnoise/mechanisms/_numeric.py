@@ -22,15 +22,8 @@ from skdpnoise.mechanisms.allocation import allocate, merges, shifts
 from skdpnoise.mechanisms.requests import MIXTURE
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    LossCurve,
-    NormalShift,
-    PrivacyGuarantee,
-    PureLoss,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.privacy.numeric import about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 

@@ -19,16 +19,9 @@ from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PrivacyLoss,
-    PureLoss,
-)
+from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_array, check_count, check_type
+from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.exact import (
-    are_finite,
-    are_real,
-    exact_integers,
-    exact_numbers,
-    exact_quanta,
-)
+from skdpnoise.mechanisms import exact
 from skdpnoise.privacy import PrivacyLoss, check_count, check_real
 from skdpnoise.privacy.sealed import Sealed
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -189,9 +183,9 @@ class VectorMechanism(Sealed, ABC):
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
         allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
-        array, n_entries = exact_numbers(value), self.grid_size.shape[-1]
+        array, n_entries = exact.exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
-        if masked or not are_real(array):
+        if masked or not exact.are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
                 f"{allowed} an array of real numbers, integers or of double precision or less. Got "
@@ -202,7 +196,7 @@ class VectorMechanism(Sealed, ABC):
                 f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
                 f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
-        if not are_finite(array):
+        if not exact.are_finite(array):
             raise ValueError(
                 f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
                 "query is computed."
@@ -248,7 +242,7 @@ def add_quanta(
     rows: Vector = value.astype(np.float64)
     step = np.broadcast_to(grid_size, rows.shape)
     noisy = step > 0.0
-    quanta = exact_quanta(value[noisy], step[noisy])
+    quanta = exact.exact_quanta(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows
 
@@ -262,7 +256,7 @@ def exact_release(
 ) -> Vector:
     """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
-    exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
+    mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()
-    quanta = np.array([exact_integers(row, steps) for row in exact])
+    quanta = np.array([exact.exact_integers(row, steps) for row in mixed])
     return np.asarray(plus_noise(mechanism, quanta, draws) * mechanism.grid_size, dtype=np.float64)

@@ -8,16 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.sampling import lazy
 from skdpnoise.sampling.bits import Floats, Integers
-from skdpnoise.sampling.lazy import (
-    EXTENSIONS,
-    LazyNumbers,
-    exponentials,
-    half_normals,
-    settled,
-    uniforms,
-    with_random_signs,
-)
 from skdpnoise.sampling.words import RandomWords
 
 _COARSEST = 32  # fewest places of a draw in the cube: more means that fewer draws must be extended
@@ -47,30 +39,30 @@ def rounded_cube(
     # X is uniform on the cube of half-width R, the sum of K + 1 exponential numbers. A coordinate
     # is drawn uniformly up to a bound just above R, and rejected if it exceeds R itself.
     places = max(bits + 1, _COARSEST) if places is None else places
-    radius = exponentials(rng, n_draws * (n_coordinates + 1), places)
+    radius = lazy.exponentials(rng, n_draws * (n_coordinates + 1), places)
     least = radius.first.reshape(n_draws, n_coordinates + 1).sum(axis=1)
     bounds = least + (n_coordinates + 1)
-    candidates = uniforms(rng, bounds, n_coordinates, places)
+    candidates = lazy.uniforms(rng, bounds, n_coordinates, places)
     cells = candidates.first
     for index in np.flatnonzero(cells >= np.repeat(least, n_coordinates)).tolist():
         draw = index // n_coordinates
         terms = range(draw * (n_coordinates + 1), (draw + 1) * (n_coordinates + 1))
-        candidate = LazyNumbers(rng, cells[index : index + 1].copy(), places)
+        candidate = lazy.LazyNumbers(rng, cells[index : index + 1].copy(), places)
         while candidate.first[0] >= least[draw] and not _is_below_sum(candidate, radius, terms):
-            candidate = uniforms(rng, bounds[draw : draw + 1], 1, places)
+            candidate = lazy.uniforms(rng, bounds[draw : draw + 1], 1, places)
         cells[index] = candidate.first[0]
     cells >>= places - bits - 1
-    return with_random_signs(rng, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
+    return lazy.with_random_signs(rng, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
 
 
-def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
+def _is_below_sum(candidate: lazy.LazyNumbers, numbers: lazy.LazyNumbers, terms: range) -> bool:
     def ends(extension: int) -> tuple[bool, bool]:
         bits = numbers.bits + extension
         least = sum(numbers.floor(term, bits) for term in terms)
         value = candidate.floor(0, bits)
         return value < least, value < least + len(terms)
 
-    return settled(ends)
+    return lazy.settled(ends)
 
 
 def rounded_euclidean(
@@ -89,8 +81,8 @@ def rounded_euclidean(
     # both sides in double precision; where the bounds round to different integers, more places are
     # drawn and the computation is repeated in integers.
     n_terms, odd = divmod(n_coordinates + 1, 2)
-    terms = exponentials(rng, n_draws * n_terms, min(places, most_places(n_terms)))
-    normals = half_normals(rng, n_draws * (n_coordinates + odd), places)
+    terms = lazy.exponentials(rng, n_draws * n_terms, min(places, most_places(n_terms)))
+    normals = lazy.half_normals(rng, n_draws * (n_coordinates + odd), places)
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
@@ -110,15 +102,15 @@ def rounded_euclidean(
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
         twice[draw, column] = scaled_normal(terms, mine, normals, index, extra, 2 * bits + 2)
-    return with_random_signs(rng, (twice + 1) >> 1)
+    return lazy.with_random_signs(rng, (twice + 1) >> 1)
 
 
 def scaled_normal(
-    terms: LazyNumbers,
+    terms: lazy.LazyNumbers,
     mine: range,
-    normals: LazyNumbers,
+    normals: lazy.LazyNumbers,
     index: int,
-    extra: tuple[LazyNumbers, int] | None,
+    extra: tuple[lazy.LazyNumbers, int] | None,
     twice_bits: int,
 ) -> int:
     """Return floor(2**bits sqrt(V) G), V twice a sum of terms, plus the square of the extra."""
@@ -134,7 +126,7 @@ def scaled_normal(
         shift = 4 * places - twice_bits
         return math.isqrt(low * factor**2 >> shift), math.isqrt(high * (factor + 1) ** 2 >> shift)
 
-    return settled(ends)
+    return lazy.settled(ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +159,7 @@ def rounded_simplex_levels(
         places = 61 - (len(radii.cumulative) + 2).bit_length()
     level = _levels(rng, n_draws, radii.cumulative)
     bounds = ((level << radii.fraction_bits) + radii.first) << (places - radii.fraction_bits)
-    points = uniforms(rng, bounds, n_coordinates, places)
+    points = lazy.uniforms(rng, bounds, n_coordinates, places)
     table = np.sort(points.first.reshape(n_draws, n_coordinates), axis=1)
     spacing = np.diff(table, axis=1, prepend=0)
     # A spacing of d cells is between d - 1 and d + 1 of them.
@@ -176,11 +168,11 @@ def rounded_simplex_levels(
     twice = spacing >> dropped
     for row in np.flatnonzero(open_rows).tolist():
         twice[row] = _spacings(points, row * n_coordinates, n_coordinates, bits + 1)
-    return with_random_signs(rng, (twice + 1) >> 1)
+    return lazy.with_random_signs(rng, (twice + 1) >> 1)
 
 
 def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Integers:
-    numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
+    numbers = lazy.LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)
     for draw in np.flatnonzero(level != np.searchsorted(cuts, numbers.first, side="right")):
@@ -188,7 +180,7 @@ def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Inte
     return level
 
 
-def _spacings(points: LazyNumbers, start: int, count: int, bits: int) -> list[int]:
+def _spacings(points: lazy.LazyNumbers, start: int, count: int, bits: int) -> list[int]:
     """Return floor(2**bits times each spacing) from as many places as it takes."""
 
     def ends(extension: int) -> tuple[list[int], list[int]]:
@@ -200,7 +192,7 @@ def _spacings(points: LazyNumbers, start: int, count: int, bits: int) -> list[in
         dropped = places - bits
         return [spacing >> dropped for spacing in low], [spacing >> dropped for spacing in high]
 
-    return settled(ends)
+    return lazy.settled(ends)
 
 
 def rounded_frobenius(
@@ -221,11 +213,11 @@ def rounded_frobenius(
     # more places if need be.
     n_entries = size * (size + 1) // 2
     n_terms, odd = divmod(n_entries + 1, 2)
-    terms = exponentials(rng, n_terms, min(places, most_places(n_terms)))
-    extra = half_normals(rng, odd, places)
-    normals = half_normals(rng, n_entries, places)
-    sign = with_random_signs(rng, np.ones(n_entries, dtype=np.int64))
-    q = places + EXTENSIONS[0]
+    terms = lazy.exponentials(rng, n_terms, min(places, most_places(n_terms)))
+    extra = lazy.half_normals(rng, odd, places)
+    normals = lazy.half_normals(rng, n_entries, places)
+    sign = lazy.with_random_signs(rng, np.ones(n_entries, dtype=np.int64))
+    q = places + lazy.EXTENSIONS[0]
     low = sum(terms.floor(i, q) for i in range(n_terms)) << (q + 1)
     high = low + (n_terms << (q + 1))
     if odd:
@@ -274,9 +266,9 @@ def rounded_wishart(
             f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
             f"{bits!r} instead."
         )
-    normals = half_normals(rng, size * n_normals, places)
+    normals = lazy.half_normals(rng, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
-    sign = with_random_signs(rng, ones).reshape(size, n_normals)
+    sign = lazy.with_random_signs(rng, ones).reshape(size, n_normals)
     above, below, unknown = _bounded_products(normals, sign, places)
     shift = places * 2 - 2 * _LIMB - bits - 1  # from units of `below` to those of the result
     ends = []
@@ -297,7 +289,7 @@ def rounded_wishart(
 
 
 def _bounded_products(
-    normals: LazyNumbers, sign: Integers, places: int
+    normals: lazy.LazyNumbers, sign: Integers, places: int
 ) -> tuple[Integers, Integers, Integers]:
     """Return integers a, b, e such that the entries are a 2**38 + b, but for at most e."""
     # Units are 2**(38 - 2 places), and b is in [0, 2**38).
@@ -330,7 +322,7 @@ def _bounded_products(
     return above, below, unknown
 
 
-def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: int) -> int:
+def _product(normals: lazy.LazyNumbers, sign: Integers, row: int, column: int, bits: int) -> int:
     """Return floor(2**bits times an entry) from as many places as it takes."""
     n_normals = sign.shape[1]
     half = n_normals // 2
@@ -346,4 +338,4 @@ def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: 
             high += most if one > 0 else -least
         return low >> (2 * q - bits), high >> (2 * q - bits)
 
-    return settled(ends)
+    return lazy.settled(ends)

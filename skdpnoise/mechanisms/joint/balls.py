@@ -19,14 +19,7 @@ from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.balls import (
-    Radii,
-    most_places,
-    rounded_cube,
-    rounded_euclidean,
-    rounded_simplex_levels,
-)
+from skdpnoise.sampling import RandomWords, balls
 from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
@@ -122,7 +115,7 @@ class KNormMechanism(VectorMechanism):
         return PureLoss(rounded_up(each * self.n_releases))
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
-        draw = rounded_euclidean if self.norm == 2.0 else rounded_cube
+        draw = balls.rounded_euclidean if self.norm == 2.0 else balls.rounded_cube
         return draw(rng, count, self.n_coordinates, self.bits)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
@@ -220,7 +213,7 @@ def k_norm(
 
 def _most_bits(n_coordinates: int) -> int:
     """Return the binary places at which draws fit 64 bits."""
-    return min(_MOST_BITS, most_places(n_coordinates + 1) - 1)
+    return min(_MOST_BITS, balls.most_places(n_coordinates + 1) - 1)
 
 
 def _log_chi_moment(p: float, size: int) -> float:
@@ -320,8 +313,8 @@ class L1StaircaseMechanism(VectorMechanism):
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         least = int(self.gamma * 2**_GAMMA_BITS)
-        radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
-        return rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
+        radii = balls.Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
+        return balls.rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates

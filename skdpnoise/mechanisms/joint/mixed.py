@@ -17,15 +17,8 @@ from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import candidates
 from skdpnoise.mechanisms.vectors import VectorMechanism, exact_release
 from skdpnoise.noises import get_noise
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import (
-    Adjacency,
-    check_adjacency,
-    check_array,
-    check_count,
-    check_real,
-    check_type,
-)
+from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, check_count, check_real
+from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_array, check_type
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.privacy.shared_texts import shared_texts

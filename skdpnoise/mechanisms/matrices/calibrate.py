@@ -12,17 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import compared, stated
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import (
-    Adjacency,
-    check_adjacency,
-    check_array,
-    check_count,
-    check_option,
-    check_real,
-    check_type,
-)
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
+from skdpnoise.privacy.checks import check_array, check_option, check_type
+from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words

@@ -15,13 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise.mechanisms.exact import (
-    are_finite,
-    are_large,
-    are_real,
-    exact_integers,
-    exact_numbers,
-)
+from skdpnoise.mechanisms import exact
 from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option, check_type
@@ -190,9 +184,9 @@ class Selection(ABC):
 
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if are_large(checked).any():
+        if exact.are_large(checked).any():
             steps = [self.grid_size] * checked.size
-            return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
+            return exact.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
@@ -383,17 +377,17 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = exact_numbers(utilities)
+    array = exact.exact_numbers(utilities)
     allowed = (
         f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
         "numbers"
     )
-    if array.dtype.kind == "b" or not are_real(array):
+    if array.dtype.kind == "b" or not exact.are_real(array):
         raise TypeError(
             f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
         )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not are_finite(array):
+    if not exact.are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
     return array

@@ -21,13 +21,9 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Priva
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
+from skdpnoise.privacy.repetition import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
-from skdpnoise.privacy.repetition.laws import (
-    PoissonRepetitions,
-    RepetitionLaw,
-    TruncatedNegativeBinomial,
-    check_law,
-)
+from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
 __all__ = [
     "PoissonRepetitions",
