@@ -2,7 +2,7 @@
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
-from skdpnoise.mechanisms.calibrate import calibrate, noise_options
+from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.joint.balls import (
     KNormMechanism,
     L1StaircaseMechanism,
@@ -20,6 +20,7 @@ from skdpnoise.mechanisms.matrices.calibrate import (
     SymmetricMatrixMechanism,
     calibrate_second_moments,
 )
+from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
 from skdpnoise.mechanisms.sharing import shared_budget

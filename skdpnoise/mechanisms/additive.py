@@ -26,8 +26,6 @@ from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["AdditiveMechanism", "Mechanism"]
-
 Made = TypeVar("Made")
 
 _MOST_BITS = 52

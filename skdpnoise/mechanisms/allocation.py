@@ -19,9 +19,9 @@ from skdpnoise.noises import Noise
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
-__all__ = ["RULES", "allocate", "capped_profile", "shape_of", "worst_case_norm"]
-
 Vector = NDArray[np.float64]
+Ball = tuple[float, float]
+"""The order and the radius of a joint bound."""
 
 RULES = ("iid", "spr", "inid")
 """Rules of the noise grammar ``<rule>_<family>``."""
@@ -46,14 +46,10 @@ def shape_of(
     balls = binding_balls(sensitivity, order)
     if not balls:
         return _unconstrained(limit, order, weights, p)
-    shapes = [
-        _unconstrained(_cap(sensitivity, order, ball, weights, p), order, weights, p)
-        for ball in balls
-    ]
-    errors = [
-        _error(shape * worst_case_norm(shape, sensitivity, order), weights, p) for shape in shapes
-    ]
-    return shapes[int(np.argmin(errors))]
+    caps = [_cap(sensitivity, order, ball, weights, p) for ball in balls]
+    shapes = [_unconstrained(cap, order, weights, p) for cap in caps]
+    scales = [shape * worst_case_norm(shape, sensitivity, order) for shape in shapes]
+    return shapes[int(np.argmin([_error(scale, weights, p) for scale in scales]))]
 
 
 def capped_profile(
@@ -227,11 +223,7 @@ def _unconstrained(d: Vector, order: float, weights: Vector | None, p: float) ->
 
 
 def _cap(
-    sensitivity: SensitivityProfile,
-    order: float,
-    ball: tuple[float, float],
-    weights: Vector | None,
-    p: float,
+    sensitivity: SensitivityProfile, order: float, ball: Ball, weights: Vector | None, p: float
 ) -> Vector:
     """Return min(λ, τ w^e) on the sphere of a ball that cuts the box."""
     r, radius = ball
@@ -253,12 +245,9 @@ def worst_shift(
 
 def merges(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> bool:
     """Return whether a change counts as that of one coordinate: there is a joint bound to use."""
-    return (
-        len(families) == 1
-        and families[0].log_concave
-        and not families[0].lattice
-        and bool(binding_balls(sensitivity, 1.0))
-    )
+    if len(families) > 1 or families[0].lattice or not families[0].log_concave:
+        return False
+    return bool(binding_balls(sensitivity, 1.0))
 
 
 def shifts(
@@ -284,7 +273,7 @@ def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bo
     return slice(None) if limit.min() > 0.0 else limit > 0.0
 
 
-def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[tuple[float, float]]:
+def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[Ball]:
     """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first."""
     # A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is
     # largest when the largest coordinates are filled first. The consequence is rounded up.

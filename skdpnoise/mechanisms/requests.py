@@ -8,8 +8,6 @@ from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 
-__all__ = ["CHOICES", "MIXTURE", "budget_of", "fits_gaussian", "noise_options", "number_of"]
-
 CHOICES = ("auto", "search")
 """What names no noise: the best of a few by formulas, and the best of all."""
 

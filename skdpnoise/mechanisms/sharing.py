@@ -9,8 +9,6 @@ from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["shared_budget"]
-
 
 def shared_budget(
     noise: str,

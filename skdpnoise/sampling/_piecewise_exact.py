@@ -120,7 +120,7 @@ def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
             with localcontext() as context:
                 context.prec = digits = _FIRST_DIGITS + _STEP_DIGITS * step
                 unit = factor * 2 ** (_STEP_BITS * step)
-                accepted = _compare(height, unit, *density(table.law, low, high, digits), digits)
+                accepted = _below(height, unit, *density(table.law, low, high, digits), digits)
             if accepted is not None:
                 break
         else:
@@ -147,9 +147,7 @@ def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fract
     return index, table.top, factor
 
 
-def _compare(
-    height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int
-) -> bool | None:
+def _below(height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int) -> bool | None:
     """Tell whether a number of [height, height + 1) is below unit * density, if it is known."""
     factor = _quotient(unit)
     rounding = 10 * Decimal(10) ** -digits

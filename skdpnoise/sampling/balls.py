@@ -10,7 +10,11 @@ import numpy as np
 
 from skdpnoise.sampling import lazy
 from skdpnoise.sampling.bits import Floats, Integers
+from skdpnoise.sampling.lazy import LazyNumbers
 from skdpnoise.sampling.words import RandomWords
+
+One = tuple[LazyNumbers, int]
+"""One of several numbers, by its index."""
 
 _COARSEST = 32  # fewest places of a draw in the cube: more means that fewer draws must be extended
 _FINEST = 52  # most places of half-normals
@@ -47,7 +51,7 @@ def rounded_cube(
     for index in np.flatnonzero(cells >= np.repeat(least, n_coordinates)).tolist():
         draw = index // n_coordinates
         terms = range(draw * (n_coordinates + 1), (draw + 1) * (n_coordinates + 1))
-        candidate = lazy.LazyNumbers(rng, cells[index : index + 1].copy(), places)
+        candidate = LazyNumbers(rng, cells[index : index + 1].copy(), places)
         while candidate.first[0] >= least[draw] and not _is_below_sum(candidate, radius, terms):
             candidate = lazy.uniforms(rng, bounds[draw : draw + 1], 1, places)
         cells[index] = candidate.first[0]
@@ -55,7 +59,7 @@ def rounded_cube(
     return lazy.with_random_signs(rng, (cells + 1) >> 1).reshape(n_draws, n_coordinates)
 
 
-def _is_below_sum(candidate: lazy.LazyNumbers, numbers: lazy.LazyNumbers, terms: range) -> bool:
+def _is_below_sum(candidate: LazyNumbers, numbers: LazyNumbers, terms: range) -> bool:
     def ends(extension: int) -> tuple[bool, bool]:
         bits = numbers.bits + extension
         least = sum(numbers.floor(term, bits) for term in terms)
@@ -101,19 +105,16 @@ def rounded_euclidean(
         extra = (normals, (draw + 1) * table.shape[1] - 1) if odd else None
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
-        twice[draw, column] = scaled_normal(terms, mine, normals, index, extra, 2 * bits + 2)
+        twice[draw, column] = scaled_normal(terms, mine, (normals, index), extra, 2 * bits + 2)
     return lazy.with_random_signs(rng, (twice + 1) >> 1)
 
 
 def scaled_normal(
-    terms: lazy.LazyNumbers,
-    mine: range,
-    normals: lazy.LazyNumbers,
-    index: int,
-    extra: tuple[lazy.LazyNumbers, int] | None,
-    twice_bits: int,
+    terms: LazyNumbers, mine: range, normal: One, extra: One | None, twice_bits: int
 ) -> int:
     """Return floor(2**bits sqrt(V) G), V twice a sum of terms, plus the square of the extra."""
+
+    normals, index = normal
 
     def ends(extension: int) -> tuple[int, int]:
         places = normals.bits + extension
@@ -172,7 +173,7 @@ def rounded_simplex_levels(
 
 
 def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Integers:
-    numbers = lazy.LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
+    numbers = LazyNumbers(rng, (rng.take(n_draws) >> np.uint64(2)).astype(np.int64), 0)
     cuts = np.array([cut >> (256 - _LEVEL_BITS) for cut in cumulative], dtype=np.int64)
     level = np.searchsorted(cuts, numbers.first, side="left").astype(np.int64)
     for draw in np.flatnonzero(level != np.searchsorted(cuts, numbers.first, side="right")):
@@ -180,7 +181,7 @@ def _levels(rng: RandomWords, n_draws: int, cumulative: tuple[int, ...]) -> Inte
     return level
 
 
-def _spacings(points: lazy.LazyNumbers, start: int, count: int, bits: int) -> list[int]:
+def _spacings(points: LazyNumbers, start: int, count: int, bits: int) -> list[int]:
     """Return floor(2**bits times each spacing) from as many places as it takes."""
 
     def ends(extension: int) -> tuple[list[int], list[int]]:
@@ -235,7 +236,7 @@ def rounded_frobenius(
     for index in np.flatnonzero(ends[0] != ends[1]).tolist():
         twice_bits = 2 * bits + 2 - int(halved[index])
         square = (extra, 0) if odd else None
-        twice[index] = scaled_normal(terms, range(n_terms), normals, index, square, twice_bits)
+        twice[index] = scaled_normal(terms, range(n_terms), (normals, index), square, twice_bits)
     drawn = sign * ((twice + 1) >> 1)
     return drawn[:size], drawn[size:]
 
@@ -288,9 +289,7 @@ def rounded_wishart(
     return drawn[diagonal], drawn[~diagonal]
 
 
-def _bounded_products(
-    normals: lazy.LazyNumbers, sign: Integers, places: int
-) -> tuple[Integers, Integers, Integers]:
+def _bounded_products(normals: LazyNumbers, sign: Integers, places: int) -> tuple[Integers, ...]:
     """Return integers a, b, e such that the entries are a 2**38 + b, but for at most e."""
     # Units are 2**(38 - 2 places), and b is in [0, 2**38).
     size, n_normals = sign.shape
@@ -322,7 +321,7 @@ def _bounded_products(
     return above, below, unknown
 
 
-def _product(normals: lazy.LazyNumbers, sign: Integers, row: int, column: int, bits: int) -> int:
+def _product(normals: LazyNumbers, sign: Integers, row: int, column: int, bits: int) -> int:
     """Return floor(2**bits times an entry) from as many places as it takes."""
     n_normals = sign.shape[1]
     half = n_normals // 2

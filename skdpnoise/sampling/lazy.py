@@ -280,37 +280,33 @@ def _fill_floors(
     return done, position, False
 
 
-def _draw(rng: RandomWords, size: int, bits: int, normal: bool, digit_bits: int) -> LazyNumbers:
+def _draw(rng: RandomWords, size: int, bits: int, normal: bool, width: int) -> LazyNumbers:
     out = np.empty(size, dtype=np.int64)
-    numbers = new_numbers(4, digit_bits, CDF)
+    numbers = new_numbers(4, width, CDF)
     # A number is noted if a comparison has looked at more places than are returned of it. A few
     # comparisons look at one number, and each goes that far with a probability of about `rarely`.
-    rarely = 0.5 ** (bits // digit_bits * digit_bits)
+    rarely = 0.5 ** (bits // width * width)
     room = min(size, 64 + int(64.0 * rarely * size))
     noted = np.zeros((room + 1, 1 + numbers.shape[1]), dtype=np.int64)
-    state = normal, bits, digit_bits, numbers, noted
+    state = normal, bits, width, numbers, noted
     fill(_fill_floors, rng, out, _MEAN_BITS + bits, state)
     known = {}
     for index, n_digits, *digits in noted[1 : noted[0, 0] + 1].tolist():
         value = int(out[index]) >> bits
         for digit in digits[:n_digits]:
-            value = value << digit_bits | digit
-        known[index] = value, digit_bits * n_digits
+            value = value << width | digit
+        known[index] = value, width * n_digits
     return LazyNumbers(rng, out, bits, known)
 
 
-def exponentials(
-    rng: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
-) -> LazyNumbers:
+def exponentials(rng: RandomWords, size: int, bits: int, width: int = DIGIT_BITS) -> LazyNumbers:
     """Draw exactly exponential numbers, to 2 <= `bits` <= 52 binary places at first."""
-    return _draw(rng, size, bits, False, digit_bits)
+    return _draw(rng, size, bits, False, width)
 
 
-def half_normals(
-    rng: RandomWords, size: int, bits: int, *, digit_bits: int = DIGIT_BITS
-) -> LazyNumbers:
+def half_normals(rng: RandomWords, size: int, bits: int, width: int = DIGIT_BITS) -> LazyNumbers:
     """Draw absolute values of exactly normal numbers, to 2 <= `bits` <= 52 places at first."""
-    return _draw(rng, size, bits, True, digit_bits)
+    return _draw(rng, size, bits, True, width)
 
 
 def uniforms(rng: RandomWords, bounds: Integers, repeats: int, bits: int) -> LazyNumbers:

@@ -44,7 +44,6 @@ from itertools import pairwise
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
@@ -270,9 +269,7 @@ def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
     return draws
 
 
-def rounded_piecewise(
-    rng: RandomWords, size: Shape, bits: int, exponent: Exponent
-) -> NDArray[np.int64]:
+def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Exponent) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
 
     .. math:: f(z) = e^{-\rho(|z|)} \Big/ \int e^{-\rho(|t|)}\,dt
@@ -331,7 +328,7 @@ _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
 _GAUSSIAN = Exponent((0.0,), ((0.0, 0.0, 0.5, 0.0),))
 
 
-def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
@@ -354,7 +351,7 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     return rounded_piecewise(rng, size, bits, _LAPLACE)
 
 
-def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
@@ -378,7 +375,7 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     return rounded_piecewise(rng, size, bits, _GAUSSIAN)
 
 
-def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
+def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Integers:
     r"""Sample integers of probability proportional to the exponential of an exponent, exactly.
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}

@@ -32,7 +32,7 @@ def lazily(draw, digit_bits):
 
     def sampler(words, size, bits):
         places = max(bits + 1, 2)
-        numbers = draw(words, math.prod(np.atleast_1d(size)), places, digit_bits=digit_bits)
+        numbers = draw(words, math.prod(np.atleast_1d(size)), places, width=digit_bits)
         return ((numbers.first >> (places - bits - 1)) + 1 >> 1).reshape(size)
 
     return sampler

@@ -24,8 +24,6 @@ from skdpnoise.sampling.lazy import CAPACITY
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
-__all__ = ["KNormMechanism", "L1StaircaseMechanism", "k_norm", "l1_staircase"]
-
 _STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee, or of the shells' width
 _FEWEST_BITS, _MOST_BITS = 16, 44
 _GAMMA_BITS = 32  # gamma is a multiple of 2**-32
@@ -192,9 +190,8 @@ def k_norm(
     epsilon = _epsilon_of_each("k_norm", guarantee, n_releases)
     if norm == 1.0:
         profile = SensitivityProfile(np.full(n_coordinates, radius), l1=radius)
-        return calibrate(
-            "iid_laplace", profile, PureLoss(epsilon * n_releases), n_releases=n_releases
-        )
+        whole = PureLoss(epsilon * n_releases)
+        return calibrate("iid_laplace", profile, whole, n_releases=n_releases)
     needed = math.ceil(_STEPS + math.log2(n_coordinates) / norm - math.log2(epsilon))
     bits = min(max(needed, _FEWEST_BITS), _most_bits(n_coordinates))
     available = epsilon - norm_of_rounding(norm, n_coordinates, bits)

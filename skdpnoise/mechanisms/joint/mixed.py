@@ -26,8 +26,6 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums, support_sizes
 
-__all__ = ["BoundedCountsMechanism", "CorrelatedSumMechanism", "bounded_counts", "correlated_sum"]
-
 Vector = NDArray[np.float64]
 
 _NOT_INTEGER = (
@@ -245,12 +243,9 @@ def bounded_counts(
     relation = checked_relation(owner, adjacency, guarantee, "add_remove")
     bounded_ones(n_coordinates, max_ones, relation)  # checks the counts
     mixing = _best_mixing(int(n_coordinates), int(max_ones), relation)
-    additive = calibrate(
-        "iid_gaussian",
-        bounded_ones(n_coordinates, max_ones, relation, mixing=mixing),
-        guarantee,
-        n_releases=check_count(owner, "n_releases", n_releases),
-    )
+    needed = bounded_ones(n_coordinates, max_ones, relation, mixing=mixing)
+    n_releases = check_count(owner, "n_releases", n_releases)
+    additive = calibrate("iid_gaussian", needed, guarantee, n_releases=n_releases)
     return BoundedCountsMechanism(int(max_ones), relation, mixing, additive)
 
 
@@ -473,13 +468,8 @@ def correlated_sum(
         worth = _worth_shifting(before - after, each * centre**2, count_weight, order)
         shift = np.where(worth, centre, 0.0)
         of_count = max(float(each @ shift**2) + count_weight, _LEAST_WEIGHT * float(each.sum()))
-        additive = calibrate(
-            name,
-            shifted_sums(left, right, shift),
-            guarantee,
-            n_releases=n_releases,
-            weights=np.append(each, of_count),
-        )
+        needed, importance = shifted_sums(left, right, shift), np.append(each, of_count)
+        additive = calibrate(name, needed, guarantee, n_releases=n_releases, weights=importance)
         if additive.family.lattice:
             raise ValueError(_NOT_INTEGER.format(owner=owner, noise=name))
         return CorrelatedSumMechanism(left, right, shift, additive)

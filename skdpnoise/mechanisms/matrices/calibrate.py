@@ -21,8 +21,6 @@ from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
 
-__all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
-
 SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
 _AUTO = tuple(name for name in FAMILIES if not name.startswith("iid_"))

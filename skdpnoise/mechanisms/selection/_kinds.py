@@ -92,9 +92,7 @@ def draw_laplace(rng: RandomWords, utilities: Integers, bits: int, size: int) ->
     return np.asarray(np.argmax(noisy, axis=1), dtype=np.int64)
 
 
-def _choices(
-    rng: RandomWords, utilities: Integers, bits: int, size: int, *, returns: bool
-) -> Integers:
+def _choose(rng: RandomWords, utilities: Integers, bits: int, size: int, returns: bool) -> Integers:
     """Draw indices from what each candidate lies below the best."""
     out = np.zeros(size, dtype=np.int64)
     n = utilities.size
@@ -108,8 +106,8 @@ def _choices(
 
 # By probabilities proportional to exp(utility / 2**bits), for utilities in ±2**61; and by visiting
 # candidates in random order until one is accepted.
-draw_exponential = partial(_choices, returns=True)
-draw_permute_and_flip = partial(_choices, returns=False)
+draw_exponential = partial(_choose, returns=True)
+draw_permute_and_flip = partial(_choose, returns=False)
 
 
 def proportional_law(gaps: Floats) -> Floats:

@@ -23,15 +23,6 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 
-__all__ = [
-    "ExponentialMechanism",
-    "PermuteAndFlip",
-    "ReportNoisyMax",
-    "Selection",
-    "range_epsilon",
-    "whole_quanta",
-]
-
 _STEPS = 24  # the sensitivity spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps

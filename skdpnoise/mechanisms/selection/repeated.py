@@ -21,18 +21,10 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Priva
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
-from skdpnoise.privacy.repetition import PoissonRepetitions, TruncatedNegativeBinomial
+from skdpnoise.privacy.loss import LossBudget
+from skdpnoise.privacy.repetition import TruncatedNegativeBinomial
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
-
-__all__ = [
-    "PoissonRepetitions",
-    "Repetition",
-    "TruncatedNegativeBinomial",
-    "base_budget",
-    "choose_repetitions",
-    "repeated_loss",
-]
 
 _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
@@ -94,10 +86,8 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
 
 
 def base_budget(
-    guarantee: PrivacyGuarantee | PureLoss | GaussianLoss,
-    law: RepetitionLaw,
-    kind: str = "gaussian",
-) -> GaussianLoss | PureLoss:
+    guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw, kind: str = "gaussian"
+) -> LossBudget:
     """Return the largest loss of one run for which the best of K runs keeps a guarantee.
 
     Parameters
@@ -219,9 +209,7 @@ def choose_repetitions(
     return min(good, key=lambda law: law.mean)
 
 
-def _pure_base(
-    guarantee: PrivacyGuarantee | PureLoss | GaussianLoss, law: RepetitionLaw
-) -> PureLoss:
+def _pure_base(guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw) -> PureLoss:
     if isinstance(guarantee, GaussianLoss):
         total = 0.5 * range_epsilon(guarantee.mu)  # the pure ε that implies μ
     elif isinstance(guarantee, PureLoss):
