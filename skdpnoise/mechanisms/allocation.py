@@ -61,9 +61,9 @@ def capped_profile(
               \qquad |d|_r = \Delta
 
     The formula of "inid" in :func:`allocate`, applied to d, is the exact minimum of the error over
-    all scales whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}`
-    is bounded, for r ≥ q. For Gaussian noise an l1 bound is used through the l2 bound that it
-    implies. Under two joint bounds, that of the lower order is used.
+    all scales whose worst case over the box and the ball is bounded, for r ≥ q. For Gaussian noise
+    an l1 bound is used through the l2 bound that it implies. Of two joint bounds, that of the lower
+    order is used.
 
     Parameters
     ----------
@@ -83,8 +83,7 @@ def capped_profile(
 
     References
     ----------
-    Derived for this library by the saddle-point condition of the two convex problems (scales
-    against changes); Muthukrishnan and Kalyani, arXiv:2302.03511, treat the box alone.
+    Muthukrishnan and Kalyani, arXiv:2302.03511, for the box alone; with balls it is ours.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class VectorMechanism(Sealed, ABC):
         Raises
         ------
         ValueError
-            If draws are asked for that are not charged for, or it is not said which ones.
+            If draws are not charged for, or it is not said which ones are wanted.
 
         Examples
         --------

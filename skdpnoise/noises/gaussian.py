@@ -69,7 +69,6 @@ class Gaussian(Noise):
         return rounded_gaussian(rng, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
-        """Return the smallest delta at each epsilon: that of :class:`NormalShift`."""
         return NormalShift().hockey_stick(epsilon, shift)
 
 

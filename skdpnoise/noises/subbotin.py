@@ -65,7 +65,6 @@ class Subbotin(Noise):
 
     @property
     def _total(self) -> float:
-        """The integral of exp(-rho)."""
         inverse = 1.0 / self.shape
         return 2.0 * math.pow(self.shape, inverse) * math.gamma(1.0 + inverse)
 

@@ -64,8 +64,7 @@ class KNormMechanism(VectorMechanism):
         b, in the units of the value.
     bits : int
         B: the scale spans 2**bits grid steps.
-    n_releases : int, default=1
-        Number of releases that are charged for.
+    %(mechanisms: n_releases)s
 
     Raises
     ------
@@ -235,10 +234,8 @@ class L1StaircaseMechanism(VectorMechanism):
     changes by at most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is
     post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition.
 
-    Such a density is a mixture of uniform balls: that of radius (j + γ) w has weight
-    :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary places.
-
-    The error of one coordinate is
+    It is a mixture of uniform balls: that of radius (j + γ) w has weight
+    :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`. The error of one coordinate is
 
     .. math:: E|X_i|^p = w^p \frac{\Gamma(p + 1) \, \Gamma(K + 1)}{\Gamma(K + 1 + p)}
               \frac{\sum_j e^{-j\varepsilon} (j + \gamma)^{K + p}}
@@ -257,8 +254,7 @@ class L1StaircaseMechanism(VectorMechanism):
         γ in (0, 1], a multiple of 2**-32.
     bits : int
         The width spans 2**bits grid steps.
-    n_releases : int, default=1
-        Number of releases that are charged for.
+    %(mechanisms: n_releases)s
 
     Raises
     ------

@@ -399,9 +399,8 @@ def correlated_sum(
 
     down to a quarter of what independent noise needs; the number of records comes with it for
     nothing. For Laplace noise the total is
-    :math:`\tfrac12 (\sum \lambda^{2/3} + |\lambda|_2^{2/3})^3 / \varepsilon^2`. Sums whose
-    shift by the centre of the interval would cost the count more than it saves are released as they
-    are; which ones is decided by public facts alone.
+    :math:`\tfrac12 (\sum \lambda^{2/3} + |\lambda|_2^{2/3})^3 / \varepsilon^2`. Sums that it
+    does not pay to shift, by public facts alone, are released as they are.
 
     Parameters
     ----------

@@ -224,8 +224,7 @@ class SymmetricMatrixMechanism(Sealed):
         counts : ndarray of int64, shape (n_columns, n_columns)
             Sums of products of integer rows, symmetric: nothing is known of any other matrix.
         rng : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
+            As of :func:`~skdpnoise.sampling.random_words`; only None gives privacy to everyone.
 
         Returns
         -------

@@ -151,10 +151,9 @@ def choose_repetitions(
     .. math:: 1 - f(1 - s) = \text{coverage}, \qquad
               s = \lceil \text{best} \cdot \text{candidates} \rceil / \text{candidates}
 
-    With each run trying a candidate at random, one of the best candidates is then tried with the
-    stated probability. Every η has one γ that does this. A small η puts it into few very long
-    searches; a large one does without them but costs more. In between the budget is flat, so of the
-    η within one per cent of the most budget the one with the fewest runs is returned.
+    With each run trying a candidate at random, one of the best is then tried with the stated
+    probability. Every η has one γ that does this. Of the η within one per cent of the most budget,
+    the one with the fewest runs is returned.
 
     Parameters
     ----------
