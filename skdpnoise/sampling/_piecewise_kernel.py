@@ -244,6 +244,7 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     cumulative = np.zeros(weights.size + 2, dtype=np.int64)
     np.cumsum(weights, out=cumulative[1:-1])
     cumulative[-1] = 2**CHOICE_BITS
+    starts = np.arange(2**GUIDE_BITS) << (CHOICE_BITS - GUIDE_BITS)
     n_bits = point_bits(level, bits)
     drop = n_bits * 0 if bits is None else n_bits - level - (bits + 1)
     # Points that do not fit into 64 bits are far out (or finer than anybody asks for).
@@ -251,10 +252,7 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     n_bits = np.where(fast, n_bits, 0)
     cells = Cells(
         cumulative=cumulative,
-        guide=np.searchsorted(
-            cumulative, np.arange(2**GUIDE_BITS) << (CHOICE_BITS - GUIDE_BITS), side="right"
-        )
-        - 1,
+        guide=np.searchsorted(cumulative, starts, side="right") - 1,
         sure=np.maximum(np.floor(scale * width * least).astype(np.int64) - 1, 0),
         first=np.where(fast, index, 0) << n_bits,
         n_bits=np.append(np.where(fast, n_bits, LEFT_TO_EXACT), [LEFT_TO_EXACT, REJECTED]),
