@@ -19,9 +19,8 @@ from hypothesis import given, settings
 
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, _gram
 from skdpnoise.mechanisms import k_norm, worst_case_norm
-from skdpnoise.mechanisms._losses import shifts, worst_shift
-from skdpnoise.mechanisms.geometry import binding_balls, fill
-from skdpnoise.mechanisms.joint.l1_staircase import L1StaircaseMechanism
+from skdpnoise.mechanisms.allocation import binding_balls, fill, shifts, worst_shift
+from skdpnoise.mechanisms.joint.balls import L1StaircaseMechanism
 from skdpnoise.mechanisms.matrices.calibrate import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import (
