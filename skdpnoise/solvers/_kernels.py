@@ -41,9 +41,9 @@ _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
 # exp(-r) = 1 + r q(r), q interpolating at the Chebyshev points of [-ln(2)/2, ln(2)/2].
-_EXP_1, _EXP_2, _EXP_3 = -9.999999999955095e-01, 4.999999999995560e-01, -1.666666678630334e-01
-_EXP_4, _EXP_5, _EXP_6 = 4.166666678593399e-02, -8.333283539883310e-03, 1.388883916601555e-03
-_EXP_7, _EXP_8 = -1.990756865403116e-04, 2.486784350453597e-05
+_EXP = (2.486784350453597e-05, -1.990756865403116e-04, 1.388883916601555e-03)
+_EXP += (-8.333283539883310e-03, 4.166666678593399e-02, -1.666666678630334e-01)
+_EXP += (4.999999999995560e-01, -9.999999999955095e-01, 1.0)  # the highest power first
 
 
 @intrinsic
@@ -70,14 +70,9 @@ def decay(t: float) -> float:
     t = t if t < _SATURATED else _SATURATED
     shifted = _fused_multiply_add(t, -_LOG2_E, _ROUNDING)  # the integer m, in its low bits
     r = _fused_multiply_add(shifted - _ROUNDING, _LN_2, t)
-    power = _fused_multiply_add(_EXP_8, r, _EXP_7)
-    power = _fused_multiply_add(power, r, _EXP_6)
-    power = _fused_multiply_add(power, r, _EXP_5)
-    power = _fused_multiply_add(power, r, _EXP_4)
-    power = _fused_multiply_add(power, r, _EXP_3)
-    power = _fused_multiply_add(power, r, _EXP_2)
-    power = _fused_multiply_add(power, r, _EXP_1)
-    power = _fused_multiply_add(power, r, 1.0)
+    power = 0.0
+    for coefficient in _EXP:
+        power = _fused_multiply_add(power, r, coefficient)
     bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
     return np.int64(bits).view(np.float64)
 
