@@ -20,8 +20,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers.second_moments import Floats
 
-__all__ = ["DPCovariance"]
-
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 

@@ -33,8 +33,6 @@ from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
 
-__all__ = ["Locator", "RowSum", "row_sum"]
-
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
 _LAST_DOWN, _LAST_UP = 4.0, 4.0

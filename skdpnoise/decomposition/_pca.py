@@ -22,8 +22,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers.second_moments import Floats
 
-__all__ = ["DPPCA"]
-
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 

@@ -28,8 +28,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
-from skdpnoise.estimators.parameters import check_memory, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bounds, known_records
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments

@@ -17,29 +17,16 @@ from skdpnoise.compose.advice import (
     advise_on_bought_number,
     advise_on_public_number,
     held_back,
-    warn_last,
 )
 from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
-from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
 from skdpnoise.queries.record_count import release_record_count
 from skdpnoise.sampling import RandomWords
-
-__all__ = [
-    "PrivacyWarning",
-    "PrivateFitMixin",
-    "PrivateRun",
-    "as_bounds",
-    "check_unpaid_arguments",
-    "known_records",
-    "unchanged_on_failure",
-    "warn_last",
-]
-
 
 Budget = TypeVar("Budget")
 

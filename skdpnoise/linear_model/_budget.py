@@ -17,8 +17,6 @@ from skdpnoise.queries.record_count import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
 
-__all__ = ["Budget", "split_budget"]
-
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -159,18 +157,11 @@ def split_budget(
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    budget = Budget(
-        noise,
-        total,
-        guarantee.adjacency,
-        needs,
-        n_open,
-        first,
-        COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
-        rules.scaling_share() if n_open else rules.scaling_share(None),
-        rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
-        rules.second_look(settings.loss),
-    )
+    counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
+    scaling = rules.scaling_share(0.0 if n_open else None)
+    searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
+    shares = counting, scaling, searching, rules.second_look(settings.loss)
+    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares)
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, n_open_features, n_features, n_outputs)

@@ -40,8 +40,6 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
 
-__all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
-
 _MATRICES = 8  # of p by p that are held at once
 
 
@@ -113,8 +111,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             # check
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
-            facts = len(data.outputs), data.bounds, data.target_bounds
-            budget = split_budget(settings, account, *facts)
+            n_outputs = len(data.outputs)
+            budget = split_budget(settings, account, n_outputs, data.bounds, data.target_bounds)
             self._check_plans(settings, data, budget)
             account.spend(budget.stages(data.rows.n_kept), budget.noise)
             # bound
@@ -131,8 +129,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             draws = plan.draw(rng)
             # solve, store
             model = self._solve(settings, problem, plan, draws)
-            model["privacy_"] = account.report(type(self).__name__, secure=rng.secure)
-            self._store(model)
+            report = account.report(type(self).__name__, secure=rng.secure)
+            self.__dict__.update(model, privacy_=report)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -228,11 +226,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             model["intercept_path_"] = intercepts[:, output]
             model["n_passes_"] = len(path)
         return model
-
-    def _store(self, model: Fitted) -> None:
-        """Set the fitted attributes, all at once."""
-        for name, value in model.items():
-            setattr(self, name, value)
 
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
@@ -410,11 +403,8 @@ class DPCoordinateDescentRegressor(
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""
         given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)
-        automatic = ("auto", "auto", "auto", "curvature")
-        return self.noise not in GRAM_NOISES or any(
-            not isinstance(one, str) or one != other
-            for one, other in zip(given, automatic, strict=True)
-        )
+        automatic = all(isinstance(one, str) for one in given) and self.error_weights != "uniform"
+        return self.noise not in GRAM_NOISES or not automatic
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         chosen = {"solver_": "gradient", "alpha_": settings.strength}

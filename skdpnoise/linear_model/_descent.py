@@ -34,8 +34,6 @@ from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
 
-__all__ = ["GAIN", "RESIDUALS", "DescentPlan", "check_descent", "check_sums", "plan_descent"]
-
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 _SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one

@@ -40,8 +40,6 @@ from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
 from skdpnoise.solvers.second_moments import second_moments
 
-__all__ = ["GRAM_NOISES", "GramPlan", "PseudoData", "check_gram", "make_pseudo_data", "plan_gram"]
-
 # The same family buys locations and scales, so it must be one for vectors too.
 GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]
 

@@ -27,8 +27,6 @@ from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.privacy import Adjacency
 
-__all__ = ["DPLassoPath"]
-
 
 @register_private
 @dataclass(eq=False, repr=False)
@@ -235,7 +233,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             "_standardised": (features, standard, center, scale),
         }
         kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
-        regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
+        known = {name: vars(self)[name] for name in kept if name in vars(self)}
+        regressor.__dict__.update(known, **fitted)
         return regressor
 
     def _given_alphas(self) -> np.ndarray | None:

@@ -21,8 +21,6 @@ from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
-__all__ = ["DPLogisticCD"]
-
 
 @register_private
 @dataclass(eq=False, repr=False)

@@ -12,8 +12,6 @@ from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 from skdpnoise.solvers import Loss
 
-__all__ = ["LIMIT", "Data", "Fitted", "Problem", "Rate", "Settings", "Standardisation", "Target"]
-
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 
 LIMIT = 3.0  # standardised values are clipped to this many scales

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.estimators.private_fit import PrivateRun, warn_last
+from skdpnoise.compose.advice import warn_last
+from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
-
-__all__ = ["Run", "release_log_odds", "release_rate", "standardise", "standardise_target"]
 
 Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""

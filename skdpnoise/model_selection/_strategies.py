@@ -78,16 +78,8 @@ class Strategy(ABC):
     name: ClassVar[str]  # what the parameter `strategy` calls it
     released: ClassVar[str]  # in words
     total: LossBudget  # of each part of the records, with respect to one row
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        """What one fit of a candidate may cost."""
-        return self.total
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        """What the validation part spends on the choice and the score of the winner."""
-        return self.total
+    fit_budget: LossBudget  # what one fit of a candidate may cost
+    choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
 
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
@@ -156,15 +148,8 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-        return cls(total, path, apart)
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        return self.total if self.apart else self.total.share(1.0 - _ASKING)
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        return self.total if self.apart else self.total.share(_ASKING)
+        budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
+        return cls(total, *budgets, path, apart)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
@@ -182,16 +167,13 @@ class NoisyMax(Strategy):
 
     name = "noisy_max"
     released = "fits of all candidates, the choice among them, the score"
-    n_candidates: int
     refit: bool
 
-    @property
-    def fit_budget(self) -> LossBudget:
-        return self.choice_budget.share(1.0 / self.n_candidates)
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        return self.total.share(1.0 - _REFIT) if self.refit else self.total
+    @classmethod
+    def within(cls, total: LossBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
+        """Return the fits of so many candidates."""
+        choice = total.share(1.0 - _REFIT) if refit else total
+        return cls(total, choice.share(1.0 / n_candidates), choice, refit)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
@@ -231,7 +213,8 @@ class RepeatedRuns(Strategy):
     ) -> RepeatedRuns:
         """Return the runs with the largest base budget that the guarantee allows."""
         base = base_budget(guarantee, law, kind)
-        return cls(base if rows_per_group == 1 else base.per_row(rows_per_group), base, law)
+        row = base if rows_per_group == 1 else base.per_row(rows_per_group)
+        return cls(row, row, row, base, law)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
-from skdpnoise.estimators.parameters import check_parameters
-from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.privacy.shared_texts import shared_texts
-
-__all__ = ["BoundsClipper"]
 
 
 @shared_texts

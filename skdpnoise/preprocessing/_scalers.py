@@ -15,8 +15,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.estimators.parameters import check_size, number_pair
-from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds, warn_last
+from skdpnoise.compose.advice import warn_last
+from skdpnoise.estimators.parameters import as_bounds, check_size, number_pair
+from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.mechanisms import noise_options
@@ -27,9 +28,6 @@ from skdpnoise.queries.moments import moments_budget
 from skdpnoise.queries.quantiles import quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
-
-__all__ = ["DPMinMaxScaler", "DPRobustScaler", "DPStandardScaler", "PrivateScaler"]
-
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 
@@ -99,8 +97,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             if counts:
                 account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            for name, value in {**fitted, "privacy_": report}.items():
-                setattr(self, name, value)
+            self.__dict__.update(fitted, privacy_=report)
         return self
 
     def _check_own_params(self) -> None:

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from skdpnoise.solvers.losses import LOGISTIC
 
-__all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
-
 Vector = NDArray[np.float64]
 Scaling = tuple[float, float, float, float, float, float] | None  # of two columns
 
@@ -41,7 +39,7 @@ _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
 # exp(-r) = 1 + r q(r), q interpolating at the Chebyshev points of [-ln(2)/2, ln(2)/2].
-_EXP = (2.486784350453597e-05, -1.990756865403116e-04, 1.388883916601555e-03)
+_EXP: tuple[float, ...] = (2.486784350453597e-05, -1.990756865403116e-04, 1.388883916601555e-03)
 _EXP += (-8.333283539883310e-03, 4.166666678593399e-02, -1.666666678630334e-01)
 _EXP += (4.999999999995560e-01, -9.999999999955095e-01, 1.0)  # the highest power first
 
