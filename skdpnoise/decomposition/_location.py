@@ -64,14 +64,12 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
-    mechanism: AdditiveMechanism | KNormMechanism
     if isinstance(loss, GaussianLoss):
-        mechanism = calibrate("iid_gaussian", profile, loss)
-    else:
-        assert profile.l2 is not None
-        mechanism = k_norm(2, profile.l2, n_columns, loss)
-    noise = mechanism.noise if isinstance(mechanism, AdditiveMechanism) else "k_norm"
-    return RowSum(mechanism, noise, np.broadcast_to(mechanism.scale, n_columns), profile)
+        additive = calibrate("iid_gaussian", profile, loss)
+        return RowSum(additive, additive.noise, additive.scale, profile)
+    assert profile.l2 is not None
+    ball = k_norm(2, profile.l2, n_columns, loss)
+    return RowSum(ball, "k_norm", np.full(n_columns, ball.scale), profile)
 
 
 class Locator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -236,7 +236,6 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return max(1, int(np.count_nonzero(values > _ABOVE_NOISE * 2.0 * noise)))
         if isinstance(wanted, Integral):
             return int(wanted)
-        assert isinstance(wanted, Real)
         total = max(float(values.sum()), float(variances.sum()))
         if total <= 0.0:
             return 1

@@ -38,7 +38,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.queries.ranges import stage_losses
 from skdpnoise.queries.record_count import COUNT_SHARE
-from skdpnoise.sampling import random_words
+from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers.second_moments import Floats, second_moments
 
@@ -63,7 +63,6 @@ class PrivateMoments:
     noise: float  # κ, the root mean square singular value of the noise in it
     n_samples: float  # number of records, public or noisy
     row_norm: float  # norm that rows were shrunk to
-    secure: bool  # whether the noise was
 
 
 @shared_texts
@@ -101,11 +100,10 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             self._check_columns(X.shape[1])
-            moments = _private_moments(self, X, rows, account)
+            moments, rng = _private_moments(self, X, rows, account)
             self._store(moments)
-            self.n_samples_ = moments.n_samples
-            self.row_norm_ = moments.row_norm
-            self.privacy_ = account.report(type(self).__name__, secure=moments.secure)
+            self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
+            self.privacy_ = account.report(type(self).__name__, secure=rng.secure)
         return self
 
     @property
@@ -123,8 +121,8 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
 
 def _private_moments(
     estimator: Any, X: NDArray[Any], rows: GroupedRows, account: Account
-) -> PrivateMoments:
-    """Release mean and covariance of the rows of X."""
+) -> tuple[PrivateMoments, RandomWords]:
+    """Release mean and covariance of the rows of X; return the source of the noise, too."""
     center, keeps_rows = estimator._centers, estimator._keeps_rows
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = _check_plans(estimator, n_columns)
@@ -163,14 +161,9 @@ def _private_moments(
     )
     divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
-    return PrivateMoments(
-        mean,
-        mechanism.release(counts, rng) / divisor * unit**2,
-        deviation / divisor * unit**2,
-        n_samples,
-        radius,
-        rng.secure,
-    )
+    covariance = mechanism.release(counts, rng) / divisor * unit**2
+    noise_left = deviation / divisor * unit**2
+    return PrivateMoments(mean, covariance, noise_left, n_samples, radius), rng
 
 
 def _check_plans(estimator: Any, n_columns: int) -> Floats:
@@ -204,9 +197,8 @@ def _row_bounds(
     if (reach < radius).any():
         columns = np.maximum(np.minimum(reach, radius), _NARROWEST * radius) / unit
     radius /= unit
-    l1_norm = None
-    if noise == "inid_laplace":
-        l1_norm = radius * np.sqrt(max(1.0, _L1_BALL * size))
+    wide = radius * np.sqrt(max(1.0, _L1_BALL * size))
+    l1_norm = wide if noise == "inid_laplace" else None
     return RowBounds(size, radius, columns=columns, l1_norm=l1_norm)
 
 
