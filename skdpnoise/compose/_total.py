@@ -37,13 +37,12 @@ class TotalReport:
     r"""The guarantee of several fits together, by basic and by tight composition.
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
-    the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
-    its whole budget, known in advance: what it left unspent may depend on the data. A fit that
-    released nothing costs nothing. A later fit may use what earlier ones released.
+    the losses that the fits were allowed, and states the ε at the same δ. A fit is counted with its
+    whole budget, known in advance, or with nothing if it released nothing. A later fit may use what
+    earlier ones released.
 
-    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total.
-    A fit that protects a group protects each record of it: together with fits that protect records
-    the total is stated for a record. Prints as text, and as a table in notebooks.
+    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total;
+    else it is stated for a record. Prints as text, and as a table in notebooks.
 
     Parameters
     ----------
@@ -185,10 +184,9 @@ def total_guarantee(
 ) -> TotalReport:
     r"""Return what fitted estimators guarantee together, by basic and by tight composition.
 
-    All must have been fitted to the same records. A step that was replaced after the fit cannot be
-    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
-    see the same records too, also where they see different columns. A step that may have learnt
-    from the data without privacy is an error, since no total would then be true.
+    All must have been fitted to the same records; a step that was replaced since cannot be
+    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`, also where
+    their parts see different columns. A step that may have learnt without privacy is an error.
 
     Parameters
     ----------
@@ -287,13 +285,7 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
 
 
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
-    """Return the loss that a fit was allowed in advance, of the kind in which it was charged.
-
-    Examples
-    --------
-    >>> allowed_loss(PrivacyReport("A", PrivacyGuarantee(1.0), (), PureLoss(0.0), True))
-    PureLoss(pure_epsilon=0.0)
-    """
+    """Return the loss that a fit was allowed in advance, of the kind in which it was charged."""
     total, guarantee = report.total, report.guarantee
     if not report.releases:
         return PureLoss(0.0)

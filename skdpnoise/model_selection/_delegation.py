@@ -56,9 +56,7 @@ class Delegation:
 
     @_offers("score")
     def score(self, X: Any, y: Any) -> float:
-        """Return the score of the winner on other records, without noise.
-
-        On private records that is a new statistic of them, which the guarantee does not cover.
+        """Return the score of the winner, without noise: of private records, not private.
 
         Parameters
         ----------

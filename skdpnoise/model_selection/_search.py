@@ -215,13 +215,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Return what ``fit`` asks of compositions around it: nothing is handed to steps within.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        return BaseEstimator.get_metadata_routing(self)
+        return BaseEstimator.get_metadata_routing(self)  # nothing is handed to steps within
 
     def _strategy(
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None

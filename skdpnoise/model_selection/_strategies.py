@@ -2,21 +2,19 @@ r"""Three ways to find the best of several candidates privately, each with its w
 
 **Parts.** The records are divided by chance, without a look at them, into a training part, to
 which models are fitted, and a validation part, on which they are scored. Neighbouring data sets,
-divided by the same coins, differ in one of the parts only. If that is the training part, scores are
-functions of released models and of records that are the same; if it is the validation part, models
-are the same. So *each part may spend the whole budget* (parallel composition), and one run that
-fits at loss C and scores at loss C has loss C. (The law of the whole is a mixture over coins that
-do not depend on the data, and the hockey-stick divergence is jointly convex.)
+divided by the same coins, differ in one of the parts only; what is computed from the other and from
+releases is the same. So *each part may spend the whole budget* (parallel composition), and one run
+that fits at loss C and scores at loss C has loss C. (The whole is a mixture over coins that do not
+depend on the data, and the hockey-stick divergence is jointly convex.)
 
 **release.** All candidates are functions of one release. It is made from the training part with the
 whole budget. The validation part is spent on the choice and the score of the winner. If no part is
 set aside, all records are spent on the release and, with a twentieth of the budget, for being asked
 again.
 
-**repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. The best
-of a random number of runs is published, and nothing else: no other score, no other model, not how
-many runs there were. What that costs does not depend on the number of candidates
-(:mod:`~skdpnoise.mechanisms.selection.repeated`).
+**repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. Only the
+best of a random number of runs is published, not even how many there were. The cost does not depend
+on the number of candidates (:mod:`~skdpnoise.mechanisms.selection.repeated`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both parts then spend.

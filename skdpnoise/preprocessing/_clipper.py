@@ -21,8 +21,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)
 
-    It learns nothing but the names of the columns, so the step after it is as private as without
-    it, and may use the same bounds.
+    It learns the names of the columns only: the step after it is as private as without it.
 
     Parameters
     ----------
@@ -72,10 +71,8 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described.
-        TypeError
-            If anything but X and y is passed, or X is sparse, masked or not of numbers.
+        ValueError, TypeError
+            If a parameter or the data are not as described, or anything but X and y is passed.
         """
         check_unpaid_arguments(self, params)
         check_parameters(self)

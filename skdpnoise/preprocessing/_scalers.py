@@ -112,7 +112,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return the fitted attributes; all but public facts must come from charged releases."""
 
     def transform(self, X: Any) -> Any:
-        """Shift and scale every column; nothing is clipped.
+        """Shift and scale every column; only a parameter ``clip`` makes it clip.
 
         Parameters
         ----------
@@ -209,8 +209,8 @@ class DPStandardScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_moments` says, with neighbours as
-    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_moments`. What :meth:`transform` returns
+    of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise, get mean 0 and scale 1 without
     bounds, and a warning. With bounds the mean is known, and the scale is the largest that the
@@ -318,8 +318,8 @@ class DPRobustScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
+    returns of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
     and scale 1, and a warning. Where one value prevails the quantiles may coincide; the scale is
@@ -408,9 +408,8 @@ class DPMinMaxScaler(PrivateScaler):
     .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
 
     The private counterpart of :class:`sklearn.preprocessing.MinMaxScaler`. Columns with public
-    ``feature_bounds`` are scaled by them, which costs nothing. The smallest and the largest value
-    of a column are single records and cannot be released; for columns without bounds private
-    quantiles take their place, all from one release.
+    ``feature_bounds`` are scaled by them, at no cost. Of others, the smallest and the largest value
+    are single records: private quantiles take their place, all from one release.
 
     Parameters
     ----------
@@ -418,7 +417,7 @@ class DPMinMaxScaler(PrivateScaler):
         The interval, a < b.
     %(estimators: epsilon, delta)s
     clip : bool, default=False
-        Whether :meth:`transform` clips to the interval; values beyond the quantiles lie outside.
+        Whether :meth:`transform` clips to the interval; else values beyond quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
         Percentages, 0 <= low < high <= 100; the nearer to the ends, the more noise.
     %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
@@ -437,9 +436,8 @@ class DPMinMaxScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says; only columns without public bounds take part. Transforming is
-    post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`, of the columns without public
+    bounds. What :meth:`transform` returns of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, count as
     lying between 0 and 1, and a warning says so.
@@ -520,19 +518,6 @@ class DPMinMaxScaler(PrivateScaler):
         }
 
     def transform(self, X: Any) -> Any:
-        """Map to the interval.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In ``feature_range`` where X is within ``data_min_`` and ``data_max_``, and everywhere
-            with ``clip=True``; float32 stays float32.
-        """
         X = super().transform(X)
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
