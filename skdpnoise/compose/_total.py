@@ -161,15 +161,12 @@ class TotalReport:
             tight = _pair(self.loss.epsilon(self.delta), self.delta)
             facts.append(("basic composition", _pair(self.basic.epsilon, self.basic.delta)))
             facts.append(("tight composition", f"{tight}, {self.loss}"))
-        if self.free:
-            facts.append(("learn nothing from the data", ", ".join(self.free)))
-        if self.declared:
-            facts.append((DECLARED, ", ".join(self.declared)))
-        adjacency = self.steps[0][1].guarantee.adjacency
-        facts.append(("adjacency", neighbours(adjacency, self.unit)))
-        facts.append(("unit", self._unit_in_words()))
-        facts.append(("randomness", SOURCE[self.secure]))
-        return facts
+        for name, steps in (("learn nothing from the data", self.free), (DECLARED, self.declared)):
+            if steps:
+                facts.append((name, ", ".join(steps)))
+        relation = neighbours(self.steps[0][1].guarantee.adjacency, self.unit)
+        unit, source = self._unit_in_words(), SOURCE[self.secure]
+        return [*facts, ("adjacency", relation), ("unit", unit), ("randomness", source)]
 
     def _unit_in_words(self) -> str:
         if self.unit == "group":

@@ -80,18 +80,18 @@ def check_memory(owner: str, n_bytes: float, reason: str, remedy: str) -> None:
         )
 
 
-def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]:
-    """Return a parameter that is a pair of finite numbers, or say what is expected."""
+def number_pair(
+    estimator: Any, name: str, expected: str, least: float = -_LARGEST, most: float = _LARGEST
+) -> tuple[float, float]:
+    """Return a parameter that is a pair of numbers, the larger one last, or say what is wrong."""
     value = getattr(estimator, name)
-    good = isinstance(value, tuple | list) and len(value) == 2
-    if good:
-        good = all(type(end) in NUMBERS and abs(plain(end)) <= _LARGEST for end in value)
-    if not good:
-        raise ValueError(
-            f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} "
-            "instead."
-        )
-    return float(value[0]), float(value[1])
+    if isinstance(value, tuple | list) and len(value) == 2:
+        ends = [float(end) for end in value if type(end) in NUMBERS and least <= plain(end) <= most]
+        if len(ends) == 2 and ends[0] < ends[1]:
+            return ends[0], ends[1]
+    raise ValueError(
+        f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} instead."
+    )
 
 
 def number_vector(owner: str, name: str, values: Any, expected: str) -> NDArray[np.float64]:

@@ -253,8 +253,7 @@ def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: B
         )
     _check_growth(settings)
     # So many records, and so little for them, ask for the smallest parts of a loss.
-    used = np.ones(n_features, dtype=bool)
-    plan_descent(settings, used, n_outputs, _MANY, budget.least)
+    plan_descent(settings, np.ones(n_features, dtype=bool), n_outputs, _MANY, budget.least)
 
 
 def check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:

@@ -216,8 +216,7 @@ class PseudoData:
             return coefs
         lasso = alphas * l1_ratio > 0.0
         for k in np.flatnonzero(~lasso):
-            strength = len(self.y) * alphas[k]
-            coefs[k] = ridge_regression(self.X, self.y, strength, solver="svd")
+            coefs[k] = ridge_regression(self.X, self.y, len(self.y) * alphas[k], solver="svd")
         if lasso.any():
             with silence():  # what is left after so many iterations is far below the noise
                 order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]

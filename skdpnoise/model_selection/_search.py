@@ -168,7 +168,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         classes = labels if given is None else given
         records = (scoring, X, y, parts, buys, known)
         problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
-        self._rehearse(problem, strategy)
+        unobserved(rehearse, owner, problem, strategy, self.n_jobs)
         # charge
         report = strategy.report(owner, guarantee, problem, most)
         note_charge("choice and scores", report)
@@ -277,10 +277,6 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         if not np.isfinite([low, high]).all():
             return None
         return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
-
-    def _rehearse(self, problem: Problem, strategy: Strategy) -> None:
-        """Let everything fail that can, before anything is charged."""
-        unobserved(rehearse, type(self).__name__, problem, strategy, self.n_jobs)
 
     def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
         """Set the fitted attributes."""

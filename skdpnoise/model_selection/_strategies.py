@@ -228,8 +228,7 @@ class RepeatedRuns(Strategy):
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
         chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
-        estimators = [problem.candidates[k].estimator for k in chosen]
-        priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
+        priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
         models, losses = zip(*Parallel(n_jobs=n_jobs, verbose=0)(tasks), strict=True)
         best, score = self.choose(problem, losses, target, models)
