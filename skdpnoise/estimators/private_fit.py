@@ -12,12 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 
-from skdpnoise.compose.advice import (
-    advise,
-    advise_on_bought_number,
-    advise_on_public_number,
-    held_back,
-)
+from skdpnoise.compose import advice
 from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.estimators.parameters import check_parameters
@@ -87,11 +82,11 @@ class PrivateFitMixin:
             estimator=self,
         )
         heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
-        advise(self)
-        with held_back():
+        advice.advise(self)
+        with advice.held_back():
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 yield account
-            advise_on_bought_number(self, account.n_records, grouped=groups is not None)
+            advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
@@ -103,7 +98,7 @@ class PrivateFitMixin:
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
-        advise_on_public_number(self, n_rows, codes)
+        advice.advise_on_public_number(self, n_rows, codes)
         return rows
 
 

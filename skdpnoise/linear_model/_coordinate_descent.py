@@ -24,13 +24,7 @@ from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import (
-    RESIDUALS,
-    DescentPlan,
-    check_descent,
-    check_sums,
-    plan_descent,
-)
+from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
@@ -102,10 +96,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, a classifier gets only one class, or
-            the noise cannot give the guarantee.
-        %(fits: BudgetExceededError, TypeError)s
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, params) as account:
             # check
@@ -158,7 +149,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         X = read_table(self, X, order="F", ensure_min_samples=2)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
-        check_sums(settings, *X.shape)
         if is_classifier(self):
             y = read_labels(settings.owner, y, len(X))
         else:
@@ -187,7 +177,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         """Raise what planning would raise, before anything is spent or the data are used."""
-        check_descent(settings, data.X.shape[1], len(data.outputs), budget)
+        check_descent(settings, data.X.shape, len(data.outputs), budget)
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         """Buy what must be known of the target; return it, and the run with what is left."""

@@ -2,15 +2,6 @@ r"""The private descent of a linear model: planned on public facts, run, and its
 
 Models are drawn towards the constant one by what the known noise explains of their slopes
 (:func:`~skdpnoise.linear_model._defaults.kept`): post-processing.
-
-*Residuals.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±r scales (:func:`~skdpnoise.sensitivity.clipped_sum`). The
-intercept moves by the part of its noisy mean that is expected to be no noise.
-
-*Gain.* Noise in the slopes may make a classifier worse than the largest class. How many records
-more than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
-stand out of its noise, the slopes are shrunk until the labels of few records can differ from the
-largest class: where that leads by a wide margin, not at all.
 """
 
 from __future__ import annotations
@@ -241,8 +232,12 @@ def _given(value: float | str, automatic: float) -> float:
     return automatic if isinstance(value, str) else value
 
 
-def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: Budget) -> None:
+def check_descent(
+    settings: Settings, shape: tuple[int, ...], n_outputs: int, budget: Budget
+) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
+    n_rows, n_features = shape
+    check_sums(settings, n_rows, n_features)
     if settings.n_passes != "auto":
         n_numbers = int(settings.n_passes) * n_outputs * (n_features + 1)
         check_memory(
@@ -343,6 +338,10 @@ def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
 class Residuals:
     """The residuals of the model, whose mean the intercept moves by."""
 
+    # Gradients are clipped, so that an intercept tends to a median. One more release is the sum of
+    # the residuals, clipped to ±r scales (skdpnoise.sensitivity.clipped_sum). The intercept moves
+    # by the part of its noisy mean that is expected to be no noise.
+
     label = "residuals"
 
     def terms(
@@ -374,6 +373,10 @@ class Residuals:
 class Gain:
     """How many more records the model labels rightly than the largest class."""
 
+    # Noise in the slopes may make a classifier worse than the largest class. How many records more
+    # than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
+    # stand out of its noise, the slopes are shrunk until the labels of few records can differ from
+    # the largest class: where that leads by a wide margin, not at all.
     # Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
 
     label = "gain over the largest class"

@@ -205,8 +205,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted, with the path's ``privacy_``. Fitting it, or a clone of it, again is a fit of
-            its own: it spends the path's epsilon once more, and charges the path's ledger.
+            Fitted, with the path's ``privacy_``. To fit it, or a clone of it, again spends the
+            path's epsilon once more, and charges the path's ledger.
 
         Raises
         ------

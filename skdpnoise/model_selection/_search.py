@@ -18,14 +18,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise.compose import register_private
-from skdpnoise.compose.advice import (
-    advise,
-    advise_on_bought_number,
-    advise_on_public_number,
-    bought_number,
-    warn_once,
-)
+from skdpnoise.compose import advice, register_private
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
@@ -156,8 +149,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         with silence():
             codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
         most = None if codes is None else int(self.rows_per_group)
-        advise(self)
-        advise_on_public_number(self, len(y), codes)
+        advice.advise(self)
+        advice.advise_on_public_number(self, len(y), codes)
         # bound
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate
@@ -176,13 +169,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # draw, choose, store
         with self._noted(report):
             outcome = without_traces(lambda: self._run(problem, strategy))
-            bought = bought_number(outcome.model)
+            bought = advice.bought_number(outcome.model)
             settled(outcome.model, report, ledger)
             self.privacy_ = report
             self._store(outcome, problem, strategy)
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                warn_once(HIDDEN)
-            advise_on_bought_number(self, bought, grouped=codes is not None)
+                advice.warn_once(HIDDEN)
+            advice.advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
 
     def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
@@ -307,10 +300,9 @@ def _size(budget: LossBudget) -> float:
 class DPGridSearchCV(PrivateSearchCV):
     r"""Search over a grid of parameters: search, score and final model under one guarantee.
 
-    `GridSearchCV` spends a budget on every fit and shows exact scores of private records. Here one
-    (ε, δ) covers the whole search, for any number of candidates: the chosen parameters, the
-    winner's score and the fitted winner. The estimator's own budgets only say how the steps of a
-    pipeline share the budget of one fit.
+    One (ε, δ) covers the chosen parameters, the winner's score and the fitted winner, for any
+    number of candidates; `GridSearchCV` would spend a budget on every fit, and show exact scores.
+    The estimator's own budgets only say how the steps of a pipeline share the budget of one fit.
 
     Parameters
     ----------

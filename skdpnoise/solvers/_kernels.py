@@ -8,10 +8,6 @@ read again for every block of rows.
 Everything done to one row is compiled without fast-math flags, and the only fused multiply-adds are
 the explicit ones. The number of grid steps of a record is therefore the same bit for bit in any
 block, thread or vector lane, and the integers are summed exactly.
-
-The branch on the code of a loss does not depend on the row, so that the compiler makes one loop for
-each. Losses whose targets are numbers have a kernel of their own, since with a third branch there
-would be one loop for all; numba makes that choice when it specialises a kernel.
 """
 
 from __future__ import annotations
@@ -89,14 +85,17 @@ def _standardised(x: float, center: float, inverse_scale: float, limit: float) -
     return z if z < limit else limit
 
 
-# numba compares the annotations of these functions: they must be the same.
+# The branch on the code of a loss does not depend on the row, so that the compiler makes one loop
+# for each. Losses whose targets are numbers have a kernel of their own, since with a third branch
+# there would be one loop for all; numba makes that choice when it specialises a kernel. It compares
+# the annotations of these functions: they must be the same.
 def _slope(code: Any, score: Any, target: Any, i: Any) -> Any:
     """Derivative of the loss of record i in its linear function, from its score."""
 
 
 @overload(_slope, jit_options={"nogil": True, "error_model": "numpy"})
 def _slope_by_targets(code: Any, score: Any, target: Any, i: Any) -> Any:
-    """The losses of one type of targets: see the top of this file."""
+    """The losses of one type of targets."""
     if isinstance(target.dtype, types.Float):
         return _slope_of_counts
     return _slope_of_labels
