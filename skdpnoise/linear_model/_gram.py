@@ -67,8 +67,6 @@ class GramPlan:
             return 0.0
         target = int(np.count_nonzero(self.columns.used)) - 1
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
-        if deviation.size == 0:
-            return 0.0
         return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
     def charge(self, account: Account) -> None:

@@ -247,15 +247,6 @@ def noisy_mean(
     return float(np.clip(noisy[0] / one / count, 0.0, 1.0))
 
 
-def noisy_count(n: int, budget: LossBudget, adjacency: Adjacency, rng: RandomWords) -> float:
-    """Return a number of records, at least 2: public under replace-one, else released."""
-    if adjacency == "replace_one":
-        return float(max(n, 2))
-    found = private_count(n, budget, adjacency=adjacency, random_state=rng)
-    note_charge("number of records for the units of the target", found.mechanism)
-    return max(2.0, float(found.value))
-
-
 def divide(
     n_samples: int,
     validation: float,
@@ -292,7 +283,11 @@ def release_units(
     known, rest, hidden = problem.known, budget, False
     if known is None:
         rest = budget.share(1.0 - _UNITS)
-        n_samples = noisy_count(y.size, budget.share(_COUNT), adjacency, rng)
+        n_samples, part = max(2.0, float(y.size)), budget.share(_COUNT)
+        if adjacency == "add_remove":
+            count = private_count(y.size, part, adjacency=adjacency, random_state=rng)
+            note_charge("number of records for the units of the target", count.mechanism)
+            n_samples = max(2.0, float(count.value))
         found = private_location_scale(
             [y],
             budget.share(_UNITS - _COUNT),

@@ -259,17 +259,12 @@ class DPStandardScaler(PrivateScaler):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
         self._warn(~found.found, "leaves as they are")
-        variance = scale = None
-        if self.with_std:
-            unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
-            self._warn(unclear, "knows only an upper limit of the scale of")
-            variance, scale = found.variance, found.deviation
-        return {
-            "mean_": found.mean,
-            "var_": variance,
-            "scale_": scale,
-            "n_samples_seen_": found.n_samples,
-        }
+        fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
+        if not self.with_std:
+            return fitted | {"var_": None, "scale_": None}
+        unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
+        self._warn(unclear, "knows only an upper limit of the scale of")
+        return fitted | {"var_": found.variance, "scale_": found.deviation}
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
         mean = self.mean_ if self.with_mean else None
