@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -35,7 +36,6 @@ from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import (
     HIDDEN,
@@ -68,6 +68,10 @@ _VALIDATION = 0.1  # of the records
 # Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
 # get nearly as much as runs would, none is left to chance.
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
+
+# Of what callbacks of scikit-learn may ask for, what they do not get.
+_HOOKS = ("on_fit_task_begin", "on_fit_task_end")
+_SECRET = {"X", "y", "fitted_estimator"}
 
 
 @shared_texts
@@ -288,6 +292,42 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         self.multimetric_ = False
         if hasattr(outcome.model, "feature_names_in_"):
             self.feature_names_in_ = outcome.model.feature_names_in_
+
+
+def check_callbacks(search: Any) -> None:
+    """Refuse callbacks that ask for records or models, such as scikit-learn's ScoringMonitor."""
+    owner = type(search).__name__
+    for callback in getattr(search, "_skl_callbacks", ()):
+        hooks = [getattr(callback, name) for name in _HOOKS]
+        asked = sorted(_SECRET & {name for hook in hooks for name in signature(hook).parameters})
+        if asked:
+            raise ValueError(
+                f"Callbacks of {owner} get neither records nor models: exact scores and "
+                "models that do not win are not covered by the guarantee. Got a "
+                f"{type(callback).__name__}, which asks for {', '.join(asked)}. Use one that does "
+                "not, such as ProgressBar."
+            )
+
+
+@contextmanager
+def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]]:
+    """Tell callbacks that a search begins and ends; yield a function to call after each task."""
+    if not hasattr(search, "_init_callback_context"):
+        yield lambda name: None
+        return
+    # No records and no model are handed out: what does not win is not paid for, nor are scores.
+    common: dict[str, Any] = {"estimator": search, "metadata": {}}
+    whole = search._init_callback_context(max_subtasks=n_tasks or 0)
+    whole.call_on_fit_task_begin(**common)
+
+    def tell(name: str) -> None:
+        if n_tasks:
+            task = whole.subcontext(task_name=name)
+            task.call_on_fit_task_begin(**common)
+            task.call_on_fit_task_end(**common)
+
+    yield tell
+    whole.call_on_fit_task_end(**common)
 
 
 def _size(budget: LossBudget) -> float:
