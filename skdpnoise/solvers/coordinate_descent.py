@@ -164,10 +164,7 @@ def coordinate_descent(
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and grid_size is not None:
-        quanta, bounds = (
-            np.broadcast_to(values, (n_passes, n_coordinates))
-            for values in _quanta_and_bounds(clip, grid_size, n)
-        )
+        quanta, bounds = _quanta_and_bounds(clip, grid_size, (n_passes, n_coordinates), n)
 
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
@@ -232,13 +229,13 @@ def _scalings(
 
 
 def _quanta_and_bounds(
-    clip: ArrayLike, grid_size: ArrayLike, n: int
+    clip: ArrayLike, grid_size: ArrayLike, shape: tuple[int, int], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grid steps, and the most of them one record adds; refused when a sum could overflow."""
     from skdpnoise.solvers._kernels import QUANTA_LIMIT
 
-    clips, quanta = np.broadcast_arrays(
-        np.asarray(clip, dtype=np.float64), np.asarray(grid_size, dtype=np.float64)
+    clips, quanta = (
+        np.broadcast_to(np.asarray(one, dtype=np.float64), shape) for one in (clip, grid_size)
     )
     with np.errstate(divide="ignore"):
         bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
