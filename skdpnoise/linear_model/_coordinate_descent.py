@@ -112,8 +112,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
             run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
-            features = standardise(settings, run, data.X, data.bounds)
-            problem = Problem(data, features, target)
+            problem = Problem(data, standardise(settings, run, data.X, data.bounds), target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)
             plan.charge(account)

@@ -81,11 +81,6 @@ class Standardisation:
         widest = np.hypot(self.center, self.scale * self.reach)
         return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
 
-    def beside(self, other: Standardisation) -> Standardisation:
-        """Return the standardisation of these columns followed by those of another."""
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return Standardisation(*map(np.concatenate, pairs))
-
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
         standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
@@ -192,5 +187,6 @@ class Problem:
     @property
     def columns(self) -> Standardisation:
         """The scaling of the features and, last, of a target of numbers."""
-        assert self.target.scaling is not None
-        return self.features.beside(self.target.scaling)
+        both = self.features, self.target.scaling
+        arrays = ([getattr(one, field.name) for one in both] for field in fields(Standardisation))
+        return Standardisation(*map(np.concatenate, arrays))

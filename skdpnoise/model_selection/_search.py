@@ -38,12 +38,14 @@ from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import (
+    FAILED,
     HIDDEN,
     REFERENCE,
     Outcome,
     Parts,
     Problem,
     Rows,
+    SearchStopped,
     Target,
     divide,
     release_units,
@@ -192,6 +194,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 y = problem.y[problem.parts.reference]
                 target, hidden = release_units(problem, y, strategy.total)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
+            if outcome.model is None:
+                raise SearchStopped(FAILED)
             return outcome._replace(hidden=hidden)
 
     @contextmanager

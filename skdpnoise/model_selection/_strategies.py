@@ -45,7 +45,6 @@ from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, re
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import (
-    FAILED,
     Losses,
     Outcome,
     Priced,
@@ -183,11 +182,8 @@ class NoisyMax(Strategy):
             tell(f"candidate {len(models)}")
         best, score = self.choose(problem, _all_losses(problem, models, target), target)
         model = models[best]
-        if model is None:
-            raise SearchStopped(FAILED)
-        if self.refit:
-            estimator = problem.candidates[best].estimator
-            again = problem.priced(estimator, self.total.share(_REFIT))
+        if self.refit and model is not None:
+            again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             rows = np.sort(np.concatenate([parts.train, parts.validation]))
@@ -232,8 +228,6 @@ class RepeatedRuns(Strategy):
         tasks = (delayed(_run)(problem, one, target) for one in priced)
         models, losses = zip(*Parallel(n_jobs=n_jobs, verbose=0)(tasks), strict=True)
         best, score = self.choose(problem, losses, target, models)
-        if models[best] is None:
-            raise SearchStopped(FAILED)
         return Outcome(chosen[best], models[best], score)
 
     def choose(
