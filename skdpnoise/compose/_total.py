@@ -10,23 +10,10 @@ from typing import Any
 
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
-from skdpnoise.ledger.report import (
-    DECLARED,
-    SOURCE,
-    PrivacyReport,
-    card,
-    facts_in_html,
-    neighbours,
-    table,
-)
-from skdpnoise.privacy import (
-    GaussianLoss,
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-    check_real,
-    gdp_mu,
-)
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.report import DECLARED, SOURCE, card, facts_in_html, neighbours, table
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling.words import with_caveat
 
 _MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"

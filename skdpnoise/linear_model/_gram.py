@@ -28,12 +28,8 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept
 from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
-from skdpnoise.mechanisms import noise_options
-from skdpnoise.mechanisms.matrices.calibrate import (
-    SECOND_MOMENT_NOISES,
-    SymmetricMatrixMechanism,
-    calibrate_second_moments,
-)
+from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism, noise_options
+from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise

@@ -52,14 +52,8 @@ from skdpnoise.model_selection._runs import (
     without_traces,
 )
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import (
-    Adjacency,
-    LossBudget,
-    PoissonRepetitions,
-    PrivacyGuarantee,
-    PureLoss,
-    TruncatedNegativeBinomial,
-)
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
