@@ -126,9 +126,7 @@ def _private_moments(
     center, keeps_rows = estimator._centers, estimator._keeps_rows
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = _check_plans(estimator, n_columns)
-    noise, total = choose_budget(
-        estimator.noise, n_columns, account.guarantee, account.rows_per_group
-    )
+    noise, total = choose_budget(estimator.noise, n_columns, account)
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
     # How often rows are looked for depends on what was found, and so does what later steps get.
     pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
@@ -145,9 +143,8 @@ def _private_moments(
     used += COUNT_SHARE if private_n else 0.0
     unit = _unit(radius)
     ball = _row_bounds(bounds, mean, radius, noise, unit)
-    mechanism = calibrate_second_moments(
-        noise, ball, total.share(1.0 - used) if used else total, adjacency
-    )
+    left = total.share(1.0 - used) if used else total
+    mechanism = calibrate_second_moments(noise, ball, left, adjacency)
     account.charge("second moments", mechanism)
     counts = second_moments(
         X,
@@ -176,12 +173,9 @@ def _check_plans(estimator: Any, n_columns: int) -> Floats:
             f"The 'feature_bounds' parameter of {owner} must not be closer than {2 * _SMALLEST:g}: "
             "squares would not survive. Choose other units."
         )
-    check_memory(
-        owner,
-        8.0 * _MATRICES * n_columns**2,
-        f"matrices of {n_columns} by {n_columns} columns",
-        "Choose fewer columns, or project them by a public map.",
-    )
+    reason = f"matrices of {n_columns} by {n_columns} columns"
+    remedy = "Choose fewer columns, or project them by a public map."
+    check_memory(owner, 8.0 * _MATRICES * n_columns**2, reason, remedy)
     return bounds
 
 

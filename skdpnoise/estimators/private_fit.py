@@ -75,12 +75,9 @@ class PrivateFitMixin:
         check_unpaid_arguments(self, params)
         self._validate_params()
         check_grouped(self, groups)
-        account = Account(
-            PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
-            rows_per_group=None if groups is None else int(self.rows_per_group),
-            ledger=self.ledger,
-            estimator=self,
-        )
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+        most_rows = None if groups is None else int(self.rows_per_group)
+        account = Account(guarantee, rows_per_group=most_rows, ledger=self.ledger, estimator=self)
         heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
         advice.advise(self)
         with advice.held_back():

@@ -143,11 +143,9 @@ def split_budget(
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
-    guarantee, most_rows = account.guarantee, account.rows_per_group or 1
+    guarantee, rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(
-        settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, most_rows
-    )
+    noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
     bounded = np.isfinite(feature_bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
     # A column with public bounds needs a quarter of the scaling of another.

@@ -163,12 +163,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             if hasattr(self, name):
                 check_within(self, name, low, 1e100)
         if getattr(self, "solver", "gram") != "gradient" and hasattr(self, "row_norm"):
-            check_memory(
-                type(self).__name__,
-                8.0 * _MATRICES * (n_columns + 2) ** 2,
-                f"second moments of {n_columns} columns",
-                "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
-            )
+            reason, n_bytes = f"second moments of {n_columns} columns", 8.0 * (n_columns + 2) ** 2
+            remedy = "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor."
+            check_memory(type(self).__name__, _MATRICES * n_bytes, reason, remedy)
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
         """Return the target of every output, its public bounds, and what else is public of it."""

@@ -216,13 +216,8 @@ def _planned(
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
-    mechanism = calibrate(
-        budget.noise,
-        clipped_gradient(clip * ones, adjacency),
-        left,
-        n_releases=n_passes,
-        weights=weights,
-    )
+    gradients = clipped_gradient(clip * ones, adjacency)
+    mechanism = calibrate(budget.noise, gradients, left, n_releases=n_passes, weights=weights)
     step = auto.relaxation / settings.loss.curvature
     return DescentPlan(mechanism, coordinates, used.size, n_passes, clip, step, n_samples, last)
 
@@ -240,12 +235,8 @@ def check_descent(
     check_sums(settings, n_rows, n_features)
     if settings.n_passes != "auto":
         n_numbers = int(settings.n_passes) * n_outputs * (n_features + 1)
-        check_memory(
-            settings.owner,
-            8.0 * _COPIES * n_numbers,
-            f"the noise of 'n_passes'={settings.n_passes}",
-            "Use fewer passes.",
-        )
+        reason = f"the noise of 'n_passes'={settings.n_passes}"
+        check_memory(settings.owner, 8.0 * _COPIES * n_numbers, reason, "Use fewer passes.")
     _check_growth(settings)
     # So many records, and so little for them, ask for the smallest parts of a loss.
     plan_descent(settings, np.ones(n_features, dtype=bool), n_outputs, _MANY, budget.least)

@@ -137,12 +137,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         given = self._given_alphas()
         data = super()._read(settings, X, y, groups)
         n_alphas = int(self.alphas) if given is None else len(given)
-        check_memory(
-            "DPLassoPath",
+        n_bytes, reason = (
             32.0 * n_alphas * (data.X.shape[1] + 2),
             f"the path of {n_alphas} 'alphas'",
-            "Ask for fewer of them.",
         )
+        check_memory("DPLassoPath", n_bytes, reason, "Ask for fewer of them.")
         return data
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:

@@ -35,12 +35,9 @@ def standardise(
 ) -> Standardisation:
     """Release locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
-    found = private_location_scale(
-        table,
-        run.budget.target if target else run.budget.features,
-        bounds=(bounds[0], bounds[1]),
-        **_terms(run, "target: " if target else ""),
-    )
+    part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
+    ends = bounds[0], bounds[1]
+    found = private_location_scale(table, part, bounds=ends, **_terms(run, prefix))
     if not found.found.all():
         _warn(settings, run, found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT

@@ -379,10 +379,7 @@ class DPGridSearchCV(PrivateSearchCV):
     (ε=1, δ=1e-06)-DP, replace_one
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateSearchCV._parameter_constraints,
-        "param_grid": [dict, list],
-    }
+    _parameter_constraints = PrivateSearchCV._parameter_constraints | {"param_grid": [dict, list]}
 
     param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
@@ -431,8 +428,7 @@ class DPRandomizedSearchCV(PrivateSearchCV):
     ('release', 10, True)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateSearchCV._parameter_constraints,
+    _parameter_constraints = PrivateSearchCV._parameter_constraints | {
         "param_distributions": [dict, list],
         "n_iter": [Interval(Integral, 1, None, closed="left")],
     }

@@ -85,13 +85,9 @@ class Strategy(ABC):
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Return the best of rows of losses, one for each fitted model, and its noisy score."""
         utilities, sensitivity, monotonic = _utilities(losses, problem)
-        best, mechanism = private_argmax(
-            utilities,
-            self.choice_budget.share(_CHOICE),
-            sensitivity=sensitivity,
-            monotonic=monotonic,
-            random_state=problem.rng,
-        )
+        known: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic}
+        part = self.choice_budget.share(_CHOICE)
+        best, mechanism = private_argmax(utilities, part, random_state=problem.rng, **known)
         by_range = isinstance(mechanism, ExponentialMechanism)
         note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
         rest = self.choice_budget.share(1.0 - _CHOICE)

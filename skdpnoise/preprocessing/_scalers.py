@@ -23,9 +23,8 @@ from skdpnoise.ledger import Ledger
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries import private_moments, private_quantiles
-from skdpnoise.queries.moments import moments_budget
-from skdpnoise.queries.quantiles import quantiles_budget
+from skdpnoise.queries.moments import moments_budget, private_moments
+from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
 
@@ -498,14 +497,8 @@ class DPMinMaxScaler(PrivateScaler):
             fitted["n_samples_seen_"] = len(X)
         first, last = self.feature_range
         scale = (last - first) / (high - low)
-        return {
-            **fitted,
-            "data_min_": low,
-            "data_max_": high,
-            "data_range_": high - low,
-            "scale_": scale,
-            "min_": first - low * scale,
-        }
+        fitted |= {"data_min_": low, "data_max_": high, "data_range_": high - low}
+        return fitted | {"scale_": scale, "min_": first - low * scale}
 
     def transform(self, X: Any) -> Any:
         X = super().transform(X)
