@@ -161,17 +161,10 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         alphas = self._grid(pseudo) if given is None else given
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
         coefs, intercepts = features.in_user_units(models, units)
-        return {
-            "alphas_": alphas,
-            "coefs_": coefs[:-1].T,
-            "intercepts_": intercepts[:-1],
-            "alpha_": alpha,
-            "coef_": coefs[-1],
-            "intercept_": intercepts[-1],
-            "clip_range_": features.range,
-            "_standardised": (features, models[-1:], *units),
-            "_pseudo_data": pseudo,
-        }
+        path = {"alphas_": alphas, "coefs_": coefs[:-1].T, "intercepts_": intercepts[:-1]}
+        model = {"alpha_": alpha, "coef_": coefs[-1], "intercept_": intercepts[-1]}
+        standard = {"clip_range_": features.range, "_standardised": (features, models[-1:], *units)}
+        return {**path, **model, **standard, "_pseudo_data": pseudo}
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
         """Predict the target with the model of one penalty.
@@ -224,16 +217,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             strength, l1_ratio = 0.5 * self._pseudo_data.noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
         coefs, intercepts = features.in_user_units(standard, (center, scale))
-        fitted = {
-            "coef_": coefs[0],
-            "intercept_": intercepts[0],
-            "solver_": "gram",
-            "alpha_": float(strength),
-            "_standardised": (features, standard, center, scale),
-        }
+        model = {"coef_": coefs[0], "intercept_": intercepts[0], "alpha_": float(strength)}
+        facts = {"solver_": "gram", "_standardised": (features, standard, center, scale)}
         kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
         known = {name: vars(self)[name] for name in kept if name in vars(self)}
-        regressor.__dict__.update(known, **fitted)
+        regressor.__dict__.update(known | model | facts)
         return regressor
 
     def _given_alphas(self) -> np.ndarray | None:
