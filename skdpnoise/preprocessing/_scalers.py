@@ -316,9 +316,8 @@ class DPRobustScaler(PrivateScaler):
     returns of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
-    and scale 1, and a warning. Where one value prevails the quantiles may coincide; the scale is
-    then the width of the narrowest bin: 1/256 of the public bounds, or a seventh to a thirteenth of
-    a typical difference of two records.
+    and scale 1, and a warning. Where quantiles coincide, the scale is the width of the narrowest
+    bin: 1/256 of the bounds, or a seventh to a thirteenth of a typical difference of two records.
 
     References
     ----------
