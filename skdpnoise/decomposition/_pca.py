@@ -22,8 +22,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers.second_moments import Floats
 
-_COUNT = Interval(Integral, 1, None, closed="left")
-_SHARE = Interval(RealNotInt, 0, 1, closed="neither")
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
@@ -123,7 +121,12 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _parameter_constraints = PrivateMomentsMixin._parameter_constraints | {
-        "n_components": [None, _COUNT, _SHARE, StrOptions({"auto"})],
+        "n_components": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(RealNotInt, 0, 1, closed="neither"),
+            StrOptions({"auto"}),
+        ],
         "center": ["boolean"],
         "whiten": ["boolean"],
     }
