@@ -22,9 +22,12 @@ from skdpnoise.privacy.checks import check_count, check_option, check_real, chec
 from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.privacy.loss import LossBudget
-from skdpnoise.privacy.repetition import TruncatedNegativeBinomial
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
-from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
+from skdpnoise.privacy.repetition.laws import (
+    RepetitionLaw,
+    TruncatedNegativeBinomial,
+    check_law,
+)
 
 _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
