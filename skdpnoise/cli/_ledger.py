@@ -18,7 +18,7 @@ from skdpnoise.ledger import (
     UnknownDatasetError,
     encode_loss,
 )
-from skdpnoise.ledger.history import past
+from skdpnoise.ledger.charge import past
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 

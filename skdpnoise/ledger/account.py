@@ -221,15 +221,9 @@ class Account:
             exact = own() if self.rows_per_group in (None, 1) else loss
             self._charge_ledger(exact, mechanism.noise, label)
         self._total = total
-        release = Release(
-            label,
-            mechanism.noise,
-            mechanism.n_releases,
-            mechanism.sensitivity.n_coordinates,
-            (float(mechanism.scale.min()), float(mechanism.scale.max())),
-            loss,
-        )
-        self._releases.append(release)
+        sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
+        scales = float(mechanism.scale.min()), float(mechanism.scale.max())
+        self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -268,7 +262,8 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
-        if self._total is None and not empty:
+        total, n_records = self._total, self.n_records
+        if total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged = []
         for (label, noise), group in groupby(self._releases, attrgetter("label", "noise")):
@@ -279,14 +274,11 @@ class Account:
             loss = reduce(add, (release.loss for release in same))
             scale = min(scales), max(scales)
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
+        if total is None:
+            total, n_records = PureLoss(0.0), None
+        made, rows = tuple(merged), self.rows_per_group
         return PrivacyReport(
-            estimator,
-            self.guarantee,
-            tuple(merged),
-            PureLoss(0.0) if self._total is None else self._total,
-            secure,
-            self.rows_per_group,
-            n_records=None if self._total is None else self.n_records,
+            estimator, self.guarantee, made, total, secure, rows, n_records=n_records
         )
 
     @property

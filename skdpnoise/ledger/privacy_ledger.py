@@ -12,10 +12,9 @@ from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
 from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import is_uncharged, unwritten
-from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, stored_parameters
+from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, past, stored_parameters
 from skdpnoise.ledger.composition import Composition, compact
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
-from skdpnoise.ledger.history import past
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
 from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
@@ -198,18 +197,15 @@ class PrivacyLedger:
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = requests.loss_of(cost)
-        row = Row(
-            0,
-            uuid.uuid4().hex,
-            "",
+        names = (
             requests.checked_name("label", label),
             requests.checked_text("mechanism", mechanism or noise),
             requests.checked_text("estimator", estimator),
-            encode_loss(compact(loss)),
-            *requests.stated(loss, guarantee, self._opened().delta),
-            self.who,
-            stored_parameters(parameters),
         )
+        cost = encode_loss(compact(loss))
+        stated = requests.stated(loss, guarantee, self._opened().delta)
+        stored = stored_parameters(parameters)
+        row = Row(0, uuid.uuid4().hex, "", *names, cost, *stated, self.who, stored)
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
@@ -268,17 +264,9 @@ class PrivacyLedger:
         known = self._read(full=True)
         total = known.composition
         with reading.readable("The total", self._where):
-            epsilon = total.epsilon(budget.delta)
-            return LedgerTotal(
-                budget,
-                total.count,
-                total.loss(epsilon),
-                epsilon,
-                total.basic,
-                total.adaptive_epsilon(budget.delta),
-                self.adaptive,
-                known.secure,
-            )
+            epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
+            sums = total.loss(epsilon), epsilon, total.basic, adaptive
+            return LedgerTotal(budget, total.count, *sums, self.adaptive, known.secure)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.

@@ -150,8 +150,7 @@ def stated(
     pure = loss.epsilon(0.0)
     if pure < math.inf:
         return pure, 0.0
-    single = Composition()
-    single.add(loss, (0.0, 0.0))
+    single = Composition().with_one_more(loss, (0.0, 0.0))
     single.only = None  # for the sake of speed
     epsilon = single.epsilon(delta)
     if epsilon == math.inf:

@@ -76,8 +76,6 @@ class AllocationDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> from skdpnoise.sensitivity import SensitivityProfile
@@ -86,7 +84,6 @@ class AllocationDisplay:
     >>> display = AllocationDisplay.from_mechanism(mechanism)
     >>> display.share.round(3)  # λ_j / s_j is as the two-thirds power of λ_j
     array([0.2, 0.8])
-    >>> plt.close(display.figure_)
     """
 
     smallest: ArrayLike

@@ -46,15 +46,12 @@ class AuditDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> display = AuditDisplay(
     ...     names=["replay", "black_box"], found=[0.9, 0.6], claimed=[1.0, 1.0],
     ...     most=[np.nan, 4.7], passed=[True, True],
     ... ).plot()
     >>> [round(float(bar.get_width()), 1) for bar in display.found_]
     [0.9, 0.6]
-    >>> plt.close(display.figure_)
     """
 
     names: Sequence[str]

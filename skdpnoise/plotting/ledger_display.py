@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.ledger.history import past
+from skdpnoise.ledger.charge import past
 from skdpnoise.plotting._panels import one_panel, style
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_option, check_type
@@ -62,8 +62,6 @@ class LedgerDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.privacy import PureLoss
     >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
     >>> for _ in range(100):
@@ -71,7 +69,6 @@ class LedgerDisplay:
     >>> display = LedgerDisplay.from_ledger(ledger, by="charge")
     >>> [line.get_label() for line in (display.basic_, display.spent_)]
     ['basic sum: ε = 3', 'tight composition: ε = 1.27']
-    >>> plt.close(display.figure_)
     """
 
     time: ArrayLike

@@ -69,8 +69,6 @@ class NoiseDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> from skdpnoise.sensitivity import SensitivityProfile
@@ -79,7 +77,6 @@ class NoiseDisplay:
     >>> display = NoiseDisplay.from_mechanism(mechanism)
     >>> display.labels
     ('7.07 (coordinate 1)', '14.1 (coordinate 2)')
-    >>> plt.close(display.figure_)
     """
 
     values: Sequence[Any]

@@ -61,8 +61,6 @@ class PrivacyLossDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.sensitivity import SensitivityProfile
     >>> profile, target = SensitivityProfile([1.0, 4.0]), PrivacyGuarantee(1.0, 1e-6)
@@ -72,7 +70,6 @@ class PrivacyLossDisplay:
     ... )
     >>> [line.get_label() for line in display.lines_]
     ['inid_gaussian', 'inid_laplace']
-    >>> plt.close(display.figure_)
     """
 
     epsilon: ArrayLike
