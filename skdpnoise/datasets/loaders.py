@@ -108,10 +108,9 @@ def fetch_adult(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Adult data, census income (binary classification, mixed columns).
 
-    Looked for, in this order: ``adult.data.gz`` or ``adult.data``, and ``adult.test`` likewise, in
-    the folder `data_home`; the same names in the folder that the environment variable
-    ``SKDPNOISE_DATA`` names; OpenML data set 1590 through :func:`sklearn.datasets.fetch_openml`,
-    which keeps a cache. A local file is used only if its sha256 sum is that of the published one.
+    Looked for, in this order: ``adult.data`` and ``adult.test``, also with ``.gz``, in `data_home`
+    and in the folder that the environment variable ``SKDPNOISE_DATA`` names, if their sha256 sums
+    are the published ones; OpenML data set 1590, of which scikit-learn keeps a cache.
 
     Parameters
     ----------
@@ -235,10 +234,9 @@ def fetch_california(
     number: with the columns c0 to c8 of the original file they are c7, c2, c3/c6, c4/c6, c5,
     c5/c6, c1, c0, and the target is c8/100000.
 
-    Looked for, in this order: ``cal_housing.data.gz`` or ``cal_housing.data`` in the folder
-    `data_home`; the same names in the folder that the environment variable ``SKDPNOISE_DATA``
-    names; scikit-learn's cache; scikit-learn's download. A local file is used only if its
-    sha256 sum is that of the published one.
+    Looked for, in this order: ``cal_housing.data``, also with ``.gz``, in `data_home` and in the
+    folder that the environment variable ``SKDPNOISE_DATA`` names, if its sha256 sum is the
+    published one; scikit-learn's cache; scikit-learn's download.
 
     Parameters
     ----------
@@ -337,10 +335,9 @@ def fetch_electricity(
 ) -> Bunch | tuple[Any, Any]:
     """Load the Electricity data, Elec2 normalised (binary classification).
 
-    Looked for, in this order: ``elecNormNew.arff.gz`` or ``elecNormNew.arff`` in the folder
-    `data_home`; the same names in the folder that the environment variable ``SKDPNOISE_DATA``
-    names; OpenML data set 151 through :func:`sklearn.datasets.fetch_openml`, which keeps a
-    cache. A local file is used only if its sha256 sum is that of the published one.
+    Looked for, in this order: ``elecNormNew.arff``, also with ``.gz``, in `data_home` and in the
+    folder that the environment variable ``SKDPNOISE_DATA`` names, if its sha256 sum is the
+    published one; OpenML data set 151, of which scikit-learn keeps a cache.
 
     Parameters
     ----------

@@ -18,16 +18,7 @@ __all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_par
 
 
 class Chargeable(Protocol):
-    """What an account must know of a mechanism.
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import calibrate
-    >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> one: Chargeable = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5))
-    >>> one.noise, one.n_releases
-    ('iid_laplace', 1)
-    """
+    """What an account must know of a mechanism."""
 
     @property
     def noise(self) -> str:
@@ -308,14 +299,7 @@ class Account:
 
 
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
-    """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import SGDRegressor
-    >>> public_parameters(SGDRegressor(random_state=7))["random_state"]
-    'a seed, which is not written down'
-    """
+    """Return the constructor's parameters as a ledger may know them: of a seed only that it is."""
     if not hasattr(estimator, "get_params"):
         return None
     given = estimator.get_params(deep=False)

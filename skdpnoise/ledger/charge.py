@@ -255,18 +255,17 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Char
 
 def past(charges: Sequence[Charge], delta: float) -> dict[str, list[Any]]:
     """Return the columns of a history: all charges, with what had been spent after each."""
+
+    def columns(*names: str) -> dict[str, list[Any]]:
+        return {name: [getattr(charge, name) for charge in charges] for name in names}
+
     return {
-        "number": [c.number for c in charges],
-        "time": [c.time for c in charges],
-        "label": [c.label for c in charges],
-        "estimator": [c.estimator for c in charges],
-        "mechanism": [c.mechanism for c in charges],
-        "epsilon": [c.guarantee[0] for c in charges],
-        "delta": [c.guarantee[1] for c in charges],
-        "loss": [c.cost for c in charges],
+        **columns("number", "time", "label", "estimator", "mechanism"),
+        "epsilon": [charge.guarantee[0] for charge in charges],
+        "delta": [charge.guarantee[1] for charge in charges],
+        "loss": [charge.cost for charge in charges],
         "spent": _spent_after_each(charges, delta),
-        "who": [c.who for c in charges],
-        "parameters": [c.parameters for c in charges],
+        **columns("who", "parameters"),
     }
 
 

@@ -59,13 +59,9 @@ class PrivacyLedger:
         What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
-        rules (:mod:`skdpnoise.ledger.composition`). None is False for a new data set.
+        rules (:mod:`skdpnoise.ledger.composition` proves both). None is False for a new data set.
     who : str, default=None
         Who charges; written beside each charge.
-
-    References
-    ----------
-    See :mod:`skdpnoise.ledger.composition`.
 
     Examples
     --------
@@ -351,15 +347,11 @@ class PrivacyLedger:
     def _key(self) -> tuple[str, object]:
         return self.dataset, self._storage.address or id(self)
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> PrivacyLedger:
+        return self
+
     # A copy that counted for itself would overspend.
-    def __copy__(self) -> PrivacyLedger:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
-        return self
-
-    def __sklearn_clone__(self) -> PrivacyLedger:
-        return self
+    __copy__ = __sklearn_clone__ = __deepcopy__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.dataset, self._storage.address, self.who)

@@ -66,16 +66,16 @@ def panels(
         _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
         return axes.ravel()
     allowed = f"a matplotlib Axes, a sequence of {count} of them, or None"
-    if isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str):
-        given = np.array(ax, dtype=object).ravel()
-        if given.size != count:
-            raise ValueError(
-                f"The 'ax' parameter of {owner} must be {allowed}. Got {given.size} instead."
-            )
-        for each in given:
-            _check_axes(owner, each, allowed)
+    several = isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
+    given = np.array(ax if several else [ax], dtype=object).ravel()
+    if several and given.size != count:
+        raise ValueError(
+            f"The 'ax' parameter of {owner} must be {allowed}. Got {given.size} instead."
+        )
+    for each in given:
+        _check_axes(owner, each, allowed)
+    if several:
         return given
-    _check_axes(owner, ax, allowed)
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError(
