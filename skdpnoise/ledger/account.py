@@ -299,7 +299,7 @@ class Account:
 
 
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
-    """Return the constructor's parameters as a ledger may know them: of a seed only that it is."""
+    """Return constructor parameters as a ledger may know them: of a seed only that there is one."""
     if not hasattr(estimator, "get_params"):
         return None
     given = estimator.get_params(deep=False)

@@ -37,9 +37,8 @@ class AllocationDisplay:
     though a joint bound on all of them may forbid that.
 
     Of an estimator, the shares of its kinds of release are drawn: of ε if all of them are purely
-    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ.
-
-    More than 60 coordinates are sorted by sensitivity and drawn as lines.
+    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. More
+    than 60 coordinates are sorted by sensitivity and drawn as lines.
 
     Parameters
     ----------
