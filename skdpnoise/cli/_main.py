@@ -54,9 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     if not getattr(args, "storage", True):
-        args.parser.error(
-            f"the following arguments are required: --storage (or the variable {STORAGE})"
-        )
+        missing = f"--storage (or the variable {STORAGE})"
+        args.parser.error(f"the following arguments are required: {missing}")
     try:
         # The libraries that commands need are imported now: --help waits for none.
         module, name = args.run
@@ -76,9 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skdpnoise", description="Differentially private estimators: budgets and audits."
-    )
+    purpose = "Differentially private estimators: budgets and audits."
+    parser = argparse.ArgumentParser(prog="skdpnoise", description=purpose)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     ledger = rooms.add_parser("ledger", help="the budgets of data sets, and what was spent")

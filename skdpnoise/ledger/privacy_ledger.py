@@ -193,15 +193,13 @@ class PrivacyLedger:
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = requests.loss_of(cost)
-        names = (
-            requests.checked_name("label", label),
-            requests.checked_text("mechanism", mechanism or noise),
-            requests.checked_text("estimator", estimator),
-        )
+        label = requests.checked_name("label", label)
+        mechanism = requests.checked_text("mechanism", mechanism or noise)
+        estimator = requests.checked_text("estimator", estimator)
         cost = encode_loss(compact(loss))
         stated = requests.stated(loss, guarantee, self._opened().delta)
-        stored = stored_parameters(parameters)
-        row = Row(0, uuid.uuid4().hex, "", *names, cost, *stated, self.who, stored)
+        stored, token = stored_parameters(parameters), uuid.uuid4().hex
+        row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()

@@ -90,19 +90,20 @@ def _check_axes(owner: str, ax: object, allowed: str) -> None:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise TypeError(
-            f"The 'ax' parameter of {owner} must be {allowed}. Got an object of type "
-            f"{type(ax).__name__} instead."
-        )
+        raise wrong_kind(owner, "ax", ax, allowed)
+
+
+def wrong_kind(owner: str, name: str, value: object, allowed: str) -> TypeError:
+    """Return the error that says what a parameter must be."""
+    got = f"Got an object of type {type(value).__name__} instead."
+    return TypeError(f"The {name!r} parameter of {owner} must be {allowed}. {got}")
 
 
 def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
     """Return the mechanism if it is additive noise."""
     if not isinstance(mechanism, AdditiveMechanism):
-        raise TypeError(
-            f"The 'mechanism' parameter of {owner} must be an AdditiveMechanism, which calibrate "
-            f"returns. Got an object of type {type(mechanism).__name__} instead."
-        )
+        allowed = "an AdditiveMechanism, which calibrate returns"
+        raise wrong_kind(owner, "mechanism", mechanism, allowed)
     return mechanism
 
 
@@ -113,10 +114,8 @@ def report_of(owner: str, estimator: Any) -> PrivacyReport:
         return report
     if hasattr(estimator, "fit") and not isinstance(estimator, type):
         check_is_fitted(estimator)
-    raise TypeError(
-        f"The 'estimator' parameter of {owner} must be a fitted estimator of skdpnoise, with a "
-        f"report in privacy_. Got an object of type {type(estimator).__name__} instead."
-    )
+    allowed = "a fitted estimator of skdpnoise, with a report in privacy_"
+    raise wrong_kind(owner, "estimator", estimator, allowed)
 
 
 def coordinates_of(mechanism: AdditiveMechanism, sizes: Vector) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise.ledger.requests import loss_of
-from skdpnoise.plotting._panels import Vector, one_panel, report_of, style
+from skdpnoise.plotting._panels import Vector, one_panel, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -151,8 +151,8 @@ class PrivacyLossDisplay:
         """
         owner = "PrivacyLossDisplay.from_mechanism"
         loss, noise = loss_of(mechanism, owner, "mechanism")
-        name = str(noise or loss) if name is None else name
-        return cls._computed(owner, {name: loss}, epsilon, target).plot(ax, **kwargs)
+        losses = {str(noise or loss) if name is None else name: loss}
+        return cls._computed(owner, losses, epsilon, target).plot(ax, **kwargs)
 
     @classmethod
     def from_mechanisms(
@@ -185,10 +185,8 @@ class PrivacyLossDisplay:
         """
         owner = "PrivacyLossDisplay.from_mechanisms"
         if not isinstance(mechanisms, Mapping):
-            raise TypeError(
-                f"The 'mechanisms' parameter of {owner} must be a dict of names to mechanisms or "
-                f"losses. Got an object of type {type(mechanisms).__name__} instead."
-            )
+            allowed = "a dict of names to mechanisms or losses"
+            raise wrong_kind(owner, "mechanisms", mechanisms, allowed)
         if not mechanisms:
             raise ValueError(
                 f"The 'mechanisms' parameter of {owner} must hold at least one mechanism."
