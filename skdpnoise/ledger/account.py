@@ -155,8 +155,7 @@ class Account:
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
-        self._planned = False
-        self._paid = False
+        self._planned = self._paid = False
 
     def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.

@@ -137,15 +137,13 @@ class PrivacyReport:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
         # A numeric loss is rounded up, also one of exactly this epsilon.
         if not any(self.total.delta(epsilon * room) <= delta for room in (1.0, 1.0 + 1e-12)):
-            raise ValueError(
-                "The 'total' parameter of PrivacyReport must be contained in the guarantee "
-                f"(epsilon={epsilon:g}, delta={delta:g}). Got {self.total} instead."
-            )
-        if not _add_up(self.releases, self.total):
-            raise ValueError(
-                "The 'total' parameter of PrivacyReport must be at least what the releases cost "
-                f"together. Got {self.total} instead."
-            )
+            allowed = f"contained in the guarantee (epsilon={epsilon:g}, delta={delta:g})"
+        elif not _add_up(self.releases, self.total):
+            allowed = "at least what the releases cost together"
+        else:
+            return
+        must = f"The 'total' parameter of PrivacyReport must be {allowed}."
+        raise ValueError(f"{must} Got {self.total} instead.")
 
     @property
     def unit(self) -> str:

@@ -66,12 +66,11 @@ def panels(
         _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
         return axes.ravel()
     allowed = f"a matplotlib Axes, a sequence of {count} of them, or None"
+    must = f"The 'ax' parameter of {owner} must be {allowed}."
     several = isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
     given = np.array(ax if several else [ax], dtype=object).ravel()
     if several and given.size != count:
-        raise ValueError(
-            f"The 'ax' parameter of {owner} must be {allowed}. Got {given.size} instead."
-        )
+        raise ValueError(f"{must} Got {given.size} instead.")
     for each in given:
         _check_axes(owner, each, allowed)
     if several:
@@ -79,8 +78,8 @@ def panels(
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError(
-            f"The 'ax' parameter of {owner} must be {allowed}. An Axes outside of a grid cannot be "
-            f"divided: give {count} Axes, or one that plt.subplots made."
+            f"{must} An Axes outside of a grid cannot be divided: give {count} Axes, or one that "
+            "plt.subplots made."
         )
     ax.set_axis_off()
     return place.subgridspec(*shape).subplots(squeeze=False, **kw).ravel()
