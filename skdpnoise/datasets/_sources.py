@@ -88,10 +88,11 @@ class DataSet:
 
 def _local_bytes(name: str, sha256: str, data_home: str | os.PathLike[str] | None) -> bytes | None:
     """Return the verified content of the first local copy of a file, or None without one."""
-    for folder in (data_home, os.environ.get(DATA_VARIABLE)):
+    named = [data_home, os.environ.get(DATA_VARIABLE)]
+    for folder in [Path(folder).expanduser() for folder in named if folder]:
         for ending in (".gz", ""):
-            path = Path(folder or "").expanduser() / f"{name}{ending}"
-            if folder and path.is_file():
+            path = folder / f"{name}{ending}"
+            if path.is_file():
                 return _verified_bytes(path, sha256)
     return None
 

@@ -265,8 +265,7 @@ def _grid(losses: list[PrivacyLoss], target: PrivacyGuarantee | None) -> Vector:
     for loss, end in zip(losses, ends, strict=True):
         pure = getattr(loss, "pure_epsilon", math.inf)
         if pure <= end * (1.0 + 1e-3):
-            parts.append(pure * (1.0 - np.geomspace(0.3, 1e-12, 25)))
-            parts.append(np.array([pure]))
+            parts += [pure * (1.0 - np.geomspace(0.3, 1e-12, 25)), np.array([pure])]
     return np.unique(np.concatenate(parts))
 
 
