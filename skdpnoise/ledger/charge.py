@@ -94,7 +94,8 @@ class Charge:
     @property
     def secure(self) -> bool:
         """Whether no seed was set where it was charged, as far as that was said."""
-        return self.parameters.get("random_state") is None
+        seeded = self.parameters.get("random_state") is not None
+        return not seeded and HIDDEN_SEED not in repr(self.parameters)
 
     @classmethod
     def of(cls, row: Row) -> Charge:
