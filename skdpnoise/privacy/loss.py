@@ -63,6 +63,10 @@ class _Divisible(Loss):
         fraction : float
             In (0, 1].
 
+        Returns
+        -------
+        PureLoss or GaussianLoss
+
         Examples
         --------
         >>> print(PureLoss(1.0).share(0.25), GaussianLoss(1.0).share(0.25))
@@ -79,6 +83,10 @@ class _Divisible(Loss):
         ----------
         rows : int
             The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
 
         Examples
         --------
@@ -99,6 +107,10 @@ class _Divisible(Loss):
         ----------
         rows : int
             The most rows of a group, at least 1.
+
+        Returns
+        -------
+        PureLoss or GaussianLoss
 
         Examples
         --------

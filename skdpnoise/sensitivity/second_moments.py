@@ -105,6 +105,10 @@ class RowBounds(Sealed):
         scale : float or array-like of shape (n_columns,)
             s, positive.
 
+        Returns
+        -------
+        float
+
         Examples
         --------
         >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
@@ -130,6 +134,10 @@ class RowBounds(Sealed):
         ----------
         scale : float or array-like of shape (n_columns,)
             s, positive.
+
+        Returns
+        -------
+        float
 
         Examples
         --------

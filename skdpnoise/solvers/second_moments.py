@@ -21,6 +21,7 @@ _TILE = 1 << 15
 _FEWEST_ROWS, _MOST_ROWS = 128, 4096
 # Up to so many entries numpy takes a hundredth of a second, and numba a second to compile loops.
 _PLAIN_ENTRIES = 1 << 19
+_LANES = 4  # columns that are multiplied at once
 # Below this many entries, handing work to a thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 18
 # Integers up to here, and their sums in any order, are exact in double precision.
@@ -225,9 +226,14 @@ class _Rows:
 
     def products(self) -> NDArray[np.int64]:
         """Return the sums of products of all pairs of columns on and above the diagonal."""
-        even = self.n_columns + self.n_columns % 2
-        total = self.sums((even, even), self.largest**2, self.kernels.add_products)
+        size = self._padded
+        total = self.sums((size, size), self.largest**2, self.kernels.add_products)
         return np.triu(total[: self.n_columns, : self.n_columns])
+
+    @property
+    def _padded(self) -> int:
+        """Number of columns with those of zeros, for four are multiplied by four at once."""
+        return int(-(-self.n_columns // _LANES) * _LANES)
 
     def totals(self) -> NDArray[np.int64]:
         """Return the sums of all columns."""
@@ -251,9 +257,8 @@ class _Rows:
 
         def task(rows: tuple[int, int]) -> NDArray[np.int64]:
             total, part, held = np.zeros(shape, dtype=np.int64), np.zeros(shape), 0
-            # An even number of columns, which are multiplied two by two; and eight rows more, so
-            # that the columns do not all fall on the same lines of the cache.
-            integers = np.zeros((self.n_columns + self.n_columns % 2, block + 8))
+            # Eight rows more, so that the columns do not all fall on the same lines of the cache.
+            integers = np.zeros((self._padded, block + 8))
             for tile, n, sums in self.tiles(rows, block):
                 self.kernels.quantise(tile, n, grid, sums, integers)
                 if (held + n) * largest > _EXACT:

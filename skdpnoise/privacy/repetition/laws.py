@@ -228,6 +228,10 @@ class TruncatedNegativeBinomial(CountLaw):
         mean : float
             E[K] > 1.
 
+        Returns
+        -------
+        TruncatedNegativeBinomial
+
         Examples
         --------
         >>> TruncatedNegativeBinomial.with_mean(eta=1.0, mean=20.0).gamma.__round__(6)
@@ -248,6 +252,10 @@ class TruncatedNegativeBinomial(CountLaw):
             Share of candidates, in (0, 1).
         coverage : float
             In (`share`, 1).
+
+        Returns
+        -------
+        TruncatedNegativeBinomial
 
         Raises
         ------
@@ -378,6 +386,10 @@ class PoissonRepetitions(CountLaw):
             Share of candidates, in (0, 1).
         coverage : float
             In (0, 1).
+
+        Returns
+        -------
+        PoissonRepetitions
 
         Examples
         --------
