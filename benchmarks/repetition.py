@@ -89,7 +89,7 @@ def largest_mu(delta_of: Callable[[float], float]) -> float:
 
 def unpriced(law: Law, mu: float) -> float:
     """Return our bound without prices of positions."""
-    bound = RepetitionBound.of(lambda losses: NormalShift().hockey_stick(losses, mu), law)
+    bound = RepetitionBound(lambda losses: NormalShift().hockey_stick(losses, mu), law)
     return float(bound.without_prices(np.array([TOTAL.epsilon]))[0])
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from skdpnoise.inspection._attack import choose_attack
 from skdpnoise.inspection._bounds import epsilon_bound
 from skdpnoise.mechanisms import AdditiveMechanism
-from skdpnoise.mechanisms._losses import worst_shift
+from skdpnoise.mechanisms.allocation import worst_shift
 from tests._statistics import FALSE_ALARM
 
 

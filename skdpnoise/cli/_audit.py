@@ -60,7 +60,7 @@ def add_arguments(commands: Any) -> None:
     )
     parser.add_argument("--n-jobs", type=int, help="processes")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run, parser=parser)
+    parser.set_defaults(run=("_audit", "run"), parser=parser)
 
 
 def run(args: Namespace) -> int:

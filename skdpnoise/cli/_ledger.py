@@ -18,7 +18,7 @@ from skdpnoise.ledger import (
     UnknownDatasetError,
     encode_loss,
 )
-from skdpnoise.ledger.history import past
+from skdpnoise.ledger.charge import past
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -44,10 +44,9 @@ def create(args: Namespace) -> None:
         print_json({**_facts(ledger), "created": new})
         return
     adaptive = ", losses may be chosen by looking" if ledger.adaptive else ""
-    print(
-        f"{'created' if new else 'there already:'} {ledger.dataset!r}: "
-        f"{_budget(_promised(ledger))}, protects one {ledger.unit}{adaptive}, in {ledger.storage}"
-    )
+    promise = f"{_budget(_promised(ledger))}, protects one {ledger.unit}{adaptive}"
+    done = "created" if new else "there already:"
+    print(f"{done} {ledger.dataset!r}: {promise}, in {ledger.storage}")
 
 
 def show(args: Namespace) -> None:
@@ -183,9 +182,9 @@ def _csv(records: list[dict[str, Any]]) -> str:
     # Every text in quotation marks: a carriage return would begin another row otherwise.
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     for record in records:
+        cells = (record[name] for name in names)
         writer.writerow(
-            json.dumps(value) if isinstance(value, dict | list) else _harmless(value)
-            for value in (record[name] for name in names)
+            json.dumps(x) if isinstance(x, dict | list) else _harmless(x) for x in cells
         )
     return out.getvalue()
 

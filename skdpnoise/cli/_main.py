@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -55,11 +54,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     args = parser.parse_args(argv)
     if not getattr(args, "storage", True):
-        args.parser.error(
-            f"the following arguments are required: --storage (or the variable {STORAGE})"
-        )
+        missing = f"--storage (or the variable {STORAGE})"
+        args.parser.error(f"the following arguments are required: {missing}")
     try:
-        code = args.run(args) or 0
+        # The libraries that commands need are imported now: --help waits for none.
+        module, name = args.run
+        code = getattr(import_module(f"skdpnoise.cli.{module}"), name)(args) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read the output has enough of it, as `head` has. What is still in the buffer
@@ -75,9 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="skdpnoise", description="Differentially private estimators: budgets and audits."
-    )
+    purpose = "Differentially private estimators: budgets and audits."
+    parser = argparse.ArgumentParser(prog="skdpnoise", description=purpose)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     ledger = rooms.add_parser("ledger", help="the budgets of data sets, and what was spent")
@@ -129,13 +128,8 @@ def _command(commands: Any, name: str, text: str, one: bool = True) -> argparse.
     )
     parser.add_argument("--dataset", metavar="NAME", required=one, help="name of the data set")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=partial(_run, name), parser=parser)
+    parser.set_defaults(run=("_ledger", name), parser=parser)
     return parser
-
-
-def _run(name: str, args: argparse.Namespace) -> Any:
-    """Run a command of ``skdpnoise.cli._ledger``, which is imported now."""
-    return getattr(import_module("skdpnoise.cli._ledger"), name)(args)
 
 
 def _count(text: str) -> int:

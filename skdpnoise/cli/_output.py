@@ -49,19 +49,16 @@ def print_table(
     except ImportError:
         print(_plain(headers, texts, right, title))
         return
-    table = Table(
-        title=title, title_justify="left", box=SIMPLE_HEAD, show_header=headers is not None
-    )
+    shown = headers is not None
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_header=shown)
     for header, numeric in zip(headers or [""] * len(right), right, strict=True):
         table.add_column(header, justify="right" if numeric else "left")
     for row in texts:
         table.add_row(*row)
     # A pipe or a file has no width of its own: let no cell be folded there. What people wrote is
     # shown as it is, not as markup.
-    console = Console(
-        markup=False, emoji=False, highlight=False, width=None if sys.stdout.isatty() else 200
-    )
-    console.print(table)
+    width = None if sys.stdout.isatty() else 200
+    Console(markup=False, emoji=False, highlight=False, width=width).print(table)
 
 
 def printable(text: str) -> str:

@@ -10,23 +10,10 @@ from typing import Any
 
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
-from skdpnoise.ledger.report import (
-    DECLARED,
-    SOURCE,
-    PrivacyReport,
-    card,
-    facts_in_html,
-    neighbours,
-    table,
-)
-from skdpnoise.privacy import (
-    GaussianLoss,
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-    check_real,
-    gdp_mu,
-)
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.report import DECLARED, SOURCE, card, facts_in_html, neighbours, table
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling.words import with_caveat
 
 _MUST_HOLD = "The 'estimators' parameter of total_guarantee must hold"
@@ -37,13 +24,12 @@ class TotalReport:
     r"""The guarantee of several fits together, by basic and by tight composition.
 
     Basic composition adds: :math:`(\sum_k \varepsilon_k, \sum_k \delta_k)`. Tight composition adds
-    the losses that the fits were allowed, and states the ε at the same δ. Each fit is counted with
-    its whole budget, known in advance: what it left unspent may depend on the data. A fit that
-    released nothing costs nothing. A later fit may use what earlier ones released.
+    the losses that the fits were allowed, and states the ε at the same δ. A fit is counted with its
+    whole budget, known in advance, or with nothing if it released nothing. A later fit may use what
+    earlier ones released.
 
-    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total.
-    A fit that protects a group protects each record of it: together with fits that protect records
-    the total is stated for a record. Prints as text, and as a table in notebooks.
+    **Unit.** If all fits protect groups of rows, and were given the same groups, so does the total;
+    else it is stated for a record. Prints as text, and as a table in notebooks.
 
     Parameters
     ----------
@@ -162,15 +148,12 @@ class TotalReport:
             tight = _pair(self.loss.epsilon(self.delta), self.delta)
             facts.append(("basic composition", _pair(self.basic.epsilon, self.basic.delta)))
             facts.append(("tight composition", f"{tight}, {self.loss}"))
-        if self.free:
-            facts.append(("learn nothing from the data", ", ".join(self.free)))
-        if self.declared:
-            facts.append((DECLARED, ", ".join(self.declared)))
-        adjacency = self.steps[0][1].guarantee.adjacency
-        facts.append(("adjacency", neighbours(adjacency, self.unit)))
-        facts.append(("unit", self._unit_in_words()))
-        facts.append(("randomness", SOURCE[self.secure]))
-        return facts
+        for name, steps in (("learn nothing from the data", self.free), (DECLARED, self.declared)):
+            if steps:
+                facts.append((name, ", ".join(steps)))
+        relation = neighbours(self.steps[0][1].guarantee.adjacency, self.unit)
+        unit, source = self._unit_in_words(), SOURCE[self.secure]
+        return [*facts, ("adjacency", relation), ("unit", unit), ("randomness", source)]
 
     def _unit_in_words(self) -> str:
         if self.unit == "group":
@@ -185,10 +168,9 @@ def total_guarantee(
 ) -> TotalReport:
     r"""Return what fitted estimators guarantee together, by basic and by tight composition.
 
-    All must have been fitted to the same records. A step that was replaced after the fit cannot be
-    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`: their parts
-    see the same records too, also where they see different columns. A step that may have learnt
-    from the data without privacy is an error, since no total would then be true.
+    All must have been fitted to the same records; a step that was replaced since cannot be
+    detected. Compositions are taken apart by :func:`~skdpnoise.compose.taken_apart`, also where
+    their parts see different columns. A step that may have learnt without privacy is an error.
 
     Parameters
     ----------
@@ -287,13 +269,7 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
 
 
 def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
-    """Return the loss that a fit was allowed in advance, of the kind in which it was charged.
-
-    Examples
-    --------
-    >>> allowed_loss(PrivacyReport("A", PrivacyGuarantee(1.0), (), PureLoss(0.0), True))
-    PureLoss(pure_epsilon=0.0)
-    """
+    """Return the loss that a fit was allowed in advance, of the kind in which it was charged."""
     total, guarantee = report.total, report.guarantee
     if not report.releases:
         return PureLoss(0.0)

@@ -20,8 +20,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers.second_moments import Floats
 
-__all__ = ["DPCovariance"]
-
 _LEAST = 1e-9  # eigenvalues are at least this part of the largest: the matrix can be inverted
 
 
@@ -34,13 +32,13 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     .. math:: \hat C = \frac1n \Bigl(\sum_i z_i z_i^\top + E\Bigr), \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    made positive definite. The release, its privacy and its parameters are those of
+    made positive definite. Release and parameters are those of
     :class:`~skdpnoise.decomposition.DPPCA`, but more is spent on R, so that few rows are shrunk. By
     post-processing, eigenvalues that stand out of the noise lose its mean effect; the others are
     replaced by their mean.
 
-    **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours by
-    `adjacency`. What :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis` return is not.
+    **Guarantee.** That of DPPCA. What :meth:`score`, :meth:`error_norm` and :meth:`mahalanobis`
+    return of private rows is not private.
 
     Parameters
     ----------
@@ -136,17 +134,6 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
         return float(log_likelihood(moments, self.get_precision()))
 
     def mahalanobis(self, X: Any) -> Floats:
-        """Return squared Mahalanobis distances of rows from the mean.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; finite.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False) - self.location_
         distances: Floats = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)

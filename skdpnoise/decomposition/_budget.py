@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SymmetricMatrixMechanism, calibrate_second_moments
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, LossBudget, PureLoss, gdp_mu
 from skdpnoise.sensitivity import RowBounds
 
 COARSE_ROUNDS = 3
@@ -44,18 +45,16 @@ class Shares:
     mean: float
 
 
-def choose_budget(
-    noise: str, n_columns: int, guarantee: PrivacyGuarantee, rows_per_group: int | None = None
-) -> tuple[str, LossBudget]:
+def choose_budget(noise: str, n_columns: int, account: Account) -> tuple[str, LossBudget]:
     """Choose the noise of the second moments, if that is "auto", and the kind of the budget."""
-    bounds = RowBounds(n_columns, 1.0)
+    bounds, guarantee = RowBounds(n_columns, 1.0), account.guarantee
     pure: LossBudget = PureLoss(guarantee.epsilon)
     kinds: list[tuple[LossBudget, float]] = [(pure, _PURE_REST)]
     if guarantee.delta > 0.0:
         kinds.append((GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta)), _GAUSSIAN_REST))
     found: list[tuple[float, str, LossBudget]] = []
     for whole, rest in kinds:
-        total = whole.per_row(rows_per_group or 1)
+        total = whole.per_row(account.rows_per_group or 1)
         try:
             mechanism = calibrate_second_moments(noise, bounds, total.share(rest))
         except ValueError:  # of the other kind

@@ -33,8 +33,6 @@ from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, clipped_rows
 from skdpnoise.solvers.second_moments import Floats, clipped_row_sums, row_norms
 
-__all__ = ["Locator", "RowSum", "row_sum"]
-
 _FAR = 4.0  # a radius that shrinks by more was that of an offset, which is then looked for again
 _DOWN = 64.0  # how much smaller than the last one a radius may be found to be
 _LAST_DOWN, _LAST_UP = 4.0, 4.0
@@ -66,14 +64,12 @@ def row_sum(n_columns: int, radius: float, loss: LossBudget, adjacency: Any) -> 
     # Under a pure budget its density falls with the Euclidean norm: for p columns, half the
     # variance of Laplace noise.
     profile = clipped_rows(RowBounds(n_columns, radius), adjacency)
-    mechanism: AdditiveMechanism | KNormMechanism
     if isinstance(loss, GaussianLoss):
-        mechanism = calibrate("iid_gaussian", profile, loss)
-    else:
-        assert profile.l2 is not None
-        mechanism = k_norm(2, profile.l2, n_columns, loss)
-    noise = mechanism.noise if isinstance(mechanism, AdditiveMechanism) else "k_norm"
-    return RowSum(mechanism, noise, np.broadcast_to(mechanism.scale, n_columns), profile)
+        additive = calibrate("iid_gaussian", profile, loss)
+        return RowSum(additive, additive.noise, additive.scale, profile)
+    assert profile.l2 is not None
+    ball = k_norm(2, profile.l2, n_columns, loss)
+    return RowSum(ball, "k_norm", np.full(n_columns, ball.scale), profile)
 
 
 class Locator:

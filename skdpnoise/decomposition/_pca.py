@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.solvers.second_moments import Floats
 
-__all__ = ["DPPCA"]
-
 _ABOVE_NOISE = 1.1  # an eigenvalue counts as signal this far beyond the edge of the noise
 
 
@@ -38,19 +36,16 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     .. math:: \tilde S = \sum_i z_i z_i^\top + E, \qquad
               z_i = (x_i - c) \min\Bigl(1, \frac{R}{|x_i - c|_2}\Bigr)
 
-    and everything else is computed from that matrix. Centre c and radius R are found privately too,
-    whatever the units and the offset of the data; public bounds on the features or on the norm of a
-    centred row save most of their budget.
+    and everything else is computed from that matrix. Centre c and radius R are found privately too;
+    public bounds on the features or on the norm of a centred row save most of their budget.
 
     **Guarantee.** (ε, δ)-differential privacy of all fitted attributes together, for neighbours
-    by `adjacency`. The proof is in three parts: how far one record moves the second moments
-    (:func:`~skdpnoise.sensitivity.second_moment_change`), how a radius is chosen
-    (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`), and how the steps share the
-    budget (``skdpnoise.decomposition``).
+    by `adjacency`: of how far one record moves the second moments
+    (:func:`~skdpnoise.sensitivity.second_moment_change`) and of how a radius is chosen
+    (:func:`~skdpnoise.queries.norm_quantile.private_norm_quantile`); the steps share the budget.
 
-    Rows beyond R are shrunk to it, keeping their direction: where noise matters a third to two
-    thirds of the rows, and fewer as n grows. That lowers the noise more than it blurs the
-    directions, but it also lowers ``explained_variance_``.
+    Rows beyond R are shrunk to it: where noise matters a third to two thirds of them, fewer as n
+    grows. That blurs directions less than the noise would, but lowers ``explained_variance_``.
 
     Parameters
     ----------
@@ -101,10 +96,9 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     Notes
     -----
-    For ``delta=0`` the exponential mechanism that draws one eigenvector after another was compared
-    with the noises here: it loses to noise on the matrix, except for a single component where
-    neither is of use (``python -m benchmarks pca``). One Wishart matrix (Jiang, Xie and Zhang 2016)
-    is not pure; ``noise="wishart"`` is the difference of two, which is.
+    For ``delta=0``, drawing one eigenvector after another by the exponential mechanism loses to
+    noise on the matrix, except where neither is of use (``python -m benchmarks pca``). One Wishart
+    matrix is not pure; ``noise="wishart"`` is the difference of two, which is.
 
     References
     ----------
@@ -238,7 +232,6 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return max(1, int(np.count_nonzero(values > _ABOVE_NOISE * 2.0 * noise)))
         if isinstance(wanted, Integral):
             return int(wanted)
-        assert isinstance(wanted, Real)
         total = max(float(values.sum()), float(variances.sum()))
         if total <= 0.0:
             return 1

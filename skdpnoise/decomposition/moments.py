@@ -28,17 +28,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.decomposition._budget import choose_budget, noise_level
 from skdpnoise.decomposition._location import Locator
-from skdpnoise.estimators.parameters import check_memory, check_size, check_within
-from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, as_bounds, known_records
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import GroupedRows
-from skdpnoise.queries.ranges import stage_losses
-from skdpnoise.queries.record_count import COUNT_SHARE
-from skdpnoise.sampling import random_words
+from skdpnoise.queries.ranges import COUNT_SHARE, stage_losses
+from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sensitivity import RowBounds
 from skdpnoise.solvers.second_moments import Floats, second_moments
 
@@ -63,7 +62,6 @@ class PrivateMoments:
     noise: float  # κ, the root mean square singular value of the noise in it
     n_samples: float  # number of records, public or noisy
     row_norm: float  # norm that rows were shrunk to
-    secure: bool  # whether the noise was
 
 
 @shared_texts
@@ -101,11 +99,10 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             self._check_columns(X.shape[1])
-            moments = _private_moments(self, X, rows, account)
+            moments, rng = _private_moments(self, X, rows, account)
             self._store(moments)
-            self.n_samples_ = moments.n_samples
-            self.row_norm_ = moments.row_norm
-            self.privacy_ = account.report(type(self).__name__, secure=moments.secure)
+            self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
+            self.privacy_ = account.report(type(self).__name__, secure=rng.secure)
         return self
 
     @property
@@ -123,14 +120,12 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
 
 def _private_moments(
     estimator: Any, X: NDArray[Any], rows: GroupedRows, account: Account
-) -> PrivateMoments:
-    """Release mean and covariance of the rows of X."""
+) -> tuple[PrivateMoments, RandomWords]:
+    """Release mean and covariance of the rows of X; return the source of the noise, too."""
     center, keeps_rows = estimator._centers, estimator._keeps_rows
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
     bounds = _check_plans(estimator, n_columns)
-    noise, total = choose_budget(
-        estimator.noise, n_columns, account.guarantee, account.rows_per_group
-    )
+    noise, total = choose_budget(estimator.noise, n_columns, account)
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
     # How often rows are looked for depends on what was found, and so does what later steps get.
     pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
@@ -147,9 +142,8 @@ def _private_moments(
     used += COUNT_SHARE if private_n else 0.0
     unit = _unit(radius)
     ball = _row_bounds(bounds, mean, radius, noise, unit)
-    mechanism = calibrate_second_moments(
-        noise, ball, total.share(1.0 - used) if used else total, adjacency
-    )
+    left = total.share(1.0 - used) if used else total
+    mechanism = calibrate_second_moments(noise, ball, left, adjacency)
     account.charge("second moments", mechanism)
     counts = second_moments(
         X,
@@ -163,14 +157,9 @@ def _private_moments(
     )
     divisor = n_samples - (0.0 if keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
-    return PrivateMoments(
-        mean,
-        mechanism.release(counts, rng) / divisor * unit**2,
-        deviation / divisor * unit**2,
-        n_samples,
-        radius,
-        rng.secure,
-    )
+    covariance = mechanism.release(counts, rng) / divisor * unit**2
+    noise_left = deviation / divisor * unit**2
+    return PrivateMoments(mean, covariance, noise_left, n_samples, radius), rng
 
 
 def _check_plans(estimator: Any, n_columns: int) -> Floats:
@@ -183,12 +172,9 @@ def _check_plans(estimator: Any, n_columns: int) -> Floats:
             f"The 'feature_bounds' parameter of {owner} must not be closer than {2 * _SMALLEST:g}: "
             "squares would not survive. Choose other units."
         )
-    check_memory(
-        owner,
-        8.0 * _MATRICES * n_columns**2,
-        f"matrices of {n_columns} by {n_columns} columns",
-        "Choose fewer columns, or project them by a public map.",
-    )
+    reason = f"matrices of {n_columns} by {n_columns} columns"
+    remedy = "Choose fewer columns, or project them by a public map."
+    check_memory(owner, 8.0 * _MATRICES * n_columns**2, reason, remedy)
     return bounds
 
 
@@ -204,9 +190,8 @@ def _row_bounds(
     if (reach < radius).any():
         columns = np.maximum(np.minimum(reach, radius), _NARROWEST * radius) / unit
     radius /= unit
-    l1_norm = None
-    if noise == "inid_laplace":
-        l1_norm = radius * np.sqrt(max(1.0, _L1_BALL * size))
+    wide = radius * np.sqrt(max(1.0, _L1_BALL * size))
+    l1_norm = wide if noise == "inid_laplace" else None
     return RowBounds(size, radius, columns=columns, l1_norm=l1_norm)
 
 

@@ -86,18 +86,18 @@ def check_memory(owner: str, n_bytes: float, reason: str, remedy: str) -> None:
         )
 
 
-def number_pair(estimator: Any, name: str, expected: str) -> tuple[float, float]:
-    """Return a parameter that is a pair of finite numbers, or say what is expected."""
+def number_pair(
+    estimator: Any, name: str, expected: str, least: float = -_LARGEST, most: float = _LARGEST
+) -> tuple[float, float]:
+    """Return a parameter that is a pair of numbers, the larger one last, or say what is wrong."""
     value = getattr(estimator, name)
-    good = isinstance(value, tuple | list) and len(value) == 2
-    if good:
-        good = all(type(end) in NUMBERS and abs(plain(end)) <= _LARGEST for end in value)
-    if not good:
-        raise ValueError(
-            f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} "
-            "instead."
-        )
-    return float(value[0]), float(value[1])
+    if isinstance(value, tuple | list) and len(value) == 2:
+        ends = [float(end) for end in value if type(end) in NUMBERS and least <= plain(end) <= most]
+        if len(ends) == 2 and ends[0] < ends[1]:
+            return ends[0], ends[1]
+    raise ValueError(
+        f"The {name!r} parameter of {_name(estimator)} must be {expected}. Got {value!r} instead."
+    )
 
 
 def number_vector(owner: str, name: str, values: Any, expected: str) -> NDArray[np.float64]:
@@ -122,33 +122,32 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray
     ends = _ends(bounds, n_columns)
     if ends is None:
         raise ValueError(f"{expected}. Got {_shapes(bounds)}.")
-    low, high = ends
-    if np.isnan(low).any() or np.isnan(high).any():
+    if np.isnan(ends).any():
         raise ValueError(f"{expected}. Got NaN; use -inf and inf where there is no public bound.")
+    low, high = ends
     if not (low < high).all():
         column = int(np.argmin(low < high))
         raise ValueError(
             f"{expected}. Got low={low[column]:g}, high={high[column]:g} in column {column}: check "
             "whether they are swapped."
         )
-    finite = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
     with np.errstate(over="ignore"):
         narrowest = float((high - low).min())
-    if np.abs(finite).max(initial=0.0) > _LARGEST or narrowest < _SMALLEST:
+    largest = np.abs(ends[np.isfinite(ends)]).max(initial=0.0)
+    if largest > _LARGEST or narrowest < _SMALLEST:
         raise ValueError(f"{expected}, within ±{_LARGEST:g} and not closer than {_SMALLEST:g}.")
-    return np.stack([low, high])
+    return ends
 
 
-def _ends(bounds: Any, n_columns: int) -> list[NDArray[np.float64]] | None:
+def _ends(bounds: Any, n_columns: int) -> NDArray[np.float64] | None:
     """Return both ends of bounds, one number for each column; None if they are nothing like it."""
     try:
-        ends = [_doubles(end) for end in bounds]
-        if isinstance(bounds, np.ma.MaskedArray) or len(ends) != 2:
+        low, high = map(_doubles, bounds)
+        if low is None or high is None or isinstance(bounds, np.ma.MaskedArray):
             return None
-        broadcast = [np.broadcast_to(end, n_columns) for end in ends if end is not None]
+        return np.stack([np.broadcast_to(end, n_columns) for end in (low, high)])
     except (TypeError, ValueError):
         return None
-    return broadcast if len(broadcast) == 2 else None
 
 
 def _doubles(values: Any) -> NDArray[np.float64] | None:

@@ -12,34 +12,16 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sklearn.exceptions import DataConversionWarning
 
-from skdpnoise.compose.advice import (
-    advise,
-    advise_on_bought_number,
-    advise_on_public_number,
-    held_back,
-    warn_last,
-)
+from skdpnoise.compose import advice
 from skdpnoise.compose.numbers import BUDGET, check_grouped
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
-from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
-from skdpnoise.queries.record_count import release_record_count
+from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords
-
-__all__ = [
-    "PrivacyWarning",
-    "PrivateFitMixin",
-    "PrivateRun",
-    "as_bounds",
-    "check_unpaid_arguments",
-    "known_records",
-    "unchanged_on_failure",
-    "warn_last",
-]
-
 
 Budget = TypeVar("Budget")
 
@@ -93,18 +75,15 @@ class PrivateFitMixin:
         check_unpaid_arguments(self, params)
         self._validate_params()
         check_grouped(self, groups)
-        account = Account(
-            PrivacyGuarantee(self.epsilon, self.delta, self.adjacency),
-            rows_per_group=None if groups is None else int(self.rows_per_group),
-            ledger=self.ledger,
-            estimator=self,
-        )
+        guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
+        most_rows = None if groups is None else int(self.rows_per_group)
+        account = Account(guarantee, rows_per_group=most_rows, ledger=self.ledger, estimator=self)
         heard = (PrivacyWarning, LedgerWarning, DataConversionWarning)  # the last of a shape
-        advise(self)
-        with held_back():
+        advice.advise(self)
+        with advice.held_back():
             with unchanged_on_failure(self), silence(*heard), account.noted():
                 yield account
-            advise_on_bought_number(self, account.n_records, grouped=groups is not None)
+            advice.advise_on_bought_number(self, account.n_records, grouped=groups is not None)
 
     def _grouped(self, groups: Any, n_rows: int) -> GroupedRows:
         """Check the groups; return which rows belong together."""
@@ -116,7 +95,7 @@ class PrivateFitMixin:
                 f"{name}.fit needs 2 rows at least, but rows_per_group={self.rows_per_group} keeps "
                 f"{rows.n_kept} of these 'groups'. Give data of more groups, or keep more rows."
             )
-        advise_on_public_number(self, n_rows, codes)
+        advice.advise_on_public_number(self, n_rows, codes)
         return rows
 
 

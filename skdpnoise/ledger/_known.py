@@ -47,11 +47,8 @@ class Known:
         """Read the charges since the last time, from within a transaction."""
         # What is charged must fit the budget that is stored, not one that this process remembers.
         if transaction.facts != budget:
-            raise LedgerStorageError(
-                f"The budget of {self._where} is no longer the one that was opened: something "
-                "other than skdpnoise changed it, or the storage was replaced. Nothing was "
-                "charged. Find out who can write to the storage, and open the ledger again to go "
-                "on with what is there now."
+            raise self._replaced(
+                f"The budget of {self._where} is no longer the one that was opened"
             )
         if self.number == 0:
             self._begin(transaction)
@@ -59,11 +56,8 @@ class Known:
         if self.number:
             # The last known charge is read again: whatever came before it is still there then.
             if not rows or rows[0].token != self.token:
-                raise LedgerStorageError(
-                    f"Charge {self.number}, which the ledger has read before, is no longer in "
-                    f"{self._where}: the storage was replaced, perhaps by an older copy of it. "
-                    "Nothing was charged. Open the ledger again to go on with what is there now."
-                )
+                known = f"Charge {self.number}, which the ledger has read before,"
+                raise self._replaced(f"{known} is no longer in {self._where}")
             rows = rows[1:]
         total, digest = self.composition.copy(), self.digest
         for number, row in enumerate(rows, self.number + 1):
@@ -116,6 +110,13 @@ class Known:
         if (number, digest) != (self.number, self.digest):
             raise self._changed(f"up to number {self.number}")
         self._looked, self.secure = Head(number, digest), secure
+
+    def _replaced(self, what: str) -> LedgerStorageError:
+        return LedgerStorageError(
+            f"{what}: the storage was replaced, perhaps by an older copy of it, or changed by "
+            "something other than skdpnoise. Nothing was charged. Find out who can write to the "
+            "storage, and open the ledger again to go on with what is there now."
+        )
 
     def _changed(self, which: str) -> LedgerStorageError:
         return LedgerStorageError(

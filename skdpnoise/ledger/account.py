@@ -19,16 +19,7 @@ __all__ = ["Account", "BudgetExceededError", "Chargeable", "Ledger", "public_par
 
 
 class Chargeable(Protocol):
-    """What an account must know of a mechanism.
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import calibrate
-    >>> from skdpnoise.sensitivity import SensitivityProfile
-    >>> one: Chargeable = calibrate("iid_laplace", SensitivityProfile([1.0]), PureLoss(0.5))
-    >>> one.noise, one.n_releases
-    ('iid_laplace', 1)
-    """
+    """What an account must know of a mechanism."""
 
     @property
     def noise(self) -> str:
@@ -165,8 +156,7 @@ class Account:
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
-        self._planned = False
-        self._paid = False
+        self._planned = self._paid = False
         self._lock = RLock()
 
     def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
@@ -231,15 +221,9 @@ class Account:
             exact = own() if self.rows_per_group in (None, 1) else loss
             self._charge_ledger(exact, mechanism.noise, label)
         self._total = total
-        release = Release(
-            label,
-            mechanism.noise,
-            mechanism.n_releases,
-            mechanism.sensitivity.n_coordinates,
-            (float(mechanism.scale.min()), float(mechanism.scale.max())),
-            loss,
-        )
-        self._releases.append(release)
+        sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
+        scales = float(mechanism.scale.min()), float(mechanism.scale.max())
+        self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -278,7 +262,8 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
-        if self._total is None and not empty:
+        total, n_records = self._total, self.n_records
+        if total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged = []
         for (label, noise), group in groupby(self._releases, attrgetter("label", "noise")):
@@ -289,14 +274,11 @@ class Account:
             loss = reduce(add, (release.loss for release in same))
             scale = min(scales), max(scales)
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
+        if total is None:
+            total, n_records = PureLoss(0.0), None
+        made, rows = tuple(merged), self.rows_per_group
         return PrivacyReport(
-            estimator,
-            self.guarantee,
-            tuple(merged),
-            PureLoss(0.0) if self._total is None else self._total,
-            secure,
-            self.rows_per_group,
-            n_records=None if self._total is None else self.n_records,
+            estimator, self.guarantee, made, total, secure, rows, n_records=n_records
         )
 
     # A copy that counted for itself would overspend.
@@ -333,14 +315,7 @@ class Account:
 
 
 def public_parameters(estimator: Any) -> dict[str, Any] | None:
-    """Return the constructor's parameters as a ledger may know them: that there is a seed, not it.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import SGDRegressor
-    >>> public_parameters(SGDRegressor(random_state=7))["random_state"]
-    'a seed, which is not written down'
-    """
+    """Return constructor parameters as a ledger may know them: of a seed only that there is one."""
     if not hasattr(estimator, "get_params"):
         return None
     given = estimator.get_params(deep=False)

@@ -1,4 +1,4 @@
-"""What a ledger tells: single charges, and what they make together."""
+"""What a ledger tells: single charges, what they make together, and what was spent when."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -18,11 +19,12 @@ from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = ["Charge", "LedgerTotal", "ledger_card", "stored_parameters"]
+__all__ = ["Charge", "LedgerTotal", "ledger_card", "past", "stored_parameters"]
 
 T = TypeVar("T")
 
 _SHOWN = 5  # charges on a card
+_POINTS, _POINTS_OF_MANY, _MANY = 200, 50, 16  # fewer where there are many different losses
 _LONG = 64  # entries of an array that are still written down
 _DEPTH = 6  # of lists in lists; what contains itself has no end
 _BITS = 1024  # of a whole number
@@ -92,25 +94,17 @@ class Charge:
     @property
     def secure(self) -> bool:
         """Whether no seed was set where it was charged, as far as that was said."""
-        return self.parameters.get("random_state") is None
+        seeded = self.parameters.get("random_state") is not None
+        return not seeded and HIDDEN_SEED not in repr(self.parameters)
 
     @classmethod
     def of(cls, row: Row) -> Charge:
         """Return the charge that a storage holds; raise if it is none."""
         reading.check_texts(row)
         loss = reading.read_cost(row.loss, row.epsilon, row.delta)
-        return cls(
-            row.number,
-            reading.time_in(row.time),
-            row.label,
-            row.estimator,
-            row.mechanism,
-            loss,
-            (row.epsilon, row.delta),
-            row.who,
-            reading.parameters_in(row.parameters),
-            row.token,
-        )
+        time, parameters = reading.time_in(row.time), reading.parameters_in(row.parameters)
+        names, stated = (row.label, row.estimator, row.mechanism), (row.epsilon, row.delta)
+        return cls(row.number, time, *names, loss, stated, row.who, parameters, row.token)
 
     @classmethod
     def shown(cls, row: Row) -> Charge:
@@ -258,6 +252,41 @@ def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Char
     facts = facts_in_html([*total.facts(), ("protected", f"one {unit}")])
     body = _bar(total) + facts + (few + table(head, rows) if charges else "")
     return card(f"Ledger of {name}", total.headline, body, secure=total.secure)
+
+
+def past(charges: Sequence[Charge], delta: float) -> dict[str, list[Any]]:
+    """Return the columns of a history: all charges, with what had been spent after each."""
+
+    def columns(*names: str) -> dict[str, list[Any]]:
+        return {name: [getattr(charge, name) for charge in charges] for name in names}
+
+    return {
+        **columns("number", "time", "label", "estimator", "mechanism"),
+        "epsilon": [charge.guarantee[0] for charge in charges],
+        "delta": [charge.guarantee[1] for charge in charges],
+        "loss": [charge.cost for charge in charges],
+        "spent": _spent_after_each(charges, delta),
+        **columns("who", "parameters"),
+    }
+
+
+def _spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
+    """Return the tight ε after each charge; between computed ones that of the next."""
+    losses = [charge.loss for charge in charges]
+    if None in losses:
+        first = losses.index(None)
+        return _spent_after_each(charges[:first], delta) + [math.inf] * (len(charges) - first)
+    points = min(_POINTS if len(set(losses)) <= _MANY else _POINTS_OF_MANY, len(charges))
+    ends = np.unique(np.linspace(1, len(charges), points).round().astype(int)).tolist()
+    total, last = Composition(), 0.0
+    spent: list[float] = []
+    for start, end in pairwise([0, *ends]):
+        for charge in charges[start:end]:
+            total.add(cast(PrivacyLoss, charge.loss), charge.guarantee)
+        # A later one may be computed more tightly.
+        last = max(last, total.epsilon(delta, near=max(last, 0.1)))
+        spent += [last] * (end - start)
+    return spent
 
 
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:

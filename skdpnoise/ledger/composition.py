@@ -34,7 +34,9 @@ More than 512 shifts of a curve are rounded up to 512 a doubling: ε rises by le
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
+from copy import copy
 from decimal import ROUND_CEILING, Context, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -56,7 +58,7 @@ from skdpnoise.privacy import (
     gdp_epsilon,
     gdp_mu,
 )
-from skdpnoise.privacy.numeric import bounds_near, composed_delta
+from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 
 __all__ = ["Composition", "compact"]
 
@@ -70,6 +72,7 @@ _TOLERANCE = 1e-13  # of a largest loss
 _LARGEST = 1e6  # ε that are looked for
 
 Term = tuple[LossCurve, float, int]
+Terms = dict[LossCurve, Counter[float]]  # how often each shift of a curve occurs
 Groups = list[tuple[LossCurve, NDArray[np.float64], NDArray[np.float64]]]
 
 
@@ -96,18 +99,16 @@ class Composition:
         self.normal = Decimal(0)  # sum of μ² of normal shifts
         self.squares = Decimal(0)  # sum of μ² of Gaussian bounds of everything
         self.basic_epsilon, self.basic_delta = Decimal(0), Decimal(0)
-        self.terms: dict[LossCurve, dict[float, int]] = {}  # all but normal shifts
+        self.terms: Terms = {}  # all but normal shifts
         self.only: PrivacyLoss | None = None  # while there is one: its own curve is the tightest
         self.anchor: Anchor | None = None
         self.since = Decimal(0)  # sum of ε of all but normal shifts since the anchor
         self.unsummarised = 0  # charges since it was last written down
-        self._groups: Groups | None = None
 
     def copy(self) -> Composition:
         """Return another one with the same sums."""
-        other = Composition()
-        other.__dict__.update(self.__dict__)
-        other.terms = {curve: dict(shifts) for curve, shifts in self.terms.items()}
+        other = copy(self)
+        other.terms = {curve: Counter(shifts) for curve, shifts in self.terms.items()}
         return other
 
     def with_one_more(self, loss: PrivacyLoss, guarantee: tuple[float, float]) -> Composition:
@@ -131,17 +132,15 @@ class Composition:
             self._put(curve, shift, count * times)
         self.only = loss if self.count == 0 and times == 1 else None
         self.count += times
-        self._groups = None
 
     def _put(self, curve: LossCurve, shift: float, count: int) -> None:
-        shifts = self.terms.setdefault(curve, {})
-        if shift not in shifts and len(shifts) >= _MANY:
+        shifts = self.terms.setdefault(curve, Counter())
+        if shift not in shifts and len(shifts) >= _MANY - 1:
             shift = on_grid(shift)
-        if shift not in shifts and len(shifts) == _MANY - 1:
-            shift = on_grid(shift)
-            rounded = [(curve, on_grid(known), number) for known, number in shifts.items()]
-            self.terms[curve] = shifts = _by_curve(rounded)[curve]
-        shifts[shift] = shifts.get(shift, 0) + count
+            if len(shifts) == _MANY - 1:
+                rounded = [(curve, on_grid(known), number) for known, number in shifts.items()]
+                self.terms[curve] = shifts = _by_curve(rounded)[curve]
+        shifts[shift] += count
 
     @property
     def basic(self) -> tuple[float, float]:
@@ -215,30 +214,26 @@ class Composition:
             return True
         return self._fits_by_numbers(epsilon, delta)
 
-    def groups(self) -> Groups:
-        """Return curves, shifts in increasing order and counts."""
-        if self._groups is None:
-            self._groups = self._groups_with(self.normal)
-        return self._groups
-
-    def _groups_with(self, normal: Decimal) -> Groups:
-        groups = _arrays(self.terms)
+    def groups(self, room: Decimal = Decimal(0)) -> Groups:
+        """Return curves, shifts in increasing order and counts, with room for normal shifts."""
+        groups, normal = _arrays(self.terms), max(room, self.normal)
         if normal:
             groups.append((NormalShift(), np.array([_root(normal)]), np.ones(1)))
         return groups
 
     def _fits_by_numbers(self, epsilon: float, delta: float) -> bool:
-        anchor = None
-        if self.normal:  # room for normal shifts to come, a share of what was left last time
-            share = 0.5 if self.anchor is None else float(self.anchor.slack) / epsilon
-            if share > 4e-3:
-                room = _SUMS.multiply(self.normal, Decimal(1.0 + 0.5 * share))
-                anchor = _anchor(self._groups_with(room), epsilon, delta, room)
-        anchor = anchor or _anchor(self.groups(), epsilon, delta, self.normal)
-        if anchor is None:
-            return composed_delta(self.groups(), epsilon) <= delta
-        self.anchor, self.since = anchor, Decimal(0)
-        return True
+        rooms = [self.normal]
+        share = 0.5 if self.anchor is None else float(self.anchor.slack) / epsilon
+        if self.normal and share > 4e-3:
+            # First with room for normal shifts to come, a share of what was left last time.
+            rooms.insert(0, _SUMS.multiply(self.normal, Decimal(1.0 + 0.5 * share)))
+        for room in rooms:
+            at, smallest = bounds_near(self.groups(room), delta, epsilon, coarse=True)
+            if at <= delta:
+                slack = max(Decimal(0), Decimal(repr(epsilon)) - Decimal(repr(smallest)))
+                self.anchor, self.since = Anchor(slack, room), Decimal(0)
+                return True
+        return composed_delta(self.groups(), epsilon) <= delta
 
     def to_json(self) -> dict[str, Any]:
         """Return all sums as JSON, exactly."""
@@ -250,14 +245,6 @@ class Composition:
             "terms": terms_to_json(self._flat()),
             "anchor": None if self.anchor is None else [str(value) for value in self.anchor],
         }
-
-
-def _anchor(groups: Groups, epsilon: float, delta: float, normal: Decimal) -> Anchor | None:
-    """Return the bound for a composition, or None if it is not seen to fit."""
-    at, smallest = bounds_near(groups, delta, epsilon, coarse=True)
-    if at > delta:
-        return None
-    return Anchor(max(Decimal(0), Decimal(repr(epsilon)) - Decimal(repr(smallest))), normal)
 
 
 def _up(value: Decimal) -> float:
@@ -364,15 +351,14 @@ def on_grid(shift: float) -> float:
     return max(up, shift)
 
 
-def _by_curve(terms: Iterable[Term]) -> dict[LossCurve, dict[float, int]]:
-    found: dict[LossCurve, dict[float, int]] = {}
+def _by_curve(terms: Iterable[Term]) -> Terms:
+    found: Terms = {}
     for curve, shift, count in terms:
-        shifts = found.setdefault(curve, {})
-        shifts[shift] = shifts.get(shift, 0) + count
+        found.setdefault(curve, Counter())[shift] += count
     return found
 
 
-def _arrays(terms: dict[LossCurve, dict[float, int]]) -> Groups:
+def _arrays(terms: Terms) -> Groups:
     groups: Groups = []
     for curve, shifts in terms.items():
         values, counts = np.array(sorted(shifts.items()), dtype=np.float64).T

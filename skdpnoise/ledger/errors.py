@@ -17,8 +17,7 @@ class LedgerError(ValueError):
 
     Examples
     --------
-    >>> issubclass(LedgerError, ValueError)
-    True
+    >>> assert issubclass(LedgerError, ValueError)
     """
 
 
@@ -27,8 +26,7 @@ class UnknownDatasetError(LedgerError):
 
     Examples
     --------
-    >>> issubclass(UnknownDatasetError, LedgerError)
-    True
+    >>> assert issubclass(UnknownDatasetError, LedgerError)
     """
 
 
@@ -37,8 +35,7 @@ class BudgetChangedError(LedgerError):
 
     Examples
     --------
-    >>> issubclass(BudgetChangedError, LedgerError)
-    True
+    >>> assert issubclass(BudgetChangedError, LedgerError)
     """
 
 
@@ -47,8 +44,7 @@ class LedgerSchemaError(LedgerError):
 
     Examples
     --------
-    >>> issubclass(LedgerSchemaError, LedgerError)
-    True
+    >>> assert issubclass(LedgerSchemaError, LedgerError)
     """
 
 
@@ -59,8 +55,7 @@ class LedgerStorageError(LedgerError):
 
     Examples
     --------
-    >>> issubclass(LedgerStorageError, LedgerError)
-    True
+    >>> assert issubclass(LedgerStorageError, LedgerError)
     """
 
 
@@ -69,6 +64,5 @@ class LedgerWarning(UserWarning):
 
     Examples
     --------
-    >>> issubclass(LedgerWarning, UserWarning)
-    True
+    >>> assert issubclass(LedgerWarning, UserWarning)
     """

@@ -12,10 +12,9 @@ from skdpnoise.ledger import requests
 from skdpnoise.ledger._known import Known
 from skdpnoise.ledger.account import BudgetExceededError
 from skdpnoise.ledger.audited import is_uncharged, unwritten
-from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, stored_parameters
+from skdpnoise.ledger.charge import Charge, LedgerTotal, ledger_card, past, stored_parameters
 from skdpnoise.ledger.composition import Composition, compact
 from skdpnoise.ledger.encoding import decode_loss, encode_loss
-from skdpnoise.ledger.history import past
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
 from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
@@ -60,13 +59,9 @@ class PrivacyLedger:
         What is protected: a record, or all of a group; None is ``"record"`` for a new data set.
     adaptive : bool, default=None
         Whether budgets of fits may be chosen by looking at what earlier fits released, by stricter
-        rules (:mod:`skdpnoise.ledger.composition`). None is False for a new data set.
+        rules (:mod:`skdpnoise.ledger.composition` proves both). None is False for a new data set.
     who : str, default=None
         Who charges; written beside each charge.
-
-    References
-    ----------
-    See :mod:`skdpnoise.ledger.composition`.
 
     Examples
     --------
@@ -198,18 +193,13 @@ class PrivacyLedger:
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = requests.loss_of(cost)
-        row = Row(
-            0,
-            uuid.uuid4().hex,
-            "",
-            requests.checked_name("label", label),
-            requests.checked_text("mechanism", mechanism or noise),
-            requests.checked_text("estimator", estimator),
-            encode_loss(compact(loss)),
-            *requests.stated(loss, guarantee, self._opened().delta),
-            self.who,
-            stored_parameters(parameters),
-        )
+        label = requests.checked_name("label", label)
+        mechanism = requests.checked_text("mechanism", mechanism or noise)
+        estimator = requests.checked_text("estimator", estimator)
+        cost = encode_loss(compact(loss))
+        stated = requests.stated(loss, guarantee, self._opened().delta)
+        stored, token = stored_parameters(parameters), uuid.uuid4().hex
+        row = Row(0, token, "", label, mechanism, estimator, cost, *stated, self.who, stored)
         with self._mine() as known:
             if known.number == 0:  # adding up older charges need not hold the lock of a writer
                 self._read()
@@ -268,17 +258,9 @@ class PrivacyLedger:
         known = self._read(full=True)
         total = known.composition
         with reading.readable("The total", self._where):
-            epsilon = total.epsilon(budget.delta)
-            return LedgerTotal(
-                budget,
-                total.count,
-                total.loss(epsilon),
-                epsilon,
-                total.basic,
-                total.adaptive_epsilon(budget.delta),
-                self.adaptive,
-                known.secure,
-            )
+            epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
+            sums = total.loss(epsilon), epsilon, total.basic, adaptive
+            return LedgerTotal(budget, total.count, *sums, self.adaptive, known.secure)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.
@@ -363,15 +345,11 @@ class PrivacyLedger:
     def _key(self) -> tuple[str, object]:
         return self.dataset, self._storage.address or id(self)
 
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> PrivacyLedger:
+        return self
+
     # A copy that counted for itself would overspend.
-    def __copy__(self) -> PrivacyLedger:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PrivacyLedger:
-        return self
-
-    def __sklearn_clone__(self) -> PrivacyLedger:
-        return self
+    __copy__ = __sklearn_clone__ = __deepcopy__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self.dataset, self._storage.address, self.who)

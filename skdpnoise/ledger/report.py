@@ -137,15 +137,13 @@ class PrivacyReport:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
         # A numeric loss is rounded up, also one of exactly this epsilon.
         if not any(self.total.delta(epsilon * room) <= delta for room in (1.0, 1.0 + 1e-12)):
-            raise ValueError(
-                "The 'total' parameter of PrivacyReport must be contained in the guarantee "
-                f"(epsilon={epsilon:g}, delta={delta:g}). Got {self.total} instead."
-            )
-        if not _add_up(self.releases, self.total):
-            raise ValueError(
-                "The 'total' parameter of PrivacyReport must be at least what the releases cost "
-                f"together. Got {self.total} instead."
-            )
+            allowed = f"contained in the guarantee (epsilon={epsilon:g}, delta={delta:g})"
+        elif not _add_up(self.releases, self.total):
+            allowed = "at least what the releases cost together"
+        else:
+            return
+        must = f"The 'total' parameter of PrivacyReport must be {allowed}."
+        raise ValueError(f"{must} Got {self.total} instead.")
 
     @property
     def unit(self) -> str:
@@ -179,11 +177,12 @@ class PrivacyReport:
         return f"(epsilon={epsilon:g}, delta={delta:g})-differential privacy"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        sizes = [f"{r.n_releases} x {r.n_coordinates}" for r in self.releases]
-        return [
-            (r.label, size, r.noise, _interval(*r.scale), str(r.loss))
-            for r, size in zip(self.releases, sizes, strict=True)
-        ]
+        rows: list[tuple[str, ...]] = []
+        for release in self.releases:
+            size = f"{release.n_releases} x {release.n_coordinates}"
+            scale, loss = _interval(*release.scale), str(release.loss)
+            rows.append((release.label, size, release.noise, scale, loss))
+        return rows
 
     def _facts(self) -> list[tuple[str, str]]:
         unit = "a record (one row)"
@@ -254,13 +253,7 @@ def table(
 
 
 def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
-    """Return lines of names and texts for a card.
-
-    Examples
-    --------
-    >>> facts_in_html([("unit", "a record")])
-    '<div><b>unit:</b> a record</div>'
-    """
+    """Return lines of names and texts for a card."""
     return "".join(f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in facts)
 
 

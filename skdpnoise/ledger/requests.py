@@ -69,15 +69,17 @@ def _storable(allowed: str, text: object) -> str:
     raise ValueError(f"{allowed} that can be written as UTF-8, without NUL. Got one {found}.")
 
 
-def loss_of(cost: Any) -> tuple[PrivacyLoss, str | None]:
+def loss_of(
+    cost: Any, owner: str = "PrivacyLedger.charge", name: str = "cost"
+) -> tuple[PrivacyLoss, str | None]:
     """Return the loss of a cost, and the name of its noise."""
     if isinstance(cost, PrivacyLoss):
         return cost, None
     for method in ("own_loss", "privacy_loss"):
-        if callable(getattr(cost, method, None)):
+        if callable(getattr(cost, method, None)) and not isinstance(cost, type):
             return getattr(cost, method)(), getattr(cost, "noise", None)
     raise TypeError(
-        "The 'cost' parameter of PrivacyLedger.charge must be a PrivacyLoss or a mechanism. Got "
+        f"The {name!r} parameter of {owner} must be a PrivacyLoss or a mechanism. Got "
         f"{type(cost).__name__} instead."
     )
 
@@ -148,8 +150,7 @@ def stated(
     pure = loss.epsilon(0.0)
     if pure < math.inf:
         return pure, 0.0
-    single = Composition()
-    single.add(loss, (0.0, 0.0))
+    single = Composition().with_one_more(loss, (0.0, 0.0))
     single.only = None  # for the sake of speed
     epsilon = single.epsilon(delta)
     if epsilon == math.inf:

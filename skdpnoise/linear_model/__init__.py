@@ -1,6 +1,6 @@
 """Linear models that protect every record of their training data."""
 
-from skdpnoise.estimators.private_fit import PrivacyWarning
+from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
 from skdpnoise.linear_model._lasso_path import DPLassoPath
 from skdpnoise.linear_model._logistic import DPLogisticCD

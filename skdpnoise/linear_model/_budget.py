@@ -13,11 +13,9 @@ from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
-from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
-
-__all__ = ["Budget", "split_budget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +143,9 @@ def split_budget(
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
     n_features = feature_bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
-    guarantee, most_rows = account.guarantee, account.rows_per_group or 1
+    guarantee, rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(
-        settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, most_rows
-    )
+    noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
     bounded = np.isfinite(feature_bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
     # A column with public bounds needs a quarter of the scaling of another.
@@ -159,18 +155,11 @@ def split_budget(
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    budget = Budget(
-        noise,
-        total,
-        guarantee.adjacency,
-        needs,
-        n_open,
-        first,
-        COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0,
-        rules.scaling_share() if n_open else rules.scaling_share(None),
-        rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0,
-        rules.second_look(settings.loss),
-    )
+    counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
+    scaling = rules.scaling_share(0.0 if n_open else None)
+    searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
+    shares = counting, scaling, searching, rules.second_look(settings.loss)
+    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares)
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, n_open_features, n_features, n_outputs)

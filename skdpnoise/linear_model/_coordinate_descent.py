@@ -24,13 +24,7 @@ from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._defaults import prefers_gram
-from skdpnoise.linear_model._descent import (
-    RESIDUALS,
-    DescentPlan,
-    check_descent,
-    check_sums,
-    plan_descent,
-)
+from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
@@ -39,8 +33,6 @@ from skdpnoise.privacy import Adjacency
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
-
-__all__ = ["DPCoordinateDescentRegressor", "PrivateLinearModel"]
 
 _MATRICES = 8  # of p by p that are held at once
 
@@ -104,17 +96,14 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described, a classifier gets only one class, or
-            the noise cannot give the guarantee.
-        %(fits: BudgetExceededError, TypeError)s
+        %(fits: ValueError, BudgetExceededError, TypeError)s
         """
         with self._private_fit(groups, params) as account:
             # check
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
-            facts = len(data.outputs), data.bounds, data.target_bounds
-            budget = split_budget(settings, account, *facts)
+            n_outputs = len(data.outputs)
+            budget = split_budget(settings, account, n_outputs, data.bounds, data.target_bounds)
             self._check_plans(settings, data, budget)
             account.spend(budget.stages(data.rows.n_kept), budget.noise)
             # bound
@@ -123,16 +112,15 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
             run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
-            features = standardise(settings, run, data.X, data.bounds)
-            problem = Problem(data, features, target)
+            problem = Problem(data, standardise(settings, run, data.X, data.bounds), target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)
             plan.charge(account)
             draws = plan.draw(rng)
             # solve, store
             model = self._solve(settings, problem, plan, draws)
-            model["privacy_"] = account.report(type(self).__name__, secure=rng.secure)
-            self._store(model)
+            report = account.report(type(self).__name__, secure=rng.secure)
+            self.__dict__.update(model, privacy_=report)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -160,7 +148,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         X = read_table(self, X, order="F", ensure_min_samples=2)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
-        check_sums(settings, *X.shape)
         if is_classifier(self):
             y = read_labels(settings.owner, y, len(X))
         else:
@@ -176,12 +163,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             if hasattr(self, name):
                 check_within(self, name, low, 1e100)
         if getattr(self, "solver", "gram") != "gradient" and hasattr(self, "row_norm"):
-            check_memory(
-                type(self).__name__,
-                8.0 * _MATRICES * (n_columns + 2) ** 2,
-                f"second moments of {n_columns} columns",
-                "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor.",
-            )
+            reason, n_bytes = f"second moments of {n_columns} columns", 8.0 * (n_columns + 2) ** 2
+            remedy = "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor."
+            check_memory(type(self).__name__, _MATRICES * n_bytes, reason, remedy)
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
         """Return the target of every output, its public bounds, and what else is public of it."""
@@ -189,7 +173,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         """Raise what planning would raise, before anything is spent or the data are used."""
-        check_descent(settings, data.X.shape[1], len(data.outputs), budget)
+        check_descent(settings, data.X.shape, len(data.outputs), budget)
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         """Buy what must be known of the target; return it, and the run with what is left."""
@@ -228,11 +212,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             model["intercept_path_"] = intercepts[:, output]
             model["n_passes_"] = len(path)
         return model
-
-    def _store(self, model: Fitted) -> None:
-        """Set the fitted attributes, all at once."""
-        for name, value in model.items():
-            setattr(self, name, value)
 
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
@@ -410,11 +389,8 @@ class DPCoordinateDescentRegressor(
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""
         given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)
-        automatic = ("auto", "auto", "auto", "curvature")
-        return self.noise not in GRAM_NOISES or any(
-            not isinstance(one, str) or one != other
-            for one, other in zip(given, automatic, strict=True)
-        )
+        automatic = all(isinstance(one, str) for one in given) and self.error_weights != "uniform"
+        return self.noise not in GRAM_NOISES or not automatic
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         chosen = {"solver_": "gradient", "alpha_": settings.strength}

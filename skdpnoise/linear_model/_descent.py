@@ -2,15 +2,6 @@ r"""The private descent of a linear model: planned on public facts, run, and its
 
 Models are drawn towards the constant one by what the known noise explains of their slopes
 (:func:`~skdpnoise.linear_model._defaults.kept`): post-processing.
-
-*Residuals.* Gradients are clipped, so that an intercept tends to a median. One more release is the
-sum of the residuals, clipped to ±r scales (:func:`~skdpnoise.sensitivity.clipped_sum`). The
-intercept moves by the part of its noisy mean that is expected to be no noise.
-
-*Gain.* Noise in the slopes may make a classifier worse than the largest class. How many records
-more than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
-stand out of its noise, the slopes are shrunk until the labels of few records can differ from the
-largest class: where that leads by a wide margin, not at all.
 """
 
 from __future__ import annotations
@@ -33,8 +24,6 @@ from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
-
-__all__ = ["GAIN", "RESIDUALS", "DescentPlan", "check_descent", "check_sums", "plan_descent"]
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
@@ -227,13 +216,8 @@ def _planned(
     if growth != 1.0:
         later = growth ** ((np.arange(n_passes) - n_passes + 1) * (2.0 + order) / order)
         weights = later[:, np.newaxis] * weights
-    mechanism = calibrate(
-        budget.noise,
-        clipped_gradient(clip * ones, adjacency),
-        left,
-        n_releases=n_passes,
-        weights=weights,
-    )
+    gradients = clipped_gradient(clip * ones, adjacency)
+    mechanism = calibrate(budget.noise, gradients, left, n_releases=n_passes, weights=weights)
     step = auto.relaxation / settings.loss.curvature
     return DescentPlan(mechanism, coordinates, used.size, n_passes, clip, step, n_samples, last)
 
@@ -243,20 +227,19 @@ def _given(value: float | str, automatic: float) -> float:
     return automatic if isinstance(value, str) else value
 
 
-def check_descent(settings: Settings, n_features: int, n_outputs: int, budget: Budget) -> None:
+def check_descent(
+    settings: Settings, shape: tuple[int, ...], n_outputs: int, budget: Budget
+) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
+    n_rows, n_features = shape
+    check_sums(settings, n_rows, n_features)
     if settings.n_passes != "auto":
         n_numbers = int(settings.n_passes) * n_outputs * (n_features + 1)
-        check_memory(
-            settings.owner,
-            8.0 * _COPIES * n_numbers,
-            f"the noise of 'n_passes'={settings.n_passes}",
-            "Use fewer passes.",
-        )
+        reason = f"the noise of 'n_passes'={settings.n_passes}"
+        check_memory(settings.owner, 8.0 * _COPIES * n_numbers, reason, "Use fewer passes.")
     _check_growth(settings)
     # So many records, and so little for them, ask for the smallest parts of a loss.
-    used = np.ones(n_features, dtype=bool)
-    plan_descent(settings, used, n_outputs, _MANY, budget.least)
+    plan_descent(settings, np.ones(n_features, dtype=bool), n_outputs, _MANY, budget.least)
 
 
 def check_sums(settings: Settings, n_rows: int, n_columns: int) -> None:
@@ -346,6 +329,10 @@ def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
 class Residuals:
     """The residuals of the model, whose mean the intercept moves by."""
 
+    # Gradients are clipped, so that an intercept tends to a median. One more release is the sum of
+    # the residuals, clipped to ±r scales (skdpnoise.sensitivity.clipped_sum). The intercept moves
+    # by the part of its noisy mean that is expected to be no noise.
+
     label = "residuals"
 
     def terms(
@@ -377,6 +364,10 @@ class Residuals:
 class Gain:
     """How many more records the model labels rightly than the largest class."""
 
+    # Noise in the slopes may make a classifier worse than the largest class. How many records more
+    # than that the model predicts rightly is released: a record adds −1, 0 or 1. If that does not
+    # stand out of its noise, the slopes are shrunk until the labels of few records can differ from
+    # the largest class: where that leads by a wide margin, not at all.
     # Outputs are -1 and +1: one array for two classes, else one for each class against the rest.
 
     label = "gain over the largest class"

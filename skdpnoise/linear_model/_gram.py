@@ -28,19 +28,13 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept
 from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
-from skdpnoise.mechanisms import noise_options
-from skdpnoise.mechanisms.matrices.calibrate import (
-    SECOND_MOMENT_NOISES,
-    SymmetricMatrixMechanism,
-    calibrate_second_moments,
-)
+from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism, noise_options
+from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity.second_moments import RowBounds
 from skdpnoise.solvers.second_moments import second_moments
-
-__all__ = ["GRAM_NOISES", "GramPlan", "PseudoData", "check_gram", "make_pseudo_data", "plan_gram"]
 
 # The same family buys locations and scales, so it must be one for vectors too.
 GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]
@@ -69,8 +63,6 @@ class GramPlan:
             return 0.0
         target = int(np.count_nonzero(self.columns.used)) - 1
         deviation = np.delete(np.delete(self.mechanism.standard_deviation, target, 0), target, 1)
-        if deviation.size == 0:
-            return 0.0
         return float(np.linalg.norm(deviation) / np.sqrt(len(deviation)) / self.n_samples)
 
     def charge(self, account: Account) -> None:
@@ -218,8 +210,7 @@ class PseudoData:
             return coefs
         lasso = alphas * l1_ratio > 0.0
         for k in np.flatnonzero(~lasso):
-            strength = len(self.y) * alphas[k]
-            coefs[k] = ridge_regression(self.X, self.y, strength, solver="svd")
+            coefs[k] = ridge_regression(self.X, self.y, len(self.y) * alphas[k], solver="svd")
         if lasso.any():
             with silence():  # what is left after so many iterations is far below the noise
                 order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]

@@ -27,8 +27,6 @@ from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.privacy import Adjacency
 
-__all__ = ["DPLassoPath"]
-
 
 @register_private
 @dataclass(eq=False, repr=False)
@@ -139,12 +137,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         given = self._given_alphas()
         data = super()._read(settings, X, y, groups)
         n_alphas = int(self.alphas) if given is None else len(given)
-        check_memory(
-            "DPLassoPath",
+        n_bytes, reason = (
             32.0 * n_alphas * (data.X.shape[1] + 2),
             f"the path of {n_alphas} 'alphas'",
-            "Ask for fewer of them.",
         )
+        check_memory("DPLassoPath", n_bytes, reason, "Ask for fewer of them.")
         return data
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
@@ -164,17 +161,10 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         alphas = self._grid(pseudo) if given is None else given
         models = pseudo.solve(np.append(alphas, alpha), self.l1_ratio)
         coefs, intercepts = features.in_user_units(models, units)
-        return {
-            "alphas_": alphas,
-            "coefs_": coefs[:-1].T,
-            "intercepts_": intercepts[:-1],
-            "alpha_": alpha,
-            "coef_": coefs[-1],
-            "intercept_": intercepts[-1],
-            "clip_range_": features.range,
-            "_standardised": (features, models[-1:], *units),
-            "_pseudo_data": pseudo,
-        }
+        path = {"alphas_": alphas, "coefs_": coefs[:-1].T, "intercepts_": intercepts[:-1]}
+        model = {"alpha_": alpha, "coef_": coefs[-1], "intercept_": intercepts[-1]}
+        standard = {"clip_range_": features.range, "_standardised": (features, models[-1:], *units)}
+        return {**path, **model, **standard, "_pseudo_data": pseudo}
 
     def predict(self, X: Any, alpha: float | None = None) -> np.ndarray:
         """Predict the target with the model of one penalty.
@@ -207,8 +197,8 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         Returns
         -------
         DPCoordinateDescentRegressor
-            Fitted, with the path's ``privacy_``. Fitting it, or a clone of it, again is a fit of
-            its own: it spends the path's epsilon once more, and charges the path's ledger.
+            Fitted, with the path's ``privacy_``. To fit it, or a clone of it, again spends the
+            path's epsilon once more, and charges the path's ledger.
 
         Raises
         ------
@@ -227,15 +217,11 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
             strength, l1_ratio = 0.5 * self._pseudo_data.noise_level, 0.0
         standard = self._pseudo_data.solve([strength], l1_ratio)
         coefs, intercepts = features.in_user_units(standard, (center, scale))
-        fitted = {
-            "coef_": coefs[0],
-            "intercept_": intercepts[0],
-            "solver_": "gram",
-            "alpha_": float(strength),
-            "_standardised": (features, standard, center, scale),
-        }
+        model = {"coef_": coefs[0], "intercept_": intercepts[0], "alpha_": float(strength)}
+        facts = {"solver_": "gram", "_standardised": (features, standard, center, scale)}
         kept = ("clip_range_", "n_features_in_", "feature_names_in_", "privacy_")
-        regressor._store({name: vars(self)[name] for name in kept if name in vars(self)} | fitted)
+        known = {name: vars(self)[name] for name in kept if name in vars(self)}
+        regressor.__dict__.update(known | model | facts)
         return regressor
 
     def _given_alphas(self) -> np.ndarray | None:

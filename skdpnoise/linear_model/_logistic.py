@@ -21,8 +21,6 @@ from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 
-__all__ = ["DPLogisticCD"]
-
 
 @register_private
 @dataclass(eq=False, repr=False)
@@ -32,9 +30,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     .. math:: \min_w \frac{1}{n} \sum_i \log\bigl(1 + e^{-y_i (x_i^\top w + b)}\bigr)
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
-    over columns that are standardised and clipped to ±3, by private coordinate descent. Three
-    classes or more are fitted one against the rest, all sharing one guarantee. It needs no bounds
-    and no scaling by hand.
+    over columns that are standardised and clipped to ±3, by private coordinate descent; three
+    classes or more one against the rest, under one guarantee. No scaling by hand is needed.
 
     Parameters
     ----------

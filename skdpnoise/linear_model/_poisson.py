@@ -21,8 +21,6 @@ from skdpnoise.linear_model._scaling import Run, release_rate
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import POISSON
 
-__all__ = ["DPPoissonRegressor"]
-
 
 @register_private
 @dataclass(eq=False, repr=False)

@@ -12,8 +12,6 @@ from skdpnoise.queries.groups import GroupedRows
 from skdpnoise.sampling import RandomWords
 from skdpnoise.solvers import Loss
 
-__all__ = ["LIMIT", "Data", "Fitted", "Problem", "Rate", "Settings", "Standardisation", "Target"]
-
 Fitted = dict[str, Any]  # attributes of a fitted estimator, by name
 
 LIMIT = 3.0  # standardised values are clipped to this many scales
@@ -82,11 +80,6 @@ class Standardisation:
         scale = np.hypot(self.center, self.scale)
         widest = np.hypot(self.center, self.scale * self.reach)
         return Standardisation(np.zeros_like(self.center), scale, self.used, LIMIT * widest / scale)
-
-    def beside(self, other: Standardisation) -> Standardisation:
-        """Return the standardisation of these columns followed by those of another."""
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return Standardisation(*map(np.concatenate, pairs))
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
@@ -194,5 +187,6 @@ class Problem:
     @property
     def columns(self) -> Standardisation:
         """The scaling of the features and, last, of a target of numbers."""
-        assert self.target.scaling is not None
-        return self.features.beside(self.target.scaling)
+        both = self.features, self.target.scaling
+        arrays = ([getattr(one, field.name) for one in both] for field in fields(Standardisation))
+        return Standardisation(*map(np.concatenate, arrays))

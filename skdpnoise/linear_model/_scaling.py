@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.estimators.private_fit import PrivateRun, warn_last
+from skdpnoise.compose.advice import warn_last
+from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.searched_location import SearchedLocation, search_location
 from skdpnoise.sensitivity import clipped_sum, histogram_counts
-
-__all__ = ["Run", "release_log_odds", "release_rate", "standardise", "standardise_target"]
 
 Run = PrivateRun[Budget]
 """What every stage of a linear fit needs that releases something."""
@@ -36,12 +35,9 @@ def standardise(
 ) -> Standardisation:
     """Release locations and scales of features or target; public bounds save most of the budget."""
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
-    found = private_location_scale(
-        table,
-        run.budget.target if target else run.budget.features,
-        bounds=(bounds[0], bounds[1]),
-        **_terms(run, "target: " if target else ""),
-    )
+    part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
+    ends = bounds[0], bounds[1]
+    found = private_location_scale(table, part, bounds=ends, **_terms(run, prefix))
     if not found.found.all():
         _warn(settings, run, found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT

@@ -2,21 +2,26 @@
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, Mechanism
 from skdpnoise.mechanisms.allocation import allocate, capped_profile, worst_case_norm
-from skdpnoise.mechanisms.calibrate import calibrate, noise_options
-from skdpnoise.mechanisms.joint.bounded_counts import BoundedCountsMechanism, bounded_counts
-from skdpnoise.mechanisms.joint.correlated import CorrelatedSumMechanism, correlated_sum
-from skdpnoise.mechanisms.joint.k_norm import KNormMechanism, k_norm
-from skdpnoise.mechanisms.joint.l1_staircase import L1StaircaseMechanism, l1_staircase
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.joint.balls import (
+    KNormMechanism,
+    L1StaircaseMechanism,
+    k_norm,
+    l1_staircase,
+)
+from skdpnoise.mechanisms.joint.mixed import (
+    BoundedCountsMechanism,
+    CorrelatedSumMechanism,
+    bounded_counts,
+    correlated_sum,
+)
 from skdpnoise.mechanisms.matrices.calibrate import (
     SECOND_MOMENT_NOISES,
     SymmetricMatrixMechanism,
     calibrate_second_moments,
 )
-from skdpnoise.mechanisms.selection.choices import (
-    ExponentialMechanism,
-    PermuteAndFlip,
-    ReportNoisyMax,
-)
+from skdpnoise.mechanisms.requests import noise_options
+from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
 from skdpnoise.mechanisms.sharing import shared_budget
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,20 +18,13 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfinv, ndtri, ndtri_exp
 
-from skdpnoise.mechanisms._losses import merges, shifts
-from skdpnoise.mechanisms.allocation import allocate
+from skdpnoise.mechanisms.allocation import allocate, merges, shifts
+from skdpnoise.mechanisms.requests import MIXTURE
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    LossCurve,
-    NormalShift,
-    PrivacyGuarantee,
-    PureLoss,
-    gdp_mu,
-)
-from skdpnoise.privacy.numeric import about_epsilon, composed_delta
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
+from skdpnoise.privacy.curves import LossCurve, NormalShift
+from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]
@@ -46,6 +40,8 @@ _MANY_SHIFTS = 64
 _MOST_ORDER = 6.0  # of the exponents tried; where delta is total disclosure, more than 2 is best
 _NEAR, _TIE = 1.1, 1e-5  # relative errors
 _LEAST = 1e-250  # stands for a delta of zero
+_MOST_SPLITS = 7
+_WIDE = 2.5  # of the logarithm of the ratio of the two kinds of scales
 _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
 
 
@@ -78,7 +74,6 @@ class Request:
         return float(values.sum() if self.weights is None else (values * self.weights).sum())
 
     def expected(self, mechanism: VectorMechanism) -> float:
-        """Return the expected error of a mechanism."""
         return mechanism.expected_error(self.p, self.weights)
 
     @property
@@ -155,7 +150,6 @@ class _Search:
     log_shape: float = 0.0  # the best one so far
 
     def run(self) -> Proposal:
-        """Return the best that is found."""
         if self.rule != "inid":
             return self.finished(self.scales(self.rule, 1.0))
         shape = self.scales("inid", 1.5)
@@ -194,7 +188,6 @@ class _Search:
         return _Search(rule, self.name, self.sensitivity, self.request).run()
 
     def scales(self, rule: str, order: float) -> Vector:
-        """Return scales up to a common factor."""
         return self.request.scales(rule, order, self.sensitivity)
 
     def best_family(self, scales: Vector, *, near: bool = False) -> Noise:
@@ -237,6 +230,122 @@ class _Search:
         self.last = factor / guess
         error = request.error(shape * factor, family.absolute_moment(request.p))
         return Proposal(shape * factor, (family,), self.sensitivity, error)
+
+
+def propose_mixture(request: Request) -> Proposal:
+    r"""Return the best mixture, or say why there is none.
+
+    .. math:: b_j = c \, (\lambda_j / w_j)^{1/(p+1)} \text{ on the m largest}, \qquad
+              \sigma_j = c \rho \, (\lambda_j^2 / w_j)^{1/(p+2)} \text{ on the rest}
+    """
+    # m runs over powers of two and the largest gap of the profile, ρ is searched in one dimension,
+    # and c is the least factor that meets the guarantee. Joint bounds are not used; weights that
+    # differ between releases are replaced by their means.
+    search, splits = prepared_mixture(request)
+    _, m, log_ratio = min(search.best_ratio(m) for m in sorted(splits))
+    scale, laplace = search.scales(m, log_ratio)
+    return search.proposal(scale * search.factor(scale, laplace, rough=False), laplace)
+
+
+def prepared_mixture(request: Request) -> tuple[Mixtures, list[int]]:
+    """Return what mixtures are made of, and numbers of Laplace coordinates to try."""
+    if not isinstance(request.target, PrivacyGuarantee):
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
+            "with delta > 0. Give one, or choose a single family."
+        )
+    limit = request.sensitivity.per_coordinate
+    weights = request.mean_weights
+    if weights is None:
+        weights = np.ones(limit.size)
+    importance = limit * weights ** (1.0 / request.p)
+    ranked = np.argsort(-importance, kind="stable")
+    moving = int(np.count_nonzero(limit))
+    if moving < 2 or importance[ranked[0]] <= 1.5 * importance[ranked[moving - 1]]:
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {MIXTURE!r}, but no coordinate dominates "
+            "sensitivity.per_coordinate. Choose a single family, or 'auto'."
+        )
+    search = Mixtures(request, limit / limit.max(), limit.max(), weights / weights.max(), ranked)
+    # Numbers of dominant coordinates: first that before the largest gap, then powers of two.
+    falling = importance[ranked[:moving]]
+    gap = 1 + int(np.argmax(falling[:-1] / falling[1:]))
+    powers = [2**k for k in range(_MOST_SPLITS) if 2**k < moving]
+    return search, list(dict.fromkeys([gap, *powers]))
+
+
+@dataclass(slots=True)
+class Mixtures:
+    """Errors of mixtures; the last factor is where the next search begins."""
+
+    request: Request
+    limit: Vector  # in this unit
+    unit: float
+    weights: Vector
+    ranked: NDArray[np.intp]
+    last: float | None = None
+
+    def scales(self, m: int, log_ratio: float) -> tuple[Vector, NDArray[np.bool_]]:
+        """Return scales up to a common factor, and which coordinates get Laplace noise."""
+        p, limit = self.request.p, self.limit
+        laplace = np.zeros(limit.size, dtype=bool)
+        laplace[self.ranked[:m]] = True
+        with np.errstate(divide="ignore"):
+            b = (limit / self.weights) ** (1.0 / (p + 1.0))
+            sigma = (limit**2 / self.weights) ** (1.0 / (p + 2.0))
+        # The ratio is counted from where the two allocations agree on the first normal coordinate.
+        first = self.ranked[m]
+        level = b[first] / sigma[first] * math.exp(log_ratio)
+        return np.where(laplace, b, level * sigma) * self.unit, laplace
+
+    def shifts(self, scale: Vector, laplace: NDArray[np.bool_]) -> tuple[Vector, float]:
+        """Return the shifts of the Laplace coordinates of one release, and μ of all releases."""
+        limit = self.limit * self.unit
+        moving = limit > 0.0
+        normal = limit[~laplace & moving] / scale[~laplace & moving]
+        mu = math.sqrt(self.request.n_releases * float(np.sum(normal**2)))
+        return limit[laplace & moving] / scale[laplace & moving], mu
+
+    def joint_shifts(self, scale: Vector, laplace: NDArray[np.bool_]) -> tuple[float, float]:
+        """Return the sum of the shifts of the Laplace coordinates, and μ, of all releases."""
+        values, mu = self.shifts(scale, laplace)
+        return self.request.n_releases * float(values.sum()), mu
+
+    def proposal(self, scale: Vector, laplace: NDArray[np.bool_]) -> Proposal:
+        families = get_noise("laplace"), get_noise("gaussian")
+        moments = [family.absolute_moment(self.request.p) for family in families]
+        error = self.request.error(scale, np.where(laplace, *moments))
+        chosen = tuple(families[not one] for one in laplace)
+        box = SensitivityProfile(self.request.sensitivity.per_coordinate)
+        return Proposal(scale, chosen, box, error)
+
+    def factor(self, scale: Vector, laplace: NDArray[np.bool_], *, rough: bool) -> float:
+        """Return the least c for which the scales times c meet the guarantee."""
+        values, mu = self.shifts(scale, laplace)
+        if rough:
+            largest = float(values.max())
+            values = largest * np.exp(-_COARSE * np.floor(np.log(largest / values) / _COARSE))
+        shifts, times = np.unique(values, return_counts=True)
+        counts = np.asarray(times * float(self.request.n_releases), dtype=np.float64)
+        groups: list[Group] = [
+            (get_noise("laplace"), np.asarray(shifts, dtype=np.float64), counts),
+            (NormalShift(), np.array([mu]), np.ones(1)),
+        ]
+        start = self.last
+        if start is None:
+            start = math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
+        self.last = self.request.factor(groups, start, rough=rough)
+        return self.last
+
+    def best_ratio(self, m: int) -> tuple[float, int, float]:
+        """Return the error, m and log ρ of the best mixture with m Laplace coordinates."""
+
+        def error(log_ratio: float) -> float:
+            scale, laplace = self.scales(m, log_ratio)
+            return self.proposal(scale * self.factor(scale, laplace, rough=True), laplace).error
+
+        found = grid_minimum(error, np.linspace(-_WIDE, _WIDE, 6), 0.05)
+        return float(found.fun), m, float(found.x)
 
 
 def grid_minimum(function: Callable[[float], float], grid: Vector, tolerance: float) -> Any:
@@ -283,12 +392,10 @@ def _about_factor(excess: Callable[[float], float], start: float) -> float:
 
 def least_factor(excess: Callable[[float], float], start: float, tolerance: float) -> float:
     """Return the least c with excess(c) <= 0, for a function that falls; relative tolerance."""
-    known: dict[float, float] = {}
 
+    @cache
     def at(x: float) -> float:
-        if x not in known:
-            known[x] = excess(math.exp(x))
-        return known[x]
+        return excess(math.exp(x))
 
     low = high = math.log(start)
     step = 0.03

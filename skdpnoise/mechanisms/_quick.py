@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
-from skdpnoise.mechanisms._mixtures import prepared_mixture
-from skdpnoise.mechanisms._numeric import Proposal, Request
+from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.privacy import LossCurve, NormalShift, PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile

@@ -67,7 +67,6 @@ def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMe
 
 
 def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | LossBudget) -> bool:
-    """Return whether the loss of a finished mechanism meets the target."""
     if isinstance(target, GaussianLoss):
         return least_mu(mechanism) <= target.mu
     if least_epsilon(mechanism) <= number_of(target):
@@ -138,7 +137,6 @@ class _Search:
         yield np.where(moving, ratio / factor + floor, 0.0), promise
 
     def mechanism(self, ratio: Vector) -> AdditiveMechanism:
-        """Return the mechanism of such ratios."""
         rule, _, name = self.noise.partition("_")
         sensitivity, bits = self.request.sensitivity, 0
         spare = float(ratio[ratio > 0.0].min())

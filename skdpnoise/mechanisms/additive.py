@@ -13,28 +13,18 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
 from skdpnoise.mechanisms._numeric import gaussian_mu
-from skdpnoise.mechanisms.allocation import RULES, worst_case_norm
+from skdpnoise.mechanisms.allocation import RULES, merges, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossBudget,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PrivacyLoss,
-    PureLoss,
-)
+from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_array, check_count, check_type
+from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
-
-__all__ = ["AdditiveMechanism", "Mechanism"]
 
 Made = TypeVar("Made")
 
@@ -103,10 +93,6 @@ class AdditiveMechanism(VectorMechanism):
     coordinate with scale 0 (under "spr" and "inid", one with λ_j = 0) is released unchanged: that
     is private only if the coordinate is truly constant.
 
-    What is stated is checked when the record is made, also by :func:`dataclasses.replace`: scales
-    where a record can move something, a family that goes with the name, and a promise that contains
-    the loss that follows from the scales.
-
     Parameters
     ----------
     noise : str
@@ -129,11 +115,9 @@ class AdditiveMechanism(VectorMechanism):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range, fields contradict one another, or the mechanism's own loss exceeds
-        the promise.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range, fields contradict one another, or the
+        mechanism's own loss exceeds the promise.
 
     References
     ----------
@@ -195,16 +179,7 @@ class AdditiveMechanism(VectorMechanism):
         return self.own_loss() if self.promise is None else self.promise
 
     def own_loss(self) -> PrivacyLoss:
-        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric.
-
-        Examples
-        --------
-        >>> from skdpnoise.mechanisms import calibrate
-        >>> from skdpnoise.privacy import PureLoss
-        >>> profile = SensitivityProfile([1.0, 4.0])
-        >>> calibrate("inid_laplace", profile, PureLoss(0.5)).own_loss()
-        NumericLoss(2 x Laplace)
-        """
+        """Return the loss that follows from the scales, Gaussian if all noise is, else numeric."""
         if self._costs_by(2.0):
             return GaussianLoss(self._worst_shift(2.0))
         terms: list[tuple[LossCurve, float, int]] = []

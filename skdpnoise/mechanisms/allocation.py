@@ -1,4 +1,4 @@
-r"""How much noise goes on which coordinate, and on which release.
+r"""How far one record moves a query, and how much noise goes on which coordinate and release.
 
 Letters: λ the sensitivity profile, w the error weights, p the exponent of the error, q the order of
 the norm in which the noise family's cost adds (Gaussian 2, Laplace 1), r the order of a joint ball.
@@ -9,20 +9,24 @@ a bad rule only wastes accuracy.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.geometry import binding_balls, fill, moving_coordinates, norm
+from skdpnoise.mechanisms.quanta import rounding_cost
+from skdpnoise.noises import Noise
 from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
-__all__ = ["RULES", "allocate", "capped_profile", "shape_of", "worst_case_norm"]
-
 Vector = NDArray[np.float64]
-
+Ball = tuple[float, float]
+"""The order and the radius of a joint bound."""
 
 RULES = ("iid", "spr", "inid")
 """Rules of the noise grammar ``<rule>_<family>``."""
+
+_UP = 1.0 + 4.0 * float(np.finfo(np.float64).eps)  # above the rounding of a quotient and a sum
 
 
 def shape_of(
@@ -42,14 +46,10 @@ def shape_of(
     balls = binding_balls(sensitivity, order)
     if not balls:
         return _unconstrained(limit, order, weights, p)
-    shapes = [
-        _unconstrained(_cap(sensitivity, order, ball, weights, p), order, weights, p)
-        for ball in balls
-    ]
-    errors = [
-        _error(shape * worst_case_norm(shape, sensitivity, order), weights, p) for shape in shapes
-    ]
-    return shapes[int(np.argmin(errors))]
+    caps = [_cap(sensitivity, order, ball, weights, p) for ball in balls]
+    shapes = [_unconstrained(cap, order, weights, p) for cap in caps]
+    scales = [shape * worst_case_norm(shape, sensitivity, order) for shape in shapes]
+    return shapes[int(np.argmin([_error(scale, weights, p) for scale in scales]))]
 
 
 def capped_profile(
@@ -61,9 +61,9 @@ def capped_profile(
               \qquad |d|_r = \Delta
 
     The formula of "inid" in :func:`allocate`, applied to d, is the exact minimum of the error over
-    all scales whose worst case over :math:`\{|d_j| \le \lambda_j\} \cap \{|d|_r \le \Delta\}`
-    is bounded, for r ≥ q. For Gaussian noise an l1 bound is used through the l2 bound that it
-    implies. Under two joint bounds, that of the lower order is used.
+    all scales whose worst case over the box and the ball is bounded, for r ≥ q. For Gaussian noise
+    an l1 bound is used through the l2 bound that it implies. Of two joint bounds, that of the lower
+    order is used.
 
     Parameters
     ----------
@@ -83,8 +83,7 @@ def capped_profile(
 
     References
     ----------
-    Derived for this library by the saddle-point condition of the two convex problems (scales
-    against changes); Muthukrishnan and Kalyani, arXiv:2302.03511, treat the box alone.
+    Muthukrishnan and Kalyani, arXiv:2302.03511, for the box alone; with balls it is ours.
 
     Examples
     --------
@@ -223,11 +222,7 @@ def _unconstrained(d: Vector, order: float, weights: Vector | None, p: float) ->
 
 
 def _cap(
-    sensitivity: SensitivityProfile,
-    order: float,
-    ball: tuple[float, float],
-    weights: Vector | None,
-    p: float,
+    sensitivity: SensitivityProfile, order: float, ball: Ball, weights: Vector | None, p: float
 ) -> Vector:
     """Return min(λ, τ w^e) on the sphere of a ball that cuts the box."""
     r, radius = ball
@@ -235,3 +230,93 @@ def _cap(
     if weights is not None:
         shape = (weights / weights.max()) ** (order / ((r - order) * (p + order) + order**2))
     return radius * fill(sensitivity.per_coordinate / radius, shape, r)
+
+
+def worst_shift(
+    scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
+) -> float:
+    """Return the worst |d/s|_q of T releases together, rounding of the value included, upwards."""
+    worst = worst_case_norm(scale, sensitivity, order)
+    if scale.ndim == 1:
+        worst *= n_releases ** (1.0 / order)
+    return rounded_up(worst + rounding_cost(sensitivity, n_releases, bits, order))
+
+
+def merges(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> bool:
+    """Return whether a change counts as that of one coordinate: there is a joint bound to use."""
+    if len(families) > 1 or families[0].lattice or not families[0].log_concave:
+        return False
+    return bool(binding_balls(sensitivity, 1.0))
+
+
+def shifts(
+    scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, *, merged: bool
+) -> tuple[Vector, Vector]:
+    """Return the shifts that compose to the worst case, in units of the noise, and their counts."""
+    # They are rounded up. With `merged`, one for each release; else one for each coordinate that
+    # can move, of shape (n_coordinates,) or (n_releases, n_coordinates).
+    each = n_releases if scale.ndim == 1 else 1
+    if merged:
+        rows = np.atleast_2d(scale)
+        values = np.array([worst_shift(row, sensitivity, 1, bits, 1.0) for row in rows])
+        return values, np.full(values.shape, float(each))
+    limit = np.broadcast_to(sensitivity.per_coordinate, scale.shape)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(limit > 0.0, (limit / scale + 2.0**-bits * (1.0 + 1e-5)) * _UP, 0.0)
+    return values, np.full(values.shape, float(each))
+
+
+def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bool_]:
+    """Return an index of the coordinates that a record can move, λ_j > 0; a slice for all."""
+    limit = sensitivity.per_coordinate
+    return slice(None) if limit.min() > 0.0 else limit > 0.0
+
+
+def binding_balls(sensitivity: SensitivityProfile, order: float) -> list[Ball]:
+    """Return the joint bounds (r, Δ_r) with r ≥ q that cut the box, those of lower r first."""
+    # A ball with r < q enters as its consequence at r = q: |d|_q is convex in |d|^r, so it is
+    # largest when the largest coordinates are filled first. The consequence is rounded up.
+    limit = sensitivity.per_coordinate
+    radii: dict[float, float] = {}
+    for r, radius in ((1.0, sensitivity.l1), (2.0, sensitivity.l2)):
+        if radius is None:
+            continue
+        if r < order:
+            ranked = np.sort(limit)[::-1]
+            used = np.cumsum((ranked / radius) ** r)
+            left = np.clip(1.0 - (used - (ranked / radius) ** r), 0.0, None) ** (1.0 / r)
+            # Where the ball cuts, an error of n u in what is left moves the sum by 2 n u of itself.
+            radius = rounded_up(norm(np.minimum(ranked, radius * left), order), 4 * limit.size)
+            r = order
+        radii[r] = min(radius, radii.get(r, radius))
+    # A ball that cuts off less than rounding error does not count: to leave it out is safe.
+    return [
+        (r, radius)
+        for r, radius in sorted(radii.items())
+        if norm(limit, r) > radius * (1.0 + 1e-12)
+    ]
+
+
+def fill(limit: Vector, shape: Vector, order: float) -> Vector:
+    """Return min(limit, τ shape) of unit norm, for a limit of larger norm and a positive shape."""
+    level = limit / shape
+    ranked = np.argsort(level, kind="stable")
+    size = limit[ranked] ** order
+    still_open = np.cumsum(shape[ranked][::-1] ** order)[::-1]
+    # τ^r if the coordinates before this one are at their limit and the others are not.
+    tau = (1.0 - (np.cumsum(size) - size)) / still_open
+    fits = tau <= level[ranked] ** order
+    if not fits.any():
+        return limit
+    return np.asarray(
+        np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape), dtype=np.float64
+    )
+
+
+def norm(values: Vector, order: float) -> float:
+    """Return |values|_order of non-negative values, in units of the largest (no overflow)."""
+    largest = float(values.max())
+    if largest == 0.0:
+        return 0.0
+    total = float(np.sum((values / largest) ** order))
+    return largest * math.pow(total, 1.0 / order)

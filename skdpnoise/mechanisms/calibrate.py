@@ -9,13 +9,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms._losses import merges, shifts, worst_shift
-from skdpnoise.mechanisms._mixtures import propose_mixture
-from skdpnoise.mechanisms._numeric import Proposal, Request, propose
+from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
 from skdpnoise.mechanisms._shapes import by_shape
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
-from skdpnoise.mechanisms.geometry import moving_coordinates
+from skdpnoise.mechanisms.allocation import merges, moving_coordinates, shifts, worst_shift
 from skdpnoise.mechanisms.quanta import rounding_cost
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -24,7 +22,7 @@ from skdpnoise.privacy.checks import check_array, check_count, check_option, che
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["calibrate", "noise_options"]
+Vector = NDArray[np.float64]
 
 _QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", MIXTURE)
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
@@ -216,14 +214,9 @@ def _by_norm(noise: str, request: Request, resource: float) -> AdditiveMechanism
 
 def _by_loss(noise: str, proposal: Proposal, request: Request) -> AdditiveMechanism:
     """Return the mechanism of a proposal, its scales raised until its own loss meets the target."""
-    mechanism = AdditiveMechanism(
-        noise,
-        proposal.scale * (1.0 + 1e-7),
-        _bits(proposal.scale, proposal.sensitivity),
-        proposal.sensitivity,
-        request.n_releases,
-        families=proposal.families,
-    )
+    scale, sensitivity = proposal.scale * (1.0 + 1e-7), proposal.sensitivity
+    bits, families = _bits(proposal.scale, sensitivity), proposal.families
+    mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, request.n_releases, families)
     more = 1e-6
     while not _meets(mechanism, request):
         mechanism, more = replace(mechanism, scale=mechanism.scale * (1.0 + more)), 2.0 * more
@@ -242,7 +235,7 @@ def _meets(mechanism: AdditiveMechanism, request: Request) -> bool:
     return request.excess([(mechanism.family, values.ravel(), counts.ravel())]) <= 0.0
 
 
-def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
+def _bits(scale: Vector, sensitivity: SensitivityProfile) -> int:
     """Return the fewest bits for which every λ_j spans 2**24 grid steps, between 16 and 52."""
     moving = moving_coordinates(sensitivity)
     coarsest = float((scale[..., moving] / sensitivity.per_coordinate[moving]).max())
@@ -250,18 +243,10 @@ def _bits(scale: NDArray[np.float64], sensitivity: SensitivityProfile) -> int:
     return min(max(needed, _FEWEST_BITS), _MOST_BITS)
 
 
-def _checked_weights(
-    weights: ArrayLike, n_coordinates: int, n_releases: int
-) -> NDArray[np.float64]:
-    values = check_array(
-        "calibrate",
-        "weights",
-        weights,
-        (n_coordinates,),
-        (n_releases, n_coordinates),
-        sign="positive",
-        remedy="Give a coordinate that does not matter a small weight.",
-    )
+def _checked_weights(weights: ArrayLike, n_coordinates: int, n_releases: int) -> Vector:
+    shapes = (n_coordinates,), (n_releases, n_coordinates)
+    remedy = "Give a coordinate that does not matter a small weight."
+    values = check_array("calibrate", "weights", weights, *shapes, sign="positive", remedy=remedy)
     if values.max() / _RANGE > values.min():
         raise ValueError(
             "The entries of the 'weights' parameter of calibrate must lie within a factor of "

@@ -8,8 +8,6 @@ from skdpnoise.mechanisms.allocation import RULES
 from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 
-__all__ = ["CHOICES", "MIXTURE", "budget_of", "fits_gaussian", "noise_options", "number_of"]
-
 CHOICES = ("auto", "search")
 """What names no noise: the best of a few by formulas, and the best of all."""
 
@@ -43,6 +41,15 @@ def noise_options(*, adaptive: bool = False) -> list[str]:
     ]
     names = [f"{rule}_{family}" for rule in RULES for family in families]
     return [*CHOICES, *names] if adaptive else [*CHOICES, MIXTURE, *names]
+
+
+def candidates(noise: str) -> list[str]:
+    """Return the name, or those that stand behind "auto" and "search" where losses are shared."""
+    if noise == "auto":
+        return ["inid_gaussian", "inid_laplace"]
+    if noise == "search":
+        return [name for name in noise_options(adaptive=True) if name.startswith("inid_")]
+    return [noise]
 
 
 def budget_of(guarantee: PrivacyGuarantee | LossBudget, *, pure: bool) -> LossBudget | None:

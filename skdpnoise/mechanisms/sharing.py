@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared
 from skdpnoise.mechanisms.calibrate import calibrate
-from skdpnoise.mechanisms.requests import budget_of, noise_options
+from skdpnoise.mechanisms.requests import budget_of, candidates
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
-
-__all__ = ["shared_budget"]
 
 
 def shared_budget(
@@ -66,10 +64,7 @@ def shared_budget(
     >>> print(noise, budget, budget.share(0.25))
     inid_gaussian 0.236704-GDP 0.118352-GDP
     """
-    names = {
-        "auto": ["inid_gaussian", "inid_laplace"],
-        "search": [name for name in noise_options(adaptive=True) if name.startswith("inid_")],
-    }.get(noise, [noise])
+    names = candidates(noise)
     budgets: dict[str, LossBudget] = {}
     if isinstance(guarantee, PrivacyGuarantee):
         for name in names:

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.mechanisms.exact import (
-    are_finite,
-    are_real,
-    exact_integers,
-    exact_numbers,
-    exact_quanta,
-)
+from skdpnoise.mechanisms import exact
 from skdpnoise.privacy import PrivacyLoss, check_count, check_real
 from skdpnoise.privacy.sealed import Sealed
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -31,13 +25,6 @@ class VectorMechanism(Sealed, ABC):
     r"""Noise on a vector, added exactly and charged for by one object.
 
     .. math:: M(D)_j = q_j \left(\mathrm{round}(f_j(D)/q_j) + Z_j\right)
-
-    Examples
-    --------
-    >>> from skdpnoise.mechanisms import k_norm
-    >>> from skdpnoise.privacy import PureLoss
-    >>> isinstance(k_norm(2, 1.0, 3, PureLoss(1.0)), VectorMechanism)
-    True
     """
 
     # Z is integer noise. A mechanism says which, by `_draw`, and what that costs, by
@@ -81,7 +68,7 @@ class VectorMechanism(Sealed, ABC):
         Raises
         ------
         ValueError
-            If draws are asked for that are not charged for, or it is not said which ones.
+            If draws are not charged for, or it is not said which ones are wanted.
 
         Examples
         --------
@@ -104,8 +91,7 @@ class VectorMechanism(Sealed, ABC):
             size.
         %(queries: random_state)s
         first : int or None, default=None
-            Index of the first release that this call makes, counted from 0. It must be given if
-            scales differ between releases and this call does not make all of them.
+            As of :meth:`sample`.
 
         Returns
         -------
@@ -113,16 +99,14 @@ class VectorMechanism(Sealed, ABC):
 
         Raises
         ------
-        TypeError
-            If the value is not an array of real numbers.
-        ValueError
-            If it is not finite, or has the wrong shape, or releases are asked for that are not
-            charged for, or it is not said which ones.
+        TypeError, ValueError
+            If the value is not an array of finite real numbers of such a shape, or releases are
+            asked for that are not charged for, or it is not said which ones.
 
         Notes
         -----
-        Nothing is remembered: each call is another release, to be charged for again unless
-        ``n_releases`` covers it. Making release t twice is charged for by nobody.
+        Nothing is remembered: each call is another release. Making release t twice is charged for
+        by nobody.
 
         Examples
         --------
@@ -199,9 +183,9 @@ class VectorMechanism(Sealed, ABC):
     def _checked(self, value: ArrayLike) -> NDArray[Any]:
         """Return the exact value of each release, one per row."""
         allowed = f"The 'value' parameter of {type(self).__name__}.release must be"
-        array, n_entries = exact_numbers(value), self.grid_size.shape[-1]
+        array, n_entries = exact.exact_numbers(value), self.grid_size.shape[-1]
         masked = np.ma.isMaskedArray(value)
-        if masked or not are_real(array):
+        if masked or not exact.are_real(array):
             kind = "a masked array" if masked else f"an array of dtype {array.dtype}"
             raise TypeError(
                 f"{allowed} an array of real numbers, integers or of double precision or less. Got "
@@ -212,7 +196,7 @@ class VectorMechanism(Sealed, ABC):
                 f"{allowed} of shape ({n_entries},) or (n, {n_entries}) with n up to "
                 f"n_releases={self.n_releases}. Got shape {array.shape} instead."
             )
-        if not are_finite(array):
+        if not exact.are_finite(array):
             raise ValueError(
                 f"{allowed} finite in every entry: remove or replace NaN and infinity before the "
                 "query is computed."
@@ -259,7 +243,7 @@ def add_quanta(
     noisy = step > 0.0
     rows = np.empty(value.shape)
     rows[~noisy] = value[~noisy].astype(np.float64)
-    quanta = exact_quanta(value[noisy], step[noisy])
+    quanta = exact.exact_quanta(value[noisy], step[noisy])
     rows[noisy] = plus_noise(mechanism, quanta, draws[noisy]) * step[noisy]
     return rows
 
@@ -273,7 +257,7 @@ def exact_release(
 ) -> Vector:
     """Return what ``parts`` makes of every row, exactly, plus noise of equal grid steps."""
     draws = mechanism.sample(random_words(random_state), len(rows), first=first)
-    exact = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
+    mixed = [parts([Fraction(entry) for entry in row]) for row in rows.tolist()]
     steps = mechanism.grid_size.tolist()
-    quanta = np.array([exact_integers(row, steps) for row in exact])
+    quanta = np.array([exact.exact_integers(row, steps) for row in mixed])
     return np.asarray(plus_noise(mechanism, quanta, draws) * mechanism.grid_size, dtype=np.float64)

@@ -94,13 +94,10 @@ class Scoring:
 
 
 SCORINGS = {
-    scoring.name: scoring
-    for scoring in (
-        Scoring("accuracy", _wrong, 1.0),
-        Scoring("neg_log_loss", _surprise, 4.0),
-        Scoring("r2", _squares, 4.0, needs_target=True),
-        Scoring("neg_mean_squared_error", _squares, 4.0, needs_target=True),
-    )
+    "accuracy": Scoring("accuracy", _wrong, 1.0),
+    "neg_log_loss": Scoring("neg_log_loss", _surprise, 4.0),
+    "r2": Scoring("r2", _squares, 4.0, needs_target=True),
+    "neg_mean_squared_error": Scoring("neg_mean_squared_error", _squares, 4.0, needs_target=True),
 }
 
 

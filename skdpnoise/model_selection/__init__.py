@@ -1,5 +1,5 @@
 """Hyper-parameter search under one guarantee."""
 
-from skdpnoise.model_selection._estimators import DPGridSearchCV, DPRandomizedSearchCV
+from skdpnoise.model_selection._search import DPGridSearchCV, DPRandomizedSearchCV
 
 __all__ = ["DPGridSearchCV", "DPRandomizedSearchCV"]

@@ -35,8 +35,8 @@ def _handed_on(method: str) -> Any:
     """Return a method that the winner runs, where the estimator has it."""
 
     def run(self: Delegation, X: Any) -> Any:
-        model, read = self._read(X)
-        return getattr(model, method)(read)
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, method)(read_features(type(self).__name__, X))
 
     run.__name__, run.__doc__ = method, _METHOD.format(method)
     return _offers(method)(run)
@@ -56,9 +56,7 @@ class Delegation:
 
     @_offers("score")
     def score(self, X: Any, y: Any) -> float:
-        """Return the score of the winner on other records, without noise.
-
-        On private records that is a new statistic of them, which the guarantee does not cover.
+        """Return the score of the winner, without noise: of private records, not private.
 
         Parameters
         ----------
@@ -70,21 +68,16 @@ class Delegation:
         float
             By `scoring`, or the winner's own score.
         """
-        model, X = self._read(X)
-        if self.scoring is None:
-            return float(model.score(X, y))
-        return float(get_scorer(self.scoring)(model, X, y))
+        check_is_fitted(self)
+        X, model = read_features(type(self).__name__, X), self.best_estimator_
+        found = model.score(X, y) if self.scoring is None else get_scorer(self.scoring)(model, X, y)
+        return float(found)
 
     @property
     def classes_(self) -> Any:
         """Labels of the winner, for classifiers."""
-        check_is_fitted(self, "best_estimator_")
+        check_is_fitted(self)
         return self.best_estimator_.classes_
-
-    def _read(self, X: Any) -> tuple[Any, Any]:
-        """Return the winner, and new features with the types that it was fitted to."""
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_, read_features(type(self).__name__, X)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

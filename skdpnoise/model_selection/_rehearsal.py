@@ -20,8 +20,7 @@ from sklearn.utils import _safe_indexing
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.estimators.seal import silence
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._parts import release_units
-from skdpnoise.model_selection._runs import Priced, Problem, Target
+from skdpnoise.model_selection._runs import Priced, Problem, Target, release_units
 from skdpnoise.model_selection._strategies import OneRelease, Strategy
 from skdpnoise.sampling import SeededWords
 

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass, field
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from skdpnoise.compose.advice import (
-    advise,
-    advise_on_bought_number,
-    advise_on_public_number,
-    bought_number,
-    warn_once,
-)
+from skdpnoise.compose import advice, register_private
+from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
-from skdpnoise.compose.shares import whole_budget
+from skdpnoise.compose.shares import seed_from, whole_budget
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments
+from skdpnoise.estimators.parameters import as_bounds
+from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms.selection import choose_repetitions
@@ -38,19 +36,24 @@ from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
-from skdpnoise.model_selection._parts import HIDDEN, REFERENCE, divide, release_units
-from skdpnoise.model_selection._progress import check_callbacks, progress
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target, without_traces
-from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import (
-    Adjacency,
-    LossBudget,
-    PoissonRepetitions,
-    PrivacyGuarantee,
-    PureLoss,
-    TruncatedNegativeBinomial,
+from skdpnoise.model_selection._runs import (
+    FAILED,
+    HIDDEN,
+    REFERENCE,
+    Outcome,
+    Parts,
+    Problem,
+    Rows,
+    SearchStopped,
+    Target,
+    divide,
+    release_units,
+    without_traces,
 )
+from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
+from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
 from skdpnoise.sampling import RandomWords, random_words
@@ -61,6 +64,10 @@ _VALIDATION = 0.1  # of the records
 # Runs try one of the best fifth of candidates with probability .95. Where fits of all candidates
 # get nearly as much as runs would, none is left to chance.
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
+
+# Of what callbacks of scikit-learn may ask for, what they do not get.
+_HOOKS = ("on_fit_task_begin", "on_fit_task_end")
+_SECRET = {"X", "y", "fitted_estimator"}
 
 
 @shared_texts
@@ -142,8 +149,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         with silence():
             codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
         most = None if codes is None else int(self.rows_per_group)
-        advise(self)
-        advise_on_public_number(self, len(y), codes)
+        advice.advise(self)
+        advice.advise_on_public_number(self, len(y), codes)
         # bound
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate
@@ -154,7 +161,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         classes = labels if given is None else given
         records = (scoring, X, y, parts, buys, known)
         problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
-        self._rehearse(problem, strategy)
+        unobserved(rehearse, owner, problem, strategy, self.n_jobs)
         # charge
         report = strategy.report(owner, guarantee, problem, most)
         note_charge("choice and scores", report)
@@ -162,13 +169,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # draw, choose, store
         with self._noted(report):
             outcome = without_traces(lambda: self._run(problem, strategy))
-            bought = bought_number(outcome.model)
+            bought = advice.bought_number(outcome.model)
             settled(outcome.model, report, ledger)
-            for name, value in self._fitted(outcome, problem, strategy, report).items():
-                setattr(self, name, value)
+            self.privacy_ = report
+            self._store(outcome, problem, strategy)
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                warn_once(HIDDEN)
-            advise_on_bought_number(self, bought, grouped=codes is not None)
+                advice.warn_once(HIDDEN)
+            advice.advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
 
     def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
@@ -181,6 +188,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 y = problem.y[problem.parts.reference]
                 target, hidden = release_units(problem, y, strategy.total)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
+            if outcome.model is None:
+                raise SearchStopped(FAILED)
             return outcome._replace(hidden=hidden)
 
     @contextmanager
@@ -201,13 +210,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         return tags
 
     def get_metadata_routing(self) -> Any:
-        """Return what ``fit`` asks of compositions around it: nothing is handed to steps within.
-
-        Returns
-        -------
-        MetadataRequest
-        """
-        return BaseEstimator.get_metadata_routing(self)
+        return BaseEstimator.get_metadata_routing(self)  # nothing is handed to steps within
 
     def _strategy(
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
@@ -232,7 +235,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 "DPCoordinateDescentRegressor with solver='gram' or 'auto', at the end of a "
                 "pipeline or alone. Use strategy='auto'."
             )
-        each = NoisyMax(total, count, bool(self.refit))
+        each = NoisyMax.within(total, count, refit=bool(self.refit))
         if name == "noisy_max" or (name == "auto" and (self.refit or count == 1)):
             return each
         if isinstance(law, str):
@@ -270,40 +273,182 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             return None
         return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 
-    def _rehearse(self, problem: Problem, strategy: Strategy) -> None:
-        """Let everything fail that can, before anything is charged."""
-        unobserved(rehearse, type(self).__name__, problem, strategy, self.n_jobs)
-
-    def _fitted(
-        self, outcome: Outcome, problem: Problem, strategy: Strategy, report: PrivacyReport
-    ) -> dict[str, Any]:
-        """Return the fitted attributes."""
+    def _store(self, outcome: Outcome, problem: Problem, strategy: Strategy) -> None:
+        """Set the fitted attributes."""
         best = problem.candidates[outcome.candidate].parameters
-        results: dict[str, Any] = {
+        self.best_params_, self.best_index_ = best, 0
+        self.best_score_, self.best_estimator_ = outcome.score, outcome.model
+        self.cv_results_: dict[str, Any] = {
             f"param_{name}": np.ma.MaskedArray(np.array([value], dtype=object), mask=[False])
             for name, value in best.items()
-        } | {
-            "params": [best],
-            "mean_test_score": np.array([outcome.score]),
-            "rank_test_score": np.array([1], dtype=np.int32),
         }
-        fitted = {
-            "best_params_": best,
-            "best_index_": 0,
-            "best_score_": outcome.score,
-            "best_estimator_": outcome.model,
-            "cv_results_": results,
-            "n_candidates_": len(problem.candidates),
-            "strategy_": strategy.name,
-            "scorer_": get_scorer(problem.scoring.name),
-            "fit_budget_": strategy.fit_budget,
-            "privacy_": report,
-            "multimetric_": False,
-        }
+        self.cv_results_["params"] = [best]
+        self.cv_results_["mean_test_score"] = np.array([outcome.score])
+        self.cv_results_["rank_test_score"] = np.array([1], dtype=np.int32)
+        self.n_candidates_, self.strategy_ = len(problem.candidates), strategy.name
+        self.scorer_, self.fit_budget_ = get_scorer(problem.scoring.name), strategy.fit_budget
+        self.multimetric_ = False
         if hasattr(outcome.model, "feature_names_in_"):
-            fitted["feature_names_in_"] = outcome.model.feature_names_in_
-        return fitted
+            self.feature_names_in_ = outcome.model.feature_names_in_
+
+
+def check_callbacks(search: Any) -> None:
+    """Refuse callbacks that ask for records or models, such as scikit-learn's ScoringMonitor."""
+    owner = type(search).__name__
+    for callback in getattr(search, "_skl_callbacks", ()):
+        hooks = [getattr(callback, name) for name in _HOOKS]
+        asked = sorted(_SECRET & {name for hook in hooks for name in signature(hook).parameters})
+        if asked:
+            raise ValueError(
+                f"Callbacks of {owner} get neither records nor models: exact scores and "
+                "models that do not win are not covered by the guarantee. Got a "
+                f"{type(callback).__name__}, which asks for {', '.join(asked)}. Use one that does "
+                "not, such as ProgressBar."
+            )
+
+
+@contextmanager
+def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]]:
+    """Tell callbacks that a search begins and ends; yield a function to call after each task."""
+    if not hasattr(search, "_init_callback_context"):
+        yield lambda name: None
+        return
+    # No records and no model are handed out: what does not win is not paid for, nor are scores.
+    common: dict[str, Any] = {"estimator": search, "metadata": {}}
+    whole = search._init_callback_context(max_subtasks=n_tasks or 0)
+    whole.call_on_fit_task_begin(**common)
+
+    def tell(name: str) -> None:
+        if n_tasks:
+            task = whole.subcontext(task_name=name)
+            task.call_on_fit_task_begin(**common)
+            task.call_on_fit_task_end(**common)
+
+    yield tell
+    whole.call_on_fit_task_end(**common)
 
 
 def _size(budget: LossBudget) -> float:
     return budget.pure_epsilon if isinstance(budget, PureLoss) else budget.mu
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPGridSearchCV(PrivateSearchCV):
+    r"""Search over a grid of parameters: search, score and final model under one guarantee.
+
+    One (ε, δ) covers the chosen parameters, the winner's score and the fitted winner, for any
+    number of candidates; `GridSearchCV` would spend a budget on every fit, and show exact scores.
+    The estimator's own budgets only say how the steps of a pipeline share the budget of one fit.
+
+    Parameters
+    ----------
+    %(searches: estimator)s
+    param_grid : dict or list of dict
+        Values of parameters, as for scikit-learn's `GridSearchCV`; numbers, text, arrays and
+        estimators, of which `fit` makes copies at once. **Public**: it must not be made by looking
+        at the data.
+    %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
+    %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
+    %(estimators: random_state)s
+    %(searches: n_jobs)s
+
+    Attributes
+    ----------
+    %(searches: best_params_, best_estimator_, best_score_, best_index_, cv_results_)s
+    %(searches: n_candidates_, strategy_, fit_budget_, scorer_, privacy_, classes_)s
+    %(estimators: n_features_in_, feature_names_in_)s
+
+    See Also
+    --------
+    DPRandomizedSearchCV : Candidates sampled from distributions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise import DPGridSearchCV, DPLogisticCD
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 3))
+    >>> y = X[:, 0] + rng.normal(size=20_000) > 0
+    >>> grid = {"alpha": [0.0, 0.01, 0.03, 0.1]}
+    >>> search = DPGridSearchCV(DPLogisticCD(feature_bounds=(-4, 4)), grid).fit(X, y)
+    >>> search.strategy_, bool(search.score(X, y) > 0.65)
+    ('repeated', True)
+    >>> print(search.privacy_.guarantee)
+    (ε=1, δ=1e-06)-DP, replace_one
+    """
+
+    _parameter_constraints = PrivateSearchCV._parameter_constraints | {"param_grid": [dict, list]}
+
+    param_grid: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
+        return list(ParameterGrid(self.param_grid))
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPRandomizedSearchCV(PrivateSearchCV):
+    """Search over candidates sampled from distributions, under one guarantee.
+
+    As :class:`DPGridSearchCV`, with candidates from `param_distributions` as scikit-learn's
+    `RandomizedSearchCV` samples them. They are sampled without looking at the data and are public.
+
+    Parameters
+    ----------
+    %(searches: estimator)s
+    param_distributions : dict or list of dict
+        Values of parameters, or distributions with a method ``rvs``.
+    %(searches: epsilon, delta, scoring, strategy, repetitions, refit, validation_fraction)s
+    %(searches: target_bounds, adjacency, public, ledger, rows_per_group)s
+    %(estimators: random_state)s
+    %(searches: n_jobs)s
+    n_iter : int, default=10
+        Number of candidates.
+
+    Attributes
+    ----------
+    %(searches: best_params_, best_estimator_, best_score_, best_index_, cv_results_)s
+    %(searches: n_candidates_, strategy_, fit_budget_, scorer_, privacy_, classes_)s
+    %(estimators: n_features_in_, feature_names_in_)s
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.stats import loguniform
+    >>> from skdpnoise import DPCoordinateDescentRegressor, DPRandomizedSearchCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(20_000, 3))
+    >>> y = X[:, 0] + rng.normal(size=20_000)
+    >>> penalties = {"alpha": loguniform(1e-4, 1.0)}
+    >>> search = DPRandomizedSearchCV(DPCoordinateDescentRegressor(), penalties).fit(X, y)
+    >>> search.strategy_, search.n_candidates_, bool(search.score(X, y) > 0.4)
+    ('release', 10, True)
+    """
+
+    _parameter_constraints = PrivateSearchCV._parameter_constraints | {
+        "param_distributions": [dict, list],
+        "n_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    param_distributions: Mapping[str, Any] | Sequence[Mapping[str, Any]]
+    n_iter: int = field(default=10, kw_only=True)
+
+    def _candidates(self, rng: RandomWords) -> list[Mapping[str, Any]]:
+        # Seeds of candidates are public: they are not those of the noise.
+        seed = seed_from(rng)
+        return list(ParameterSampler(self.param_distributions, self.n_iter, random_state=seed))
+
+
+def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection[str]]:
+    """Return the winner, once there is one, and the names of its steps that are vouched for."""
+    if not fitted or not hasattr(search, "best_estimator_"):
+        return (), ()
+    winner = search.best_estimator_
+    return (("", winner),), set(search.privacy_.declared) & set(winner.get_params())
+
+
+for _search in (DPGridSearchCV, DPRandomizedSearchCV):
+    register_inner(_search, _winner)

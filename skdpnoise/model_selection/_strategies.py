@@ -2,21 +2,19 @@ r"""Three ways to find the best of several candidates privately, each with its w
 
 **Parts.** The records are divided by chance, without a look at them, into a training part, to
 which models are fitted, and a validation part, on which they are scored. Neighbouring data sets,
-divided by the same coins, differ in one of the parts only. If that is the training part, scores are
-functions of released models and of records that are the same; if it is the validation part, models
-are the same. So *each part may spend the whole budget* (parallel composition), and one run that
-fits at loss C and scores at loss C has loss C. (The law of the whole is a mixture over coins that
-do not depend on the data, and the hockey-stick divergence is jointly convex.)
+divided by the same coins, differ in one of the parts only; what is computed from the other and from
+releases is the same. So *each part may spend the whole budget* (parallel composition), and one run
+that fits at loss C and scores at loss C has loss C. (The whole is a mixture over coins that do not
+depend on the data, and the hockey-stick divergence is jointly convex.)
 
 **release.** All candidates are functions of one release. It is made from the training part with the
 whole budget. The validation part is spent on the choice and the score of the winner. If no part is
 set aside, all records are spent on the release and, with a twentieth of the budget, for being asked
 again.
 
-**repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. The best
-of a random number of runs is published, and nothing else: no other score, no other model, not how
-many runs there were. What that costs does not depend on the number of candidates
-(:mod:`~skdpnoise.mechanisms.selection.repeated`).
+**repeated.** A run takes a candidate at random, fits it and scores it, with a base budget. Only the
+best of a random number of runs is published, not even how many there were. The cost does not depend
+on the number of candidates (:mod:`~skdpnoise.mechanisms.selection.repeated`).
 
 **noisy_max.** Every candidate is fitted, each with its share. With `refit`, the winner is fitted
 again to the records of both parts with half of the budget, which both parts then spend.
@@ -48,7 +46,6 @@ from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, re
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import (
-    FAILED,
     Losses,
     Outcome,
     Priced,
@@ -79,16 +76,8 @@ class Strategy(ABC):
     name: ClassVar[str]  # what the parameter `strategy` calls it
     released: ClassVar[str]  # in words
     total: LossBudget  # of each part of the records, with respect to one row
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        """What one fit of a candidate may cost."""
-        return self.total
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        """What the validation part spends on the choice and the score of the winner."""
-        return self.total
+    fit_budget: LossBudget  # what one fit of a candidate may cost
+    choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
 
     def loss(self, rows: int) -> PrivacyLoss:
         """What the whole search costs with respect to a group of at most so many rows."""
@@ -97,13 +86,9 @@ class Strategy(ABC):
     def choose(self, problem: Problem, losses: Losses, target: Target) -> tuple[int, float]:
         """Return the best of rows of losses, one for each fitted model, and its noisy score."""
         utilities, sensitivity, monotonic = _utilities(losses, problem)
-        best, mechanism = private_argmax(
-            utilities,
-            self.choice_budget.share(_CHOICE),
-            sensitivity=sensitivity,
-            monotonic=monotonic,
-            random_state=problem.rng,
-        )
+        known: dict[str, Any] = {"sensitivity": sensitivity, "monotonic": monotonic}
+        part = self.choice_budget.share(_CHOICE)
+        best, mechanism = private_argmax(utilities, part, random_state=problem.rng, **known)
         by_range = isinstance(mechanism, ExponentialMechanism)
         note_charge("choice", _Ranged(mechanism) if by_range else mechanism)
         rest = self.choice_budget.share(1.0 - _CHOICE)
@@ -157,15 +142,8 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-        return cls(total, path, apart)
-
-    @property
-    def fit_budget(self) -> LossBudget:
-        return self.total if self.apart else self.total.share(1.0 - _ASKING)
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        return self.total if self.apart else self.total.share(_ASKING)
+        budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
+        return cls(total, *budgets, path, apart)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         path = problem.fitted(problem.priced(self.estimator, self.fit_budget))
@@ -183,16 +161,13 @@ class NoisyMax(Strategy):
 
     name = "noisy_max"
     released = "fits of all candidates, the choice among them, the score"
-    n_candidates: int
     refit: bool
 
-    @property
-    def fit_budget(self) -> LossBudget:
-        return self.choice_budget.share(1.0 / self.n_candidates)
-
-    @property
-    def choice_budget(self) -> LossBudget:
-        return self.total.share(1.0 - _REFIT) if self.refit else self.total
+    @classmethod
+    def within(cls, total: LossBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
+        """Return the fits of so many candidates."""
+        choice = total.share(1.0 - _REFIT) if refit else total
+        return cls(total, choice.share(1.0 / n_candidates), choice, refit)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
@@ -202,11 +177,8 @@ class NoisyMax(Strategy):
             tell(f"candidate {len(models)}")
         best, score = self.choose(problem, _all_losses(problem, models, target), target)
         model = models[best]
-        if model is None:
-            raise SearchStopped(FAILED)
-        if self.refit:
-            estimator = problem.candidates[best].estimator
-            again = problem.priced(estimator, self.total.share(_REFIT))
+        if self.refit and model is not None:
+            again = problem.priced(problem.candidates[best].estimator, self.total.share(_REFIT))
             # Not to a reference part, which has spent the whole budget.
             parts = problem.parts
             rows = np.sort(np.concatenate([parts.train, parts.validation]))
@@ -230,7 +202,8 @@ class RepeatedRuns(Strategy):
     ) -> RepeatedRuns:
         """Return the runs with the largest base budget that the guarantee allows."""
         base = base_budget(guarantee, law, kind)
-        return cls(base if rows_per_group == 1 else base.per_row(rows_per_group), base, law)
+        row = base if rows_per_group == 1 else base.per_row(rows_per_group)
+        return cls(row, row, row, base, law)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
@@ -246,13 +219,10 @@ class RepeatedRuns(Strategy):
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
         chosen = [int(k) for k in integers_below(rng, len(problem.candidates), n_runs)]
-        estimators = [problem.candidates[k].estimator for k in chosen]
-        priced = [problem.priced(estimator, self.fit_budget) for estimator in estimators]
+        priced = [problem.priced(problem.candidates[k].estimator, self.fit_budget) for k in chosen]
         tasks = (delayed(_run)(problem, one, target) for one in priced)
         models, losses = zip(*in_order(tasks, n_jobs), strict=True)
         best, score = self.choose(problem, losses, target, models)
-        if models[best] is None:
-            raise SearchStopped(FAILED)
         return Outcome(chosen[best], models[best], score)
 
     def choose(

@@ -80,7 +80,6 @@ class DiscreteGaussian(Noise):
 
     @property
     def _total(self) -> float:
-        """The sum of exp(-rho)."""
         return 2.0 * float(self._ratio(np.zeros(1))[0]) - 1.0
 
     def _exponent(self, x: Array) -> Array:
@@ -128,7 +127,6 @@ class DiscreteGaussian(Noise):
         return np.where(n > 0.0, np.minimum(delta + step, 1.0), 0.0)
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return infinity, but for a shift below 1."""
         return half_lines.unbounded_loss(np.floor(np.asarray(shift, dtype=np.float64)))
 
     def _ratio(self, k: Array) -> Array:

@@ -118,7 +118,6 @@ class DiscreteLaplace(Noise):
         return np.where(epsilon < rate * n, (first + second) / self._spread, 0.0)
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return n / b for an integer change n of at most `shift`."""
         return np.asarray(self.rate * np.floor(np.asarray(shift, dtype=np.float64)))
 
 

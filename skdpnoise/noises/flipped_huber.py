@@ -26,11 +26,10 @@ class FlippedHuber(Noise):
 
     The tails of a normal distribution (gamma = 1 in the paper) with the sharp peak of a Laplace
     distribution: for one coordinate and a small delta the variance is a small fraction of that of
-    the Gaussian mechanism, and in many dimensions it is never worse, because alpha = 0 is one.
+    normal noise, and in many dimensions it is never worse, because alpha = 0 is one.
 
-    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
-    density is symmetric and log-concave, so the divergence is that of a half-line, in closed form:
-    the loss L(t) is linear, quadratic or constant in t on at most four pieces.
+    The density is symmetric and log-concave, so the divergence is that of a half-line, in closed
+    form: the loss L(t) is linear, quadratic or constant in t on at most four pieces.
 
     Parameters
     ----------
@@ -80,7 +79,6 @@ class FlippedHuber(Noise):
         return 2.0 * (centre + math.exp(-alpha * alpha) * _mills(alpha))
 
     def _exponent(self, x: Array) -> Array:
-        """Return rho at x >= 0."""
         alpha = self.shape
         return np.where(x <= alpha, alpha * x, 0.5 * (x * x + alpha * alpha))
 

@@ -22,13 +22,10 @@ class Gaussian(Noise):
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
 
-    Neighbouring data sets move the released vector by at most :math:`d`; noise of standard
-    deviations :math:`\sigma_j` then costs exactly a Gaussian privacy loss with
-
-    .. math:: \mu = |d / \sigma|_2
-
-    because the two output distributions are normal with equal covariances, and rotating and
-    scaling them leaves one coordinate with means :math:`\mu` apart.
+    For a vector that one record moves by at most d, noise of standard deviations :math:`\sigma_j`
+    costs exactly a Gaussian privacy loss with :math:`\mu = |d / \sigma|_2`, because the two output
+    distributions are normal with equal covariances, and rotating and scaling them leaves one
+    coordinate with means μ apart.
 
     References
     ----------
@@ -72,7 +69,6 @@ class Gaussian(Noise):
         return rounded_gaussian(rng, size, bits)
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:
-        """Return the smallest delta at each epsilon: that of :class:`NormalShift`."""
         return NormalShift().hockey_stick(epsilon, shift)
 
 

@@ -20,13 +20,10 @@ class Laplace(Noise):
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
-    Neighbouring data sets move the released vector by at most :math:`d`; noise of scales
-    :math:`b_j` then is :math:`\varepsilon`-differentially private with
-
-    .. math:: \varepsilon = |d / b|_1,
-
-    the largest logarithm of the ratio of the two output densities, by the triangle inequality. Over
-    many coordinates and with delta > 0 the composed loss is far smaller than that.
+    For a vector that one record moves by at most d, noise of scales :math:`b_j` is ε-differentially
+    private with :math:`\varepsilon = |d / b|_1`, the largest logarithm of the ratio of the two
+    output densities, by the triangle inequality. Over many coordinates and with delta > 0 the
+    composed loss is far smaller than that.
 
     References
     ----------
@@ -43,10 +40,6 @@ class Laplace(Noise):
     norm_order = 1.0
     supports_pure = True
     log_concave = True
-
-    @property
-    def variance(self) -> float:
-        return 2.0
 
     @property
     def fisher_information(self) -> float:
@@ -77,7 +70,6 @@ class Laplace(Noise):
         return np.asarray(-np.expm1(0.5 * np.minimum(epsilon - shift, 0.0)))
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return the shift itself."""
         return np.array(shift, dtype=np.float64)
 
 

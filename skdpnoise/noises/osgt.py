@@ -22,14 +22,13 @@ class Osgt(Noise):
 
     .. math:: f(z) = \frac{\varphi(|z| + \theta)}{2 Q(\theta)} \propto e^{-\theta |z| - z^2/2}
 
-    Between the normal (theta = 0) and the Laplace distribution (theta large, scale 1 / theta).
-    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
+    Between the normal (theta = 0) and the Laplace distribution (theta large, scale 1 / theta). The
     density is symmetric and log-concave, so the divergence is that of the half-line where the loss
 
     .. math:: L(t) = \begin{cases} (2t - \Delta)(\theta + \Delta/2) & \Delta/2 \le t \le \Delta \\
                      \Delta (t + \theta) - \Delta^2/2 & t \ge \Delta \end{cases}
 
-    exceeds epsilon, for a shift :math:`\Delta = d / s`.
+    exceeds epsilon, for a shift Δ.
 
     Parameters
     ----------
@@ -68,7 +67,6 @@ class Osgt(Noise):
         return 2.0 * float(half_lines.mills(self.shape))
 
     def _exponent(self, x: Array) -> Array:
-        """Return rho at x >= 0."""
         return x * (self.shape + 0.5 * x)
 
     def logpdf(self, z: ArrayLike) -> Array:

@@ -127,7 +127,6 @@ def register(name: str, noise_class: type[Noise]) -> None:
 
     Examples
     --------
-    >>> from skdpnoise.noises import get_noise, register
     >>> register("gaussian", type(get_noise("gaussian")))  # already so: nothing changes
     """
     if not name.isidentifier() or name != name.lower():
@@ -153,7 +152,6 @@ def noise_names(*, pure: bool = False) -> tuple[str, ...]:
 
     Examples
     --------
-    >>> from skdpnoise.noises import noise_names
     >>> "gaussian" in noise_names(), "gaussian" in noise_names(pure=True)
     (True, False)
     """
@@ -182,7 +180,6 @@ def get_noise(name: str, *shape: Any) -> Noise:
 
     Examples
     --------
-    >>> from skdpnoise.noises import get_noise
     >>> get_noise("laplace").variance
     2.0
     """

@@ -77,13 +77,7 @@ class Staircase(Noise):
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> Staircase:
-        """Return the noise that loses the ratio in a step, whatever its width; see `Noise`.
-
-        Examples
-        --------
-        >>> round(Staircase.for_ratio(1.0, 3.0, 2.0).share, 4)
-        0.4167
-        """
+        """Return the noise that loses the ratio in a step, whatever its width; see `Noise`."""
         epsilon = min(float(ratio), _LARGEST_STEP)
         return cls(epsilon, optimal_gamma(epsilon, p))
 
@@ -195,7 +189,6 @@ class Staircase(Noise):
         return np.where(shift > 0.0, delta, 0.0)
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return as many times epsilon as there are steps begun in the shift."""
         return np.asarray(self.shape * np.ceil(np.asarray(shift, dtype=np.float64)))
 
 

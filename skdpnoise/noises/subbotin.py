@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv
 
 from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
-from skdpnoise.noises.registry import Noise, register
+from skdpnoise.noises.registry import Noise, Size, register
 from skdpnoise.privacy import check_real, half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
@@ -28,10 +28,9 @@ class Subbotin(Noise):
 
     .. math:: f(z) = \frac{e^{-|z|^p / p}}{2 p^{1/p} \Gamma(1 + 1/p)}
 
-    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
-    density is symmetric and log-concave, so the divergence is that of a half-line; where the loss
-    :math:`L(t) = (|t|^p - |t - d/s|^p)/p` reaches epsilon is found by Newton's method, which
-    converges from the left because L is concave beyond the middle.
+    The density is symmetric and log-concave, so the divergence is that of a half-line; where the
+    loss :math:`L(t) = (|t|^p - |t - \Delta|^p)/p` of a shift Δ reaches epsilon is found by Newton's
+    method, which converges from the left because L is concave beyond the middle.
 
     Parameters
     ----------
@@ -67,41 +66,29 @@ class Subbotin(Noise):
 
     @property
     def _total(self) -> float:
-        """The integral of exp(-rho)."""
         inverse = 1.0 / self.shape
         return 2.0 * math.pow(self.shape, inverse) * math.gamma(1.0 + inverse)
 
     def _exponent(self, x: Array) -> Array:
-        """Return rho at x >= 0."""
         return np.asarray(x**self.shape / self.shape)
 
     def logpdf(self, z: ArrayLike) -> Array:
         return log_density(self._exponent, self._total, z)
 
     def sf(self, z: ArrayLike) -> Array:
-        return reflect(
-            lambda x: np.asarray(0.5 * gammaincc(1.0 / self.shape, self._exponent(x))), z
-        )
+        return reflect(lambda x: 0.5 * gammaincc(1.0 / self.shape, self._exponent(x)), z)
 
     def isf(self, q: ArrayLike) -> Array:
-        return reflect_inverse(
-            lambda q: (self.shape * gammainccinv(1.0 / self.shape, 2.0 * q)) ** (1.0 / self.shape),
-            q,
-        )
+        p = self.shape
+        return reflect_inverse(lambda q: (p * gammainccinv(1.0 / p, 2.0 * q)) ** (1.0 / p), q)
 
     def absolute_moment(self, p: float) -> float:
         r"""Return :math:`E|Z|^q = p^{q/p}\,\Gamma((q + 1)/p) / \Gamma(1/p)` for q > -1, q = `p`."""
         inverse = 1.0 / self.shape
-        log_moment = (
-            p * inverse * math.log(self.shape)
-            + math.lgamma((p + 1.0) * inverse)
-            - math.lgamma(inverse)
-        )
-        return math.exp(log_moment)
+        log_moment = math.lgamma((p + 1.0) * inverse)
+        return math.exp(p * inverse * math.log(self.shape) + log_moment - math.lgamma(inverse))
 
-    def sample_rounded(
-        self, rng: RandomWords, size: int | tuple[int, ...], bits: int
-    ) -> NDArray[np.int64]:
+    def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
         """Sample exactly round(2**bits * Z); see `skdpnoise.sampling.rounded_piecewise`.
 
         The sampler takes 1/p as the nearest floating-point number, which is a relative error of the
@@ -118,7 +105,6 @@ class Subbotin(Noise):
         return half_lines.threshold_delta(point, shift, self._exponent, self._fall, self._total)
 
     def max_loss(self, shift: ArrayLike) -> Array:
-        """Return infinity, but for no shift; the shift itself for p = 1."""
         if self.shape == 1.0:
             return np.array(shift, dtype=np.float64)
         return half_lines.unbounded_loss(shift)
@@ -176,7 +162,6 @@ class Subbotin(Noise):
         return fall
 
     def _growth(self, x: Array, step: Array) -> Array:
-        """Return rho(x (1 + step)) - rho(x)."""
         return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
 
     def _ratio(self, t: Array) -> Array:

@@ -26,9 +26,8 @@ class TruncatedLaplace(Noise):
     data set tells the two apart with certainty, and however large epsilon becomes, delta does not
     fall below the probability of that.
 
-    Neighbouring data sets move the released number by at most d, and the noise has scale s. The
-    density is symmetric and log-concave, so a half-line is the worst event: with
-    :math:`\Delta = d / s` and :math:`v = (\Delta - \varepsilon)/2`,
+    The density is symmetric and log-concave, so a half-line is the worst event: with a shift Δ and
+    :math:`v = (\Delta - \varepsilon)/2`,
 
     .. math:: \delta = \frac{2 (1 - e^{-v_+}) + e^{-A} (e^{\min(\varepsilon, \Delta)} - 1)}
                        {2 (1 - e^{-A})}
@@ -78,7 +77,6 @@ class TruncatedLaplace(Noise):
         return -2.0 * math.expm1(-self.shape)
 
     def logpdf(self, z: ArrayLike) -> Array:
-        """Return the logarithm of the density, of the shape of `z`; minus infinity outside."""
         x = np.abs(np.asarray(z, dtype=np.float64))
         return np.asarray(np.where(x < self.shape, -x - math.log(self._mass), -np.inf))
 
@@ -88,7 +86,6 @@ class TruncatedLaplace(Noise):
         )
 
     def isf(self, q: ArrayLike) -> Array:
-        """Return z with P(Z > z) = q, of the shape of `q`; the ends of the support at 0 and 1."""
         mass = self._mass
 
         def inverse(q: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Axes, colours, and how a number for each coordinate, or for each kind of release, is drawn."""
+"""What displays share: inputs, axes, colours, and how rows of numbers are drawn."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.sampling.words import with_caveat
 
 Vector = NDArray[np.float64]
 
@@ -61,21 +66,20 @@ def panels(
         _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **kw)
         return axes.ravel()
     allowed = f"a matplotlib Axes, a sequence of {count} of them, or None"
-    if isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str):
-        given = np.array(ax, dtype=object).ravel()
-        if given.size != count:
-            raise ValueError(
-                f"The 'ax' parameter of {owner} must be {allowed}. Got {given.size} instead."
-            )
-        for each in given:
-            _check_axes(owner, each, allowed)
+    must = f"The 'ax' parameter of {owner} must be {allowed}."
+    several = isinstance(ax, Sequence | np.ndarray) and not isinstance(ax, str)
+    given = np.array(ax if several else [ax], dtype=object).ravel()
+    if several and given.size != count:
+        raise ValueError(f"{must} Got {given.size} instead.")
+    for each in given:
+        _check_axes(owner, each, allowed)
+    if several:
         return given
-    _check_axes(owner, ax, allowed)
     place = ax.get_subplotspec()
     if place is None:
         raise ValueError(
-            f"The 'ax' parameter of {owner} must be {allowed}. An Axes outside of a grid cannot be "
-            f"divided: give {count} Axes, or one that plt.subplots made."
+            f"{must} An Axes outside of a grid cannot be divided: give {count} Axes, or one that "
+            "plt.subplots made."
         )
     ax.set_axis_off()
     return place.subgridspec(*shape).subplots(squeeze=False, **kw).ravel()
@@ -85,83 +89,131 @@ def _check_axes(owner: str, ax: object, allowed: str) -> None:
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
-        raise TypeError(
-            f"The 'ax' parameter of {owner} must be {allowed}. Got an object of type "
-            f"{type(ax).__name__} instead."
-        )
+        raise wrong_kind(owner, "ax", ax, allowed)
 
 
-def sorted_order(keys: Sequence[Vector]) -> NDArray[np.intp]:
-    """Return the order in which coordinates are drawn: as they are, or, if many, largest first."""
+def wrong_kind(owner: str, name: str, value: object, allowed: str) -> TypeError:
+    """Return the error that says what a parameter must be."""
+    got = f"Got an object of type {type(value).__name__} instead."
+    return TypeError(f"The {name!r} parameter of {owner} must be {allowed}. {got}")
+
+
+def check_additive(owner: str, mechanism: object) -> AdditiveMechanism:
+    """Return the mechanism if it is additive noise."""
+    if not isinstance(mechanism, AdditiveMechanism):
+        allowed = "an AdditiveMechanism, which calibrate returns"
+        raise wrong_kind(owner, "mechanism", mechanism, allowed)
+    return mechanism
+
+
+def report_of(owner: str, estimator: Any) -> PrivacyReport:
+    """Return the privacy report of a fitted estimator."""
+    report = getattr(estimator, "privacy_", None)
+    if isinstance(report, PrivacyReport):
+        return report
+    if hasattr(estimator, "fit") and not isinstance(estimator, type):
+        check_is_fitted(estimator)
+    allowed = "a fitted estimator of skdpnoise, with a report in privacy_"
+    raise wrong_kind(owner, "estimator", estimator, allowed)
+
+
+def coordinates_of(mechanism: AdditiveMechanism, sizes: Vector) -> dict[str, Any]:
+    """Return what displays say of a mechanism: a range of sizes by coordinate, and a title."""
+    rows = np.atleast_2d(sizes)
+    return {"smallest": rows.min(axis=0), "largest": rows.max(axis=0), "name": mechanism.noise}
+
+
+def kinds_of(report: PrivacyReport, name: str | None) -> dict[str, Any]:
+    """Return what displays say of every report: ranges of scales, whose they are, and a title."""
+    releases, guarantee = report.releases, report.guarantee
+    smallest, largest = np.array([release.scale for release in releases]).T
+    several = len({release.noise for release in releases}) > 1
+    if name is None:
+        name = f"{report.estimator}, ε = {guarantee.epsilon:g}, δ = {guarantee.delta:g}"
+    return {
+        "smallest": smallest,
+        "largest": largest,
+        "kinds": tuple(
+            f"{release.label}, {release.n_releases} × {release.n_coordinates}"
+            + (f" ({release.noise})" if several else "")
+            for release in releases
+        ),
+        "name": with_caveat(name, secure=report.secure),
+    }
+
+
+def to_arrays(display: Any, *names: str) -> None:
+    """Make arrays of doubles of what a display was given under these names."""
+    for name in names:
+        setattr(display, name, np.asarray(getattr(display, name), dtype=np.float64))
+
+
+def finish(display: Any, ax: Any, name: str | None, loc: str = "center") -> None:
+    """Set the title, the display's own where none is asked for, and note the figure."""
+    name = display.name if name is None else name
+    if name is not None:
+        ax.set_title(name, loc=loc)
+    display.figure_ = ax.figure
+
+
+def sorted_order(keys: Sequence[Vector], kinds: Sequence[str] | None) -> NDArray[np.intp]:
+    """Return the order of the rows: as they are, or, of many coordinates, largest first."""
     size = keys[0].size
-    if size <= MANY:
+    if kinds is not None or size <= MANY:
         return np.arange(size)
     return np.lexsort([-key for key in reversed(keys)])
 
 
-def spread_by_coordinate(ax: Any, low: Vector, high: Vector, what: str, **kwargs: Any) -> Any:
-    """Draw a positive number, or a range, for each coordinate; return the line of the largest."""
-    position = np.arange(1, high.size + 1)
-    ranges = bool((low < high).any())
-    # Zeros (coordinates without noise) have no place on a logarithmic axis, and are said in words.
-    low, high = (np.where(values > 0.0, values, np.nan) for values in (low, high))
-    given = {"color": COLOURS[0]} | kwargs
-    if high.size > MANY:
-        (line,) = ax.plot(position, high, **given)
-        if ranges:
-            ax.fill_between(position, low, high, alpha=0.3, linewidth=0, color=line.get_color())
-    else:
-        (line,) = ax.plot(position, high, **({"marker": "o", "linestyle": "none"} | given))
-        if ranges:
-            ax.plot(position, low, "o", color=line.get_color())
-            ax.vlines(position, low, high, color=line.get_color(), linewidth=2)
-    _fit_axis(ax.set_yscale, ax.set_ylim, np.concatenate([low, high]))
-    ax.set_ylabel(what)
-    ax.grid(axis="y", alpha=_FAINT)
-    return line
-
-
-def spread_by_kind(
-    ax: Any, low: Vector, high: Vector, what: str, names: Sequence[str], **kwargs: Any
+def spread(
+    ax: Any, low: Vector, high: Vector, what: str, kinds: Sequence[str] | None, **kwargs: Any
 ) -> Any:
-    """Draw a range for each kind of release, from the top down; return the line of the largest."""
-    row = np.arange(len(names))
-    given = {"color": COLOURS[0], "marker": "o", "linestyle": "none"} | kwargs
-    (line,) = ax.plot(high, row, **given)
-    ax.plot(low, row, "o", color=line.get_color())
-    ax.hlines(row, low, high, color=line.get_color(), linewidth=2)
-    _fit_axis(ax.set_xscale, ax.set_xlim, np.concatenate([low, high]))
-    ax.set_xlabel(f"{what}, in the units of each release")
-    ax.grid(axis="x", alpha=_FAINT)
-    _name_rows(ax, names)
+    """Draw a number, or a range, for each row; return the line of the largest."""
+    # Coordinates stand side by side, kinds of release below each other.
+    row, along, join = np.arange(high.size), "x", ax.hlines
+    ranges, many = True, False
+    if kinds is None:
+        row, along, join = row + 1, "y", ax.vlines
+        ranges, many = bool((low < high).any()), high.size > MANY
+        # Zeros (coordinates without noise) have no place on a logarithmic axis: words say them.
+        low, high = (np.where(values > 0.0, values, np.nan) for values in (low, high))
+    smallest, largest = ((row, x) if kinds is None else (x, row) for x in (low, high))
+    given = {"color": COLOURS[0]} | ({} if many else {"marker": "o", "linestyle": "none"}) | kwargs
+    (line,) = ax.plot(*largest, **given)
+    colour = line.get_color()
+    if ranges and many:
+        ax.fill_between(row, low, high, alpha=0.3, linewidth=0, color=colour)
+    elif ranges:
+        ax.plot(*smallest, "o", color=colour)
+        join(row, low, high, color=colour, linewidth=2)
+    _fit_axis(ax, along, np.concatenate([low, high]))
+    ax.grid(axis=along, alpha=_FAINT)
+    if kinds is None:
+        ax.set_ylabel(what)
+    else:
+        ax.set_xlabel(f"{what}, in the units of each release")
+        _name_rows(ax, kinds)
     return line
 
 
-def shares_by_coordinate(ax: Any, shares: Vector, share_of: str, **kwargs: Any) -> Any:
+def shares(
+    ax: Any, values: Vector, share_of: str, kinds: Sequence[str] | None, **kwargs: Any
+) -> Any:
     """Draw shares as bars, or, if many, as the line under which they lie; return the artist."""
-    position = np.arange(1, shares.size + 1)
-    given = {"color": COLOURS[2]} | kwargs
-    if shares.size <= MANY:
-        artist = ax.bar(position, 100.0 * shares, **given)
+    percent, row, given = 100.0 * values, np.arange(values.size), {"color": COLOURS[2]} | kwargs
+    along, room = ("y", 1.15) if kinds is None else ("x", 1.25)
+    if kinds is not None:
+        artist = ax.barh(row, percent, **given)
+        ax.bar_label(artist, fmt="%.3g %%", padding=3)
+        _name_rows(ax, [""] * values.size)
+    elif values.size <= MANY:
+        artist = ax.bar(row + 1, percent, **given)
     else:
-        (artist,) = ax.plot(position, 100.0 * shares, **given)
-        ax.fill_between(position, 100.0 * shares, alpha=0.3, linewidth=0, color=artist.get_color())
-    ax.set_ylim(0.0, 115.0 * float(shares.max()))
-    ax.set_ylabel(f"share of {share_of} (%)")
-    ax.grid(axis="y", alpha=_FAINT)
+        (artist,) = ax.plot(row + 1, percent, **given)
+        ax.fill_between(row + 1, percent, alpha=0.3, linewidth=0, color=artist.get_color())
+    limits = (0.0, room * float(percent.max()))
+    ax.set(**{f"{along}lim": limits, f"{along}label": f"share of {share_of} (%)"})
+    ax.grid(axis=along, alpha=_FAINT)
     return artist
-
-
-def shares_by_kind(ax: Any, shares: Vector, share_of: str, **kwargs: Any) -> Any:
-    """Draw shares as bars, from the top down, beside rows that have names already; return them."""
-    given = {"color": COLOURS[2]} | kwargs
-    bars = ax.barh(np.arange(shares.size), 100.0 * shares, **given)
-    ax.bar_label(bars, fmt="%.3g %%", padding=3)
-    ax.set_xlim(0.0, 125.0 * float(shares.max()))
-    ax.set_xlabel(f"share of {share_of} (%)")
-    ax.grid(axis="x", alpha=_FAINT)
-    _name_rows(ax, [""] * shares.size)
-    return bars
 
 
 def _name_rows(ax: Any, names: Sequence[str]) -> None:
@@ -186,14 +238,14 @@ def name_coordinates(ax: Any, noise: Vector, sorted_by: str) -> None:
         ax.set_xticks(range(1, size + 1))
 
 
-def _fit_axis(set_scale: Any, set_limits: Any, values: Vector) -> None:
+def _fit_axis(ax: Any, along: str, values: Vector) -> None:
     """Begin at zero, or, if positive values span much, use a logarithmic axis."""
     positive = values[np.isfinite(values) & (values > 0.0)]
     if positive.size == 0:
         return
     low, high = float(positive.min()), float(positive.max())
     if high <= _WIDE * low:
-        set_limits(0.0, 1.15 * high)
-        return
-    set_scale("log")
-    set_limits(low / 1.5, high * 1.5)
+        ax.set(**{f"{along}lim": (0.0, 1.15 * high)})
+    else:
+        ax.set(**{f"{along}scale": "log"})
+        ax.set(**{f"{along}lim": (low / 1.5, high * 1.5)})

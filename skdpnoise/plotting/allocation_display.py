@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,27 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise.plotting._inputs import (
-    check_additive,
-    coordinate_shares,
-    range_over_releases,
-    release_shares,
-    report_of,
-    rows_of,
-)
-from skdpnoise.plotting._panels import (
-    COLOURS,
-    name_coordinates,
-    panels,
-    shares_by_coordinate,
-    shares_by_kind,
-    sorted_order,
-    spread_by_coordinate,
-    spread_by_kind,
-)
+from skdpnoise.ledger import PrivacyReport
+from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.noises import Noise
+from skdpnoise.plotting import _panels
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["AllocationDisplay"]
+
+_SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
 
 @shared_texts
@@ -47,9 +37,8 @@ class AllocationDisplay:
     though a joint bound on all of them may forbid that.
 
     Of an estimator, the shares of its kinds of release are drawn: of ε if all of them are purely
-    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ.
-
-    More than 60 coordinates are sorted by sensitivity and drawn as lines.
+    private, else of μ², those of the Gaussian losses with the same ε at the guarantee's δ. More
+    than 60 coordinates are sorted by sensitivity and drawn as lines.
 
     Parameters
     ----------
@@ -86,8 +75,6 @@ class AllocationDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> from skdpnoise.sensitivity import SensitivityProfile
@@ -96,7 +83,6 @@ class AllocationDisplay:
     >>> display = AllocationDisplay.from_mechanism(mechanism)
     >>> display.share.round(3)  # λ_j / s_j is as the two-thirds power of λ_j
     array([0.2, 0.8])
-    >>> plt.close(display.figure_)
     """
 
     smallest: ArrayLike
@@ -109,11 +95,9 @@ class AllocationDisplay:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        self.smallest = np.asarray(self.smallest, dtype=np.float64)
-        self.largest = np.asarray(self.largest, dtype=np.float64)
-        self.share = np.asarray(self.share, dtype=np.float64)
+        _panels.to_arrays(self, "smallest", "largest", "share")
         if self.sensitivity is not None:
-            self.sensitivity = np.asarray(self.sensitivity, dtype=np.float64)
+            _panels.to_arrays(self, "sensitivity")
         self.kinds = None if self.kinds is None else tuple(self.kinds)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> AllocationDisplay:
@@ -128,35 +112,28 @@ class AllocationDisplay:
         -------
         AllocationDisplay
         """
-        owner, side = "AllocationDisplay.plot", "center"
-        self.sensitivity_ = None
+        kinds, count = self.kinds, 0 if self.kinds is None else len(self.kinds)
         low, high, share = (np.asarray(v) for v in (self.smallest, self.largest, self.share))
-        if self.kinds is not None:
-            side, rows = "left", len(self.kinds)
-            self.order_ = np.arange(rows)
-            self.ax_ = panels(owner, ax, (1, 2), (9.0, 1.4 + 0.38 * max(rows, 2)))
-            self.scale_ = spread_by_kind(self.ax_[0], low, high, self.size, self.kinds, **kwargs)
-            self.share_ = shares_by_kind(self.ax_[1], share, self.share_of, **kwargs)
-        else:
-            keys = [high] if self.sensitivity is None else [np.asarray(self.sensitivity), high]
-            order = self.order_ = sorted_order(keys)
-            rows = len(keys) + 1
-            self.ax_ = panels(owner, ax, (rows, 1), (6.4, 2.2 * rows), sharex=True)
-            if self.sensitivity is not None:
-                values, given = keys[0][order], {"color": COLOURS[1]} | kwargs
-                self.sensitivity_ = spread_by_coordinate(
-                    self.ax_[0], values, values, "sensitivity λ", **given
-                )
-            self.scale_ = spread_by_coordinate(
-                self.ax_[-2], low[order], high[order], self.size, **kwargs
-            )
-            self.share_ = shares_by_coordinate(self.ax_[-1], share[order], self.share_of, **kwargs)
-            by = "scale" if self.sensitivity is None else "sensitivity"
-            name_coordinates(self.ax_[-1], high, by)
-        name = self.name if name is None else name
-        if name is not None:
-            self.ax_[0].set_title(name, loc=side)
-        self.figure_ = self.ax_[0].figure
+        keys = [high]
+        if kinds is None and self.sensitivity is not None:
+            keys = [np.asarray(self.sensitivity), high]
+        shape, size = (1, 2), (9.0, 1.4 + 0.38 * max(count, 2))
+        if kinds is None:
+            shape, size = (len(keys) + 1, 1), (6.4, 2.2 * (len(keys) + 1))
+        axes = _panels.panels("AllocationDisplay.plot", ax, shape, size, sharex=kinds is None)
+        order = _panels.sorted_order(keys, kinds)
+        self.ax_, self.order_, self.sensitivity_ = axes, order, None
+        if len(keys) > 1:
+            values, given = keys[0][order], {"color": _panels.COLOURS[1]} | kwargs
+            what = "sensitivity λ"
+            self.sensitivity_ = _panels.spread(axes[0], values, values, what, None, **given)
+        sizes = low[order], high[order]
+        self.scale_ = _panels.spread(axes[-2], *sizes, self.size, kinds, **kwargs)
+        self.share_ = _panels.shares(axes[-1], share[order], self.share_of, kinds, **kwargs)
+        if kinds is None:
+            by = "scale" if len(keys) == 1 else "sensitivity"
+            _panels.name_coordinates(axes[-1], high, by)
+        _panels.finish(self, axes[0], name, loc="center" if kinds is None else "left")
         return self
 
     @classmethod
@@ -178,22 +155,18 @@ class AllocationDisplay:
         ------
         %(displays: TypeError)s
         """
-        mechanism = check_additive("AllocationDisplay.from_mechanism", mechanism)
+        mechanism = _panels.check_additive("AllocationDisplay.from_mechanism", mechanism)
         sizes, size = mechanism.scale, "noise scale s"
         # Where the coordinates have shapes of their own, scales do not tell who has more noise.
         if mechanism.family.lattice or len(set(mechanism.families or ())) > 1:
             sizes, size = mechanism.standard_deviation, "standard deviation"
-        smallest, largest = range_over_releases(sizes)
-        share, share_of = coordinate_shares(mechanism)
-        return cls(
-            smallest=smallest,
-            largest=largest,
-            share=share,
-            share_of=share_of,
+        display = cls(
             size=size,
             sensitivity=mechanism.sensitivity.per_coordinate,
-            name=mechanism.noise,
-        ).plot(ax, name=name, **kwargs)
+            **_coordinate_shares(mechanism),
+            **_panels.coordinates_of(mechanism, sizes),
+        )
+        return display.plot(ax, name=name, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -215,7 +188,62 @@ class AllocationDisplay:
         ------
         %(displays: TypeError, NotFittedError)s
         """
-        report = report_of("AllocationDisplay.from_estimator", estimator)
-        share, share_of = release_shares(report)
-        display = cls(share=share, share_of=share_of, size="noise scale", **rows_of(report, name))
+        report = _panels.report_of("AllocationDisplay.from_estimator", estimator)
+        rows = _panels.kinds_of(report, name)
+        display = cls(size="noise scale", **_release_shares(report), **rows)
         return display.plot(ax, **kwargs)
+
+
+def _coordinate_shares(mechanism: AdditiveMechanism) -> dict[str, Any]:
+    """Return each coordinate's share of the loss of all releases, and the unit of losses."""
+    assert mechanism.families is not None
+    limit, scale = mechanism.sensitivity.per_coordinate, mechanism.scale
+    shift = np.zeros(scale.shape)
+    np.divide(limit, scale, out=shift, where=(limit > 0.0) & (scale > 0.0))
+    shift = np.atleast_2d(shift)
+    families = list(mechanism.families)
+    if len(families) == 1:
+        families *= limit.size
+    groups = [
+        (family, np.array([other == family for other in families]))
+        for family in dict.fromkeys(families)
+    ]
+    cost, unit = np.zeros_like(shift), "ε"
+    if mechanism.family.norm_order != 2.0:
+        for family, chosen in groups:
+            cost[:, chosen] = family.max_loss(shift[:, chosen])
+    if mechanism.family.norm_order == 2.0 or not np.isfinite(cost).all():
+        unit = "μ²"
+        for family, chosen in groups:
+            cost[:, chosen] = _information(family) * shift[:, chosen] ** 2
+    total = cost.sum(axis=0)
+    return {"share": total / total.sum(), "share_of": unit}
+
+
+def _information(family: Noise) -> float:
+    # Many small shifts lose what Gaussian noise of the same Fisher information does. Where there is
+    # no such number (atoms, jumps), that of Gaussian noise of the same variance stands in.
+    information = family.fisher_information
+    return information if math.isfinite(information) else 1.0 / family.variance
+
+
+def _release_shares(report: PrivacyReport) -> dict[str, Any]:
+    """Return each kind of release's share of the loss, and in what losses are counted."""
+    losses = [release.loss for release in report.releases]
+    pure = np.array([getattr(loss, "pure_epsilon", math.inf) for loss in losses])
+    if np.isfinite(pure).all():
+        return {"share": pure / pure.sum(), "share_of": "ε"}
+    squares = np.array([_equivalent_mu(loss, report.guarantee) ** 2 for loss in losses])
+    return {"share": squares / squares.sum(), "share_of": "μ²"}
+
+
+def _equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
+    """Return the μ of the Gaussian loss with the same ε at the guarantee's δ."""
+    if isinstance(loss, GaussianLoss):
+        return loss.mu
+    delta = guarantee.delta or _SOME_DELTA
+    epsilon = loss.epsilon(delta)
+    if not math.isfinite(epsilon):  # total disclosure is likelier than δ: compare at ε instead
+        epsilon = guarantee.epsilon
+        delta = min(loss.delta(epsilon), 0.5)
+    return gdp_mu(epsilon, delta)

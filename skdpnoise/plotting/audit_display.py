@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skdpnoise.inspection import AuditReport, audit
-from skdpnoise.plotting._panels import COLOURS, one_panel
+from skdpnoise.plotting._panels import COLOURS, finish, one_panel
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
@@ -46,15 +46,12 @@ class AuditDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> display = AuditDisplay(
     ...     names=["replay", "black_box"], found=[0.9, 0.6], claimed=[1.0, 1.0],
     ...     most=[np.nan, 4.7], passed=[True, True],
     ... ).plot()
     >>> [round(float(bar.get_width()), 1) for bar in display.found_]
     [0.9, 0.6]
-    >>> plt.close(display.figure_)
     """
 
     names: Sequence[str]
@@ -96,10 +93,8 @@ class AuditDisplay:
         ax.set_xlim(left=0.0)
         ax.legend(loc="best")
         ax.set_xlabel("ε")
-        name = self.name if name is None else name
-        if name is not None:
-            ax.set_title(name)
-        self.ax_, self.figure_ = ax, ax.figure
+        finish(self, ax, name)
+        self.ax_ = ax
         return self
 
     @classmethod

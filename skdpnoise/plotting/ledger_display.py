@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.ledger import PrivacyLedger
-from skdpnoise.ledger.history import past
-from skdpnoise.plotting._panels import one_panel, style
+from skdpnoise.ledger.charge import past
+from skdpnoise.plotting._panels import one_panel, style, to_arrays
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -31,7 +31,7 @@ class LedgerDisplay:
 
     Steps show the ε that tight composition gives all charges so far, at the δ of the budget. Beside
     them is the basic sum of all ε. Where it is above the budget, only tight composition allowed
-    further fits.
+    further fits. :meth:`skdpnoise.ledger.PrivacyLedger.history` has the same numbers as a frame.
 
     Parameters
     ----------
@@ -56,14 +56,8 @@ class LedgerDisplay:
     budget_ : matplotlib Line2D
         The budget.
 
-    See Also
-    --------
-    skdpnoise.ledger.PrivacyLedger.history : The same numbers as a frame.
-
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.privacy import PureLoss
     >>> ledger = PrivacyLedger("trips", epsilon=2.0, delta=1e-6, storage="memory")
     >>> for _ in range(100):
@@ -71,7 +65,6 @@ class LedgerDisplay:
     >>> display = LedgerDisplay.from_ledger(ledger, by="charge")
     >>> [line.get_label() for line in (display.basic_, display.spent_)]
     ['basic sum: ε = 3', 'tight composition: ε = 1.27']
-    >>> plt.close(display.figure_)
     """
 
     time: ArrayLike
@@ -82,8 +75,7 @@ class LedgerDisplay:
 
     def __post_init__(self) -> None:
         self.time = np.asarray(self.time, dtype="datetime64[us]")
-        self.spent = np.asarray(self.spent, dtype=np.float64)
-        self.basic = np.asarray(self.basic, dtype=np.float64)
+        to_arrays(self, "spent", "basic")
 
     def plot(
         self, ax: Any = None, *, by: str = "time", name: str | None = None, **kwargs: Any
@@ -116,12 +108,11 @@ class LedgerDisplay:
         if not charges.size:
             spent = basic = np.zeros(2)
             ax.text(0.5, 0.5, "no charges yet", ha="center", va="center", transform=ax.transAxes)
-        given = {"drawstyle": "steps-post", "linewidth": 2.0, "zorder": 2.2}
-        given["label"] = f"tight composition: ε = {spent[-1]:.3g}"
-        (self.spent_,) = ax.plot(x, spent, **style(0, given | kwargs))
-        given = {"drawstyle": "steps-post", "zorder": 2.3}
-        given["label"] = f"basic sum: ε = {basic[-1]:.3g}"
-        (self.basic_,) = ax.plot(x, basic, **style(1, given))
+        given = {"label": f"tight composition: ε = {spent[-1]:.3g}", "linewidth": 2.0}
+        given |= {"drawstyle": "steps-post", "zorder": 2.2} | kwargs
+        (self.spent_,) = ax.plot(x, spent, **style(0, given))
+        given = {"label": f"basic sum: ε = {basic[-1]:.3g}", "zorder": 2.3}
+        (self.basic_,) = ax.step(x, basic, where="post", **style(1, given))
         label = f"budget: ε = {budget.epsilon:g}, δ = {budget.delta:g}"
         self.budget_ = ax.axhline(budget.epsilon, color="0.25", linestyle=":", label=label)
         if "drawstyle" not in kwargs:

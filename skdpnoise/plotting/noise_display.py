@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from skdpnoise.ledger import Release
 from skdpnoise.mechanisms import AdditiveMechanism
-from skdpnoise.noises import Noise
-from skdpnoise.plotting._inputs import (
-    check_additive,
-    range_over_releases,
-    report_of,
-    rows_of,
-    unit_family,
-)
-from skdpnoise.plotting._panels import (
-    name_coordinates,
-    panels,
-    sorted_order,
-    spread_by_coordinate,
-    spread_by_kind,
-    style,
-)
+from skdpnoise.noises import Noise, get_noise
+from skdpnoise.plotting import _panels
 from skdpnoise.privacy.checks import check_option
 from skdpnoise.privacy.shared_texts import shared_texts
 
 __all__ = ["NoiseDisplay"]
-
-Vector = NDArray[np.float64]
 
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
@@ -84,8 +69,6 @@ class NoiseDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.privacy import PrivacyGuarantee
     >>> from skdpnoise.sensitivity import SensitivityProfile
@@ -94,7 +77,6 @@ class NoiseDisplay:
     >>> display = NoiseDisplay.from_mechanism(mechanism)
     >>> display.labels
     ('7.07 (coordinate 1)', '14.1 (coordinate 2)')
-    >>> plt.close(display.figure_)
     """
 
     values: Sequence[Any]
@@ -111,8 +93,7 @@ class NoiseDisplay:
         self.values = tuple(np.asarray(each, dtype=np.float64) for each in self.values)
         self.densities = tuple(np.asarray(each, dtype=np.float64) for each in self.densities)
         self.labels = tuple(self.labels)
-        self.smallest = np.asarray(self.smallest, dtype=np.float64)
-        self.largest = np.asarray(self.largest, dtype=np.float64)
+        _panels.to_arrays(self, "smallest", "largest")
         self.kinds = None if self.kinds is None else tuple(self.kinds)
 
     def plot(
@@ -138,13 +119,15 @@ class NoiseDisplay:
         size = (9.6, 4.0)
         if self.kinds is not None:
             size = (11.5, max(4.0, 1.4 + 0.38 * len(self.kinds)))
-        self.ax_ = panels("NoiseDisplay.plot", ax, (1, 2), size)
-        self.figure_ = self.ax_[0].figure
-        self._plot_densities(self.ax_[0], yscale, kwargs)
-        self._plot_sizes(self.ax_[1])
-        name = self.name if name is None else name
-        if name is not None:
-            self.ax_[0].set_title(name)
+        self.ax_ = left, right = _panels.panels("NoiseDisplay.plot", ax, (1, 2), size)
+        self._plot_densities(left, yscale, kwargs)
+        low, high = np.asarray(self.smallest), np.asarray(self.largest)
+        order = self.order_ = _panels.sorted_order([high], self.kinds)
+        what = f"{self.size} of the noise"
+        self.size_ = _panels.spread(right, low[order], high[order], what, self.kinds)
+        if self.kinds is None:
+            _panels.name_coordinates(right, high, self.size)
+        _panels.finish(self, left, name)
         return self
 
     def _plot_densities(self, ax: Any, yscale: str, kwargs: dict[str, Any]) -> None:
@@ -152,7 +135,7 @@ class NoiseDisplay:
         if self.lattice and max(each.size for each in self.values) <= _MARKED:
             steps |= {"marker": "o", "markersize": "3.5"}
         self.lines_ = [
-            ax.plot(x, y, **style(i, {"label": self.labels[i]} | steps | kwargs))[0]
+            ax.plot(x, y, **_panels.style(i, {"label": self.labels[i]} | steps | kwargs))[0]
             for i, (x, y) in enumerate(zip(self.values, self.densities, strict=True))
         ]
         units = "the query" if self.kinds is None else "each release"
@@ -174,17 +157,6 @@ class NoiseDisplay:
         else:
             ax.set_ylim(0.0, max(peaks) / room)
         ax.legend(title=self.size, loc="upper right", ncols=columns)
-
-    def _plot_sizes(self, ax: Any) -> None:
-        what = f"{self.size} of the noise"
-        low, high = np.asarray(self.smallest), np.asarray(self.largest)
-        if self.kinds is not None:
-            self.order_ = np.arange(len(self.kinds))
-            self.size_ = spread_by_kind(ax, low, high, what, self.kinds)
-            return
-        self.order_ = sorted_order([high])
-        self.size_ = spread_by_coordinate(ax, low[self.order_], high[self.order_], what)
-        name_coordinates(ax, high, self.size)
 
     @classmethod
     def from_mechanism(
@@ -211,22 +183,14 @@ class NoiseDisplay:
         ------
         %(displays: TypeError)s
         """
-        mechanism = check_additive("NoiseDisplay.from_mechanism", mechanism)
-        smallest, largest = range_over_releases(mechanism.standard_deviation)
+        mechanism = _panels.check_additive("NoiseDisplay.from_mechanism", mechanism)
         curves = _curves_of(mechanism)
         if len(curves) > _FEW:
             ranked = zip(_chosen(curves), ("smallest", "median", "largest"), strict=True)
             curves = [replace(curve, label=_label(curve.size, rank)) for curve, rank in ranked]
-        values, densities = _tabulated(curves)
-        return cls(
-            values=values,
-            densities=densities,
-            labels=[curve.label for curve in curves],
-            smallest=smallest,
-            largest=largest,
-            lattice=mechanism.family.lattice,
-            name=mechanism.noise,
-        ).plot(ax, name=name, yscale=yscale, **kwargs)
+        rows = _panels.coordinates_of(mechanism, mechanism.standard_deviation)
+        display = cls(lattice=mechanism.family.lattice, **_tabulated(curves), **rows)
+        return display.plot(ax, name=name, yscale=yscale, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -254,23 +218,17 @@ class NoiseDisplay:
         ------
         %(displays: TypeError, NotFittedError)s
         """
-        report = report_of("NoiseDisplay.from_estimator", estimator)
+        report = _panels.report_of("NoiseDisplay.from_estimator", estimator)
         curves = [
             _Curve(family, scale, scale, _label(scale, release.label))
             for release in report.releases
-            if (family := unit_family(release)) is not None
+            if (family := _unit_family(release)) is not None
             for scale in sorted(set(release.scale))
             if scale > 0.0
         ]
         curves = _chosen(sorted(curves, key=lambda curve: curve.size))
-        values, densities = _tabulated(curves)
-        return cls(
-            values=values,
-            densities=densities,
-            labels=[curve.label for curve in curves],
-            size="scale",
-            **rows_of(report, name),
-        ).plot(ax, yscale=yscale, **kwargs)
+        display = cls(size="scale", **_tabulated(curves), **_panels.kinds_of(report, name))
+        return display.plot(ax, yscale=yscale, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +262,15 @@ def _curves_of(mechanism: AdditiveMechanism) -> list[_Curve]:
     return curves
 
 
+def _unit_family(release: Release) -> Noise | None:
+    """Return the noise at unit scale if a report says enough to know it: it holds no shapes."""
+    try:
+        family = get_noise(release.noise.partition("_")[2])
+    except ValueError:
+        return None
+    return None if fields(cast(Any, family)) else family
+
+
 def _legend_height(ax: Any, lines: int) -> float:
     """Return the share of the height of a panel to keep free above the peaks for the legend."""
     inches = ax.get_position().height * ax.figure.get_figheight()
@@ -330,19 +297,21 @@ def _chosen(curves: list[_Curve]) -> list[_Curve]:
     return [curves[0], curves[len(curves) // 2], curves[-1]]
 
 
-def _tabulated(curves: list[_Curve]) -> tuple[list[Vector], list[Vector]]:
-    """Return where each density is known, fine enough for the narrowest, and its values."""
-    if not curves:
-        return [], []
-    reach = max(float(curve.family.isf(_TAIL)) * curve.scale for curve in curves)
-    values, densities = [], []
-    for curve in curves:
+def _tabulated(curves: list[_Curve]) -> dict[str, Any]:
+    """Return where each density is known, fine enough for the narrowest, its values and name."""
+    reaches = [float(curve.family.isf(_TAIL)) * curve.scale for curve in curves]
+    values = []
+    for curve, own in zip(curves, reaches, strict=True):
+        reach = max(reaches)
         x = np.linspace(-reach, reach, _POINTS)
         if curve.family.lattice:
             x = np.unique(np.rint(np.linspace(-reach, reach, min(int(2 * reach) + 1, 2 * _POINTS))))
         else:
-            own = float(curve.family.isf(_TAIL)) * curve.scale
             x = np.unique(np.concatenate([x, np.linspace(-own, own, _POINTS)]))
         values.append(x)
-        densities.append(np.exp(curve.family.logpdf(x / curve.scale)) / curve.scale)
-    return values, densities
+    densities = [
+        np.exp(curve.family.logpdf(x / curve.scale)) / curve.scale
+        for curve, x in zip(curves, values, strict=True)
+    ]
+    labels = [curve.label for curve in curves]
+    return {"values": values, "densities": densities, "labels": labels}

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from skdpnoise.plotting._inputs import report_of
-from skdpnoise.plotting._panels import one_panel, style
+from skdpnoise.ledger.requests import loss_of
+from skdpnoise.plotting._panels import Vector, one_panel, report_of, style, wrong_kind
 from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivacyLossDisplay"]
-
-Vector = NDArray[np.float64]
 
 _FLOOR = 1e-12  # where curves are no longer followed
 _POINTS = 41
@@ -63,8 +61,6 @@ class PrivacyLossDisplay:
 
     Examples
     --------
-    >>> import matplotlib; matplotlib.use("Agg")
-    >>> import matplotlib.pyplot as plt
     >>> from skdpnoise.mechanisms import calibrate
     >>> from skdpnoise.sensitivity import SensitivityProfile
     >>> profile, target = SensitivityProfile([1.0, 4.0]), PrivacyGuarantee(1.0, 1e-6)
@@ -74,7 +70,6 @@ class PrivacyLossDisplay:
     ... )
     >>> [line.get_label() for line in display.lines_]
     ['inid_gaussian', 'inid_laplace']
-    >>> plt.close(display.figure_)
     """
 
     epsilon: ArrayLike
@@ -155,9 +150,9 @@ class PrivacyLossDisplay:
             If an epsilon is negative or not finite.
         """
         owner = "PrivacyLossDisplay.from_mechanism"
-        loss = _loss(owner, "mechanism", mechanism)
-        name = str(getattr(mechanism, "noise", loss)) if name is None else name
-        return cls._computed(owner, {name: loss}, epsilon, target).plot(ax, **kwargs)
+        loss, noise = loss_of(mechanism, owner, "mechanism")
+        losses = {str(noise or loss) if name is None else name: loss}
+        return cls._computed(owner, losses, epsilon, target).plot(ax, **kwargs)
 
     @classmethod
     def from_mechanisms(
@@ -190,15 +185,15 @@ class PrivacyLossDisplay:
         """
         owner = "PrivacyLossDisplay.from_mechanisms"
         if not isinstance(mechanisms, Mapping):
-            raise TypeError(
-                f"The 'mechanisms' parameter of {owner} must be a dict of names to mechanisms or "
-                f"losses. Got an object of type {type(mechanisms).__name__} instead."
-            )
+            allowed = "a dict of names to mechanisms or losses"
+            raise wrong_kind(owner, "mechanisms", mechanisms, allowed)
         if not mechanisms:
             raise ValueError(
                 f"The 'mechanisms' parameter of {owner} must hold at least one mechanism."
             )
-        losses = {str(key): _loss(owner, "mechanisms", each) for key, each in mechanisms.items()}
+        losses = {
+            str(key): loss_of(each, owner, "mechanisms")[0] for key, each in mechanisms.items()
+        }
         display = cls._computed(owner, losses, epsilon, target)
         return display.plot(ax, name=name, **kwargs)
 
@@ -245,41 +240,14 @@ class PrivacyLossDisplay:
     ) -> PrivacyLossDisplay:
         if target is not None:
             check_type(owner, "target", target, PrivacyGuarantee)
-        if epsilon is None:
-            grid = _grid(list(losses.values()), target)
-        else:
-            grid = _check_epsilon(owner, epsilon)
+        grid = _grid(list(losses.values()), target) if epsilon is None else np.ravel(epsilon)
+        grid = np.unique(check_array(owner, "epsilon", grid, sign="non-negative"))
+        if grid.size < 2:
+            raise ValueError(
+                f"The 'epsilon' parameter of {owner} must hold at least two different numbers."
+            )
         delta = [[loss.delta(float(point)) for point in grid] for loss in losses.values()]
         return cls(epsilon=grid, delta=delta, names=tuple(losses), target=target)
-
-
-def _loss(owner: str, name: str, mechanism: Any) -> PrivacyLoss:
-    if isinstance(mechanism, PrivacyLoss):
-        return mechanism
-    for method in ("own_loss", "privacy_loss"):
-        if hasattr(mechanism, method) and not isinstance(mechanism, type):
-            loss: PrivacyLoss = getattr(mechanism, method)()
-            return loss
-    raise TypeError(
-        f"The {name!r} parameter of {owner} must be given mechanisms (objects with a privacy_loss "
-        f"method) or losses. Got an object of type {type(mechanism).__name__} instead."
-    )
-
-
-def _check_epsilon(owner: str, epsilon: ArrayLike) -> Vector:
-    array = np.asarray(epsilon)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The 'epsilon' parameter of {owner} must be an array of real numbers or None. Got an "
-            f"array of dtype {array.dtype} instead."
-        )
-    grid: Vector = np.unique(array.astype(np.float64))
-    if grid.size < 2 or not np.isfinite(grid).all() or grid[0] < 0.0:
-        raise ValueError(
-            f"The 'epsilon' parameter of {owner} must hold at least two different numbers, finite "
-            "and not negative."
-        )
-    return grid
 
 
 def _floor(target: PrivacyGuarantee | None) -> float:
@@ -297,8 +265,7 @@ def _grid(losses: list[PrivacyLoss], target: PrivacyGuarantee | None) -> Vector:
     for loss, end in zip(losses, ends, strict=True):
         pure = getattr(loss, "pure_epsilon", math.inf)
         if pure <= end * (1.0 + 1e-3):
-            parts.append(pure * (1.0 - np.geomspace(0.3, 1e-12, 25)))
-            parts.append(np.array([pure]))
+            parts += [pure * (1.0 - np.geomspace(0.3, 1e-12, 25)), np.array([pure])]
     return np.unique(np.concatenate(parts))
 
 

@@ -9,12 +9,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from skdpnoise.compose import register_public
-from skdpnoise.estimators.parameters import check_parameters
-from skdpnoise.estimators.private_fit import as_bounds, check_unpaid_arguments, unchanged_on_failure
+from skdpnoise.estimators.parameters import as_bounds, check_parameters
+from skdpnoise.estimators.private_fit import check_unpaid_arguments, unchanged_on_failure
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.privacy.shared_texts import shared_texts
-
-__all__ = ["BoundsClipper"]
 
 
 @shared_texts
@@ -23,8 +21,7 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     .. math:: z_j = \min(\max(x_j, l_j), h_j)
 
-    It learns nothing but the names of the columns, so the step after it is as private as without
-    it, and may use the same bounds.
+    It learns the names of the columns only: the step after it is as private as without it.
 
     Parameters
     ----------
@@ -74,10 +71,8 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        ValueError
-            If a parameter or the data are not as described.
-        TypeError
-            If anything but X and y is passed, or X is sparse, masked or not of numbers.
+        ValueError, TypeError
+            If a parameter or the data are not as described, or anything but X and y is passed.
         """
         check_unpaid_arguments(self, params)
         check_parameters(self)

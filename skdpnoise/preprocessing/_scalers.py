@@ -15,21 +15,18 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
-from skdpnoise.estimators.parameters import check_size, number_pair
-from skdpnoise.estimators.private_fit import PrivateFitMixin, as_bounds, warn_last
+from skdpnoise.compose.advice import warn_last
+from skdpnoise.estimators.parameters import as_bounds, check_size, number_pair
+from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table, survivable
 from skdpnoise.ledger import Ledger
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries import private_moments, private_quantiles
-from skdpnoise.queries.moments import moments_budget
-from skdpnoise.queries.quantiles import quantiles_budget
+from skdpnoise.queries.moments import moments_budget, private_moments
+from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
 from skdpnoise.queries.ranges import STEPS, stage_losses
 from skdpnoise.sampling import random_words
-
-__all__ = ["DPMinMaxScaler", "DPRobustScaler", "DPStandardScaler", "PrivateScaler"]
-
 
 Facts = dict[str, Any]  # arguments of a query, or fitted attributes, by name
 
@@ -99,8 +96,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
             if counts:
                 account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
-            for name, value in {**fitted, "privacy_": report}.items():
-                setattr(self, name, value)
+            self.__dict__.update(fitted, privacy_=report)
         return self
 
     def _check_own_params(self) -> None:
@@ -115,7 +111,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """Return the fitted attributes; all but public facts must come from charged releases."""
 
     def transform(self, X: Any) -> Any:
-        """Shift and scale every column; nothing is clipped.
+        """Shift and scale every column; only a parameter ``clip`` makes it clip.
 
         Parameters
         ----------
@@ -212,8 +208,8 @@ class DPStandardScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_moments` says, with neighbours as
-    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_moments`. What :meth:`transform` returns
+    of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise, get mean 0 and scale 1 without
     bounds, and a warning. With bounds the mean is known, and the scale is the largest that the
@@ -262,17 +258,12 @@ class DPStandardScaler(PrivateScaler):
             return {"mean_": None, "var_": None, "scale_": None}
         found = private_moments(X, bounds=(bounds[0], bounds[1]), second=self.with_std, **release)
         self._warn(~found.found, "leaves as they are")
-        variance = scale = None
-        if self.with_std:
-            unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
-            self._warn(unclear, "knows only an upper limit of the scale of")
-            variance, scale = found.variance, found.deviation
-        return {
-            "mean_": found.mean,
-            "var_": variance,
-            "scale_": scale,
-            "n_samples_seen_": found.n_samples,
-        }
+        fitted: Facts = {"mean_": found.mean, "n_samples_seen_": found.n_samples}
+        if not self.with_std:
+            return fitted | {"var_": None, "scale_": None}
+        unclear = found.found & ~found.clear & np.isfinite(bounds).all(axis=0)
+        self._warn(unclear, "knows only an upper limit of the scale of")
+        return fitted | {"var_": found.variance, "scale_": found.deviation}
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:
         mean = self.mean_ if self.with_mean else None
@@ -321,13 +312,12 @@ class DPRobustScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says. Transforming is post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`. What :meth:`transform`
+    returns of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, get centre 0
-    and scale 1, and a warning. Where one value prevails the quantiles may coincide; the scale is
-    then the width of the narrowest bin: 1/256 of the public bounds, or a seventh to a thirteenth of
-    a typical difference of two records.
+    and scale 1, and a warning. Where quantiles coincide, the scale is the width of the narrowest
+    bin: 1/256 of the bounds, or a seventh to a thirteenth of a typical difference of two records.
 
     References
     ----------
@@ -411,9 +401,8 @@ class DPMinMaxScaler(PrivateScaler):
     .. math:: z_j = a + (b - a) (x_j - l_j) / (h_j - l_j)
 
     The private counterpart of :class:`sklearn.preprocessing.MinMaxScaler`. Columns with public
-    ``feature_bounds`` are scaled by them, which costs nothing. The smallest and the largest value
-    of a column are single records and cannot be released; for columns without bounds private
-    quantiles take their place, all from one release.
+    ``feature_bounds`` are scaled by them, at no cost. Of others, the smallest and the largest value
+    are single records: private quantiles take their place, all from one release.
 
     Parameters
     ----------
@@ -421,7 +410,7 @@ class DPMinMaxScaler(PrivateScaler):
         The interval, a < b.
     %(estimators: epsilon, delta)s
     clip : bool, default=False
-        Whether :meth:`transform` clips to the interval; values beyond the quantiles lie outside.
+        Whether :meth:`transform` clips to the interval; else values beyond quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
         Percentages, 0 <= low < high <= 100; the nearer to the ends, the more noise.
     %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
@@ -440,9 +429,8 @@ class DPMinMaxScaler(PrivateScaler):
 
     Notes
     -----
-    **Privacy.** As :func:`~skdpnoise.queries.private_quantiles` says, with neighbours as
-    ``adjacency`` says; only columns without public bounds take part. Transforming is
-    post-processing, but shows the record that is transformed.
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`, of the columns without public
+    bounds. What :meth:`transform` returns of a private record is not private.
 
     **Columns that do not stand out**, constant or drowned in noise and without bounds, count as
     lying between 0 and 1, and a warning says so.
@@ -481,12 +469,7 @@ class DPMinMaxScaler(PrivateScaler):
     def _check_own_params(self) -> None:
         _quantile_range(self)
         expected = "a pair of finite numbers (low, high) with low < high, within ±1e+100"
-        low, high = number_pair(self, "feature_range", expected)
-        if not low < high:
-            raise ValueError(
-                f"The 'feature_range' parameter of DPMinMaxScaler must be {expected}. Got "
-                f"{self.feature_range!r} instead."
-            )
+        number_pair(self, "feature_range", expected)
 
     _budget = staticmethod(quantiles_budget)
 
@@ -513,29 +496,10 @@ class DPMinMaxScaler(PrivateScaler):
             fitted["n_samples_seen_"] = len(X)
         first, last = self.feature_range
         scale = (last - first) / (high - low)
-        return {
-            **fitted,
-            "data_min_": low,
-            "data_max_": high,
-            "data_range_": high - low,
-            "scale_": scale,
-            "min_": first - low * scale,
-        }
+        fitted |= {"data_min_": low, "data_max_": high, "data_range_": high - low}
+        return fitted | {"scale_": scale, "min_": first - low * scale}
 
     def transform(self, X: Any) -> Any:
-        """Map to the interval.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Finite.
-
-        Returns
-        -------
-        ndarray or frame of shape (n_samples, n_features)
-            In ``feature_range`` where X is within ``data_min_`` and ``data_max_``, and everywhere
-            with ``clip=True``; float32 stays float32.
-        """
         X = super().transform(X)
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
@@ -546,10 +510,5 @@ class DPMinMaxScaler(PrivateScaler):
 def _quantile_range(estimator: Any) -> tuple[float, float]:
     """Return the parameter as two probabilities, or say what is wrong with it."""
     expected = "a pair of percentages with 0 <= low < high <= 100"
-    low, high = number_pair(estimator, "quantile_range", expected)
-    if not 0.0 <= low < high <= 100.0:
-        raise ValueError(
-            f"The 'quantile_range' parameter of {type(estimator).__name__} must be {expected}. Got "
-            f"{estimator.quantile_range!r} instead."
-        )
+    low, high = number_pair(estimator, "quantile_range", expected, 0.0, 100.0)
     return low / 100.0, high / 100.0

@@ -13,12 +13,9 @@ from skdpnoise.privacy.conversions import (
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
-from skdpnoise.privacy.numeric import NumericLoss
-from skdpnoise.privacy.repetition import (
-    PoissonRepetitions,
-    Repetition,
-    TruncatedNegativeBinomial,
-)
+from skdpnoise.privacy.numeric.loss import NumericLoss
+from skdpnoise.privacy.repetition.curve import Repetition
+from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 
 __all__ = [
     "Adjacency",

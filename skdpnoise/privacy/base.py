@@ -59,26 +59,17 @@ class Loss(ABC):
         0.8529
         >>> GaussianLoss(1.0).epsilon(0.0)
         inf
-        >>> round(PureLoss(0.05).numeric().compose(400).epsilon(1e-6), 2)  # basic: 20
-        4.86
         """
         owner = f"{type(self).__name__}.epsilon"
         return self._epsilon_at(check_real(owner, "delta", delta, high=1.0, low_closed=True))
 
     def compose(self, count: int) -> Self:
-        """Return the loss of ``count`` adaptive releases of this loss each.
-
-        Pure ε adds, as does the square of a Gaussian μ.
+        """Return the loss of ``count`` adaptive releases: pure ε adds, as does the square of a μ.
 
         Parameters
         ----------
         count : int
             At least 1.
-
-        Returns
-        -------
-        PureLoss, GaussianLoss or NumericLoss
-            Of this kind.
 
         Examples
         --------

@@ -134,8 +134,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
 
     References
     ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
-    Theorem 8 and Algorithm 1.
+    Balle and Wang, ICML 2018, Theorem 8 and Algorithm 1.
 
     Examples
     --------
@@ -180,8 +179,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
 
     References
     ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
-    Theorem 8.
+    Balle and Wang, ICML 2018, Theorem 8.
 
     Examples
     --------
@@ -307,8 +305,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     References
     ----------
-    Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy",
-    arXiv:2004.00010, Corollary 13.
+    Canonne, Kamath and Steinke, arXiv:2004.00010, Corollary 13.
 
     Examples
     --------

@@ -23,11 +23,9 @@ class LossCurve(Protocol):
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the smallest δ at each ε ≥ 0 for a change of at most `shift`; broadcasts."""
-        ...
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the largest loss for a change of at most `shift`; infinity if there is none."""
-        ...
 
 
 def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
@@ -44,8 +42,7 @@ class RandomisedResponse:
 
     References
     ----------
-    Kairouz, Oh and Viswanath, "The composition theorem for differential privacy",
-    arXiv:1311.0776, Theorem 3.3.
+    Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3.
 
     Examples
     --------
@@ -74,8 +71,7 @@ class NormalShift:
 
     References
     ----------
-    Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
-    Theorem 8.
+    Balle and Wang, ICML 2018, Theorem 8.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_count, ch
 from skdpnoise.privacy.conversions import gdp_delta, gdp_epsilon
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
-from skdpnoise.privacy.numeric import NumericLoss
+from skdpnoise.privacy.numeric.loss import NumericLoss
 
 __all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
 
@@ -36,23 +36,18 @@ class PrivacyLoss(Protocol):
 
     def delta(self, epsilon: float) -> float:
         """Return a δ for which the loss implies (ε, δ)-privacy."""
-        ...
 
     def epsilon(self, delta: float) -> float:
         """Return an ε for which the loss implies (ε, δ)-privacy."""
-        ...
 
     def compose(self, count: int) -> PrivacyLoss:
         """Return the loss of ``count`` adaptive releases of this loss each."""
-        ...
 
     def __add__(self, other: Any) -> PrivacyLoss:
         """Return the loss of this release followed by the other."""
-        ...
 
     def numeric(self) -> NumericLoss:
         """Return the same loss in the form in which losses of different kinds compose."""
-        ...
 
 
 class _Divisible(Loss):
@@ -61,7 +56,7 @@ class _Divisible(Loss):
     __slots__ = ()
 
     def share(self, fraction: float) -> Self:
-        """Return the loss that a part of the budget may have.
+        """Return the loss that a part of the budget may have: of ε, or of μ², rounded down.
 
         Parameters
         ----------
@@ -71,7 +66,6 @@ class _Divisible(Loss):
         Returns
         -------
         PureLoss or GaussianLoss
-            Of this kind: ``fraction`` times ε, or times μ², rounded down.
 
         Examples
         --------
@@ -83,7 +77,7 @@ class _Divisible(Loss):
         return self._scaled(_rounded_down(self._of_releases(fraction)))
 
     def per_row(self, rows: int) -> Self:
-        """Return the loss with respect to one row that makes this one for groups of rows.
+        """Return the loss per row that makes this one for groups: ε or μ over rows, rounded down.
 
         Parameters
         ----------
@@ -93,7 +87,6 @@ class _Divisible(Loss):
         Returns
         -------
         PureLoss or GaussianLoss
-            Of this kind: ε or μ over the number of rows, rounded down.
 
         Examples
         --------
@@ -104,12 +97,11 @@ class _Divisible(Loss):
         return self._scaled(_rounded_down(1.0 / rows))
 
     def for_group(self, rows: int) -> Self:
-        """Return the loss for groups of so many rows, if this one is with respect to one row.
+        """Return the loss for groups of rows, if this one is per row: so many times ε or μ.
 
         Neighbours that differ in a group are so many steps apart. Each step multiplies a
-        probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2). Trade-off functions of
-        successive steps compose: those of N(0, 1) against N(μ, 1) to one of N(0, 1) against
-        N(mμ, 1) (Dong, Roth and Su, Theorem 2.14).
+        probability by at most exp(ε) (Dwork and Roth 2014, Theorem 2.2), and trade-off functions of
+        successive shifts by μ compose to that of their sum (Dong, Roth and Su, Theorem 2.14).
 
         Parameters
         ----------
@@ -119,7 +111,6 @@ class _Divisible(Loss):
         Returns
         -------
         PureLoss or GaussianLoss
-            Of this kind: so many times ε or μ.
 
         Examples
         --------
@@ -130,17 +121,7 @@ class _Divisible(Loss):
 
     @abstractmethod
     def numeric(self) -> NumericLoss:
-        """Return the same loss in the form in which losses of different kinds compose.
-
-        Returns
-        -------
-        NumericLoss
-
-        Examples
-        --------
-        >>> round(GaussianLoss(1.0).numeric().delta(1.0), 6)
-        0.126937
-        """
+        """Return the same loss in the form in which losses of different kinds compose."""
 
     def _times(self, count: int) -> Self:
         return self._scaled(self._of_releases(count))

@@ -170,7 +170,12 @@ weights : array-like of shape (n_columns,) or None, default=None
 noise : str, default="auto"
     See :func:`~skdpnoise.mechanisms.calibrate`.
 adjacency : {"replace_one", "add_remove"} or None, default=None
-    The neighbouring relation. None takes that of the guarantee.
+    The neighbouring relation. None takes that of the guarantee. A loss names none: queries of
+    several releases take "replace_one" then, others need it here.
+charge : callable or None, default=None
+    Called as ``charge(label, mechanism)`` before each release.
+TypeError
+    If the values are not real numbers.
 n_samples : float or None, default=None
     Number of records. None takes the number of rows, which is public under "replace_one". Under
     "add_remove" None estimates it privately, with 2 % of the budget.

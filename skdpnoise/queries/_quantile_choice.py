@@ -37,9 +37,9 @@ from skdpnoise.queries._quantile_search import (
     ordered,
     sorted_distances,
 )
-from skdpnoise.queries._releases import Releases
 from skdpnoise.queries._tiles import Floats, Integers
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism, exact_terms
+from skdpnoise.queries.ranges import Releases
 
 _MISS = 0.003  # chance that one of many parts is chosen, though all records are in another
 _ZERO = 0.25  # least probability of the cell at zero: columns with many zeros are common

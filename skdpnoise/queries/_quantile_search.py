@@ -18,8 +18,8 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import Noise
 from skdpnoise.privacy import Adjacency, LossBudget
-from skdpnoise.queries._releases import Releases
 from skdpnoise.queries._tiles import Floats, Integers
+from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import clipped_sum

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PrivacyLoss, check_real
 from skdpnoise.privacy.checks import check_adjacency
 from skdpnoise.queries._sweeps import all_finite
@@ -89,16 +88,6 @@ class Query:
         """Charge the ledger by what the noise of a mechanism discloses."""
         if self.ledger is not None:
             self.spend(mechanism.own_loss(), mechanism.noise)
-
-
-def check_adaptive(owner: str, noise: object) -> None:
-    """Refuse noise that the later releases of a series could not take."""
-    allowed = noise_options(adaptive=True)
-    if noise not in allowed:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must be among {allowed}, which all of its releases "
-            f"can take. Got {noise!r} instead."
-        )
 
 
 def as_table(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -84,12 +85,38 @@ def tallies(
     source: Records | Gaps, columns: Places, width: int, visit: Visit
 ) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
-    loops, n_threads = _loops(len(source) * columns.size)
+    n, (loops, most_threads) = len(source), _loops(len(source) * columns.size)
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
-        sweep = _Sweep(source, columns[which], which, width, visit, loops)
-        n_useful = max(1, len(source) * which.size // _VALUES_PER_THREAD)
-        yield which, sweep.run(min(n_threads, n_useful))
+        n_threads = max(1, min(most_threads, n * which.size // _VALUES_PER_THREAD))
+        first, *others = pairwise(n * i // n_threads for i in range(n_threads + 1))
+        load = partial(source.load, loops, columns[which])
+        count = partial(_count, load, partial(visit, loops), which, width)
+        # Threads are plain ones, which work after a fork and under joblib, as the loops release the
+        # lock of the interpreter.
+        with ThreadPoolExecutor(n_threads) as pool:
+            waiting = [pool.submit(count, rows) for rows in others]
+            totals = sum((part.result() for part in waiting), start=count(first))
+        yield which, totals
+
+
+def _count(
+    load: Callable[[int, int, Floats], None],
+    visit: Callable[[Floats, int, Integers, Places], None],
+    which: Places,
+    width: int,
+    rows: tuple[int, int],
+) -> Integers:
+    """Return the sums of the visits to a range of rows."""
+    counts = np.zeros((which.size, width), dtype=np.int64)
+    n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, rows[1] - rows[0]))
+    tile = np.empty((which.size, n_rows + _PADDING))
+    for begin in range(*rows, n_rows):
+        n = min(n_rows, rows[1] - begin)
+        with np.errstate(all="ignore"):  # a warning would tell of a single record
+            load(begin, n, tile)
+            visit(tile, n, counts, which)
+    return counts
 
 
 def _loops(n_values: int) -> tuple[Any, int]:
@@ -101,42 +128,6 @@ def _loops(n_values: int) -> tuple[Any, int]:
     from skdpnoise.queries import _tile_loops
 
     return _tile_loops, config.NUMBA_NUM_THREADS
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sweep:
-    """One sweep over a few columns."""
-
-    source: Records | Gaps
-    columns: Places
-    which: Places
-    width: int
-    visit: Visit
-    loops: Any
-
-    def run(self, n_threads: int) -> Integers:
-        """Return the sums of all visits."""
-        # Threads are plain ones, which work after a fork and under joblib, as the loops release the
-        # lock of the interpreter.
-        n = len(self.source)
-        first, *others = pairwise(n * i // n_threads for i in range(n_threads + 1))
-        if not others:
-            return self._count(first)
-        with ThreadPoolExecutor(len(others)) as pool:
-            waiting = [pool.submit(self._count, rows) for rows in others]
-            return sum((part.result() for part in waiting), start=self._count(first))
-
-    def _count(self, rows: tuple[int, int]) -> Integers:
-        """Return the sums of the visits to a range of rows."""
-        counts = np.zeros((self.columns.size, self.width), dtype=np.int64)
-        n_rows = max(1, min(_ENTRIES // self.columns.size, _MOST_ROWS, rows[1] - rows[0]))
-        tile = np.empty((self.columns.size, n_rows + _PADDING))
-        for begin in range(*rows, n_rows):
-            n = min(n_rows, rows[1] - begin)
-            with np.errstate(all="ignore"):  # a warning would tell of a single record
-                self.source.load(self.loops, self.columns, begin, n, tile)
-                self.visit(self.loops, tile, n, counts, self.which)
-        return counts
 
 
 def all_finite(table: NDArray[Any]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -102,9 +102,7 @@ def private_count(
     ----------
     records : int or array-like of bool of shape (n_records,)
         The count, or a mask: whether each record has the property.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
+    %(queries: guarantee, adjacency, noise, random_state, ledger)s
 
     Returns
     -------
@@ -135,7 +133,9 @@ def private_count(
     query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
     query.spend_for(mechanism)
-    (released,) = _noisy_sums(None, None, mechanism, rng, n)
+    # No number fails after the charge: what is cut off moves no two counts further apart.
+    total = min(n, _MOST) * _count_steps(mechanism)
+    (released,) = _with_noise([total], mechanism, rng)
     return PrivateEstimate(
         round(released), _rounded_deviation(mechanism), mechanism, secure=rng.secure
     )
@@ -176,9 +176,7 @@ def private_sum(
         The private values, finite. There may be none.
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise)s
+    %(queries: guarantee, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -189,8 +187,7 @@ def private_sum(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If the values are not finite, the bounds not ordered, or the neighbouring relation is given
         twice or not at all.
@@ -212,29 +209,23 @@ def private_sum(
     """
     owner = "private_sum"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
+    table, shape, bounds = _check_summands(owner, values, low, high, weights, noise)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
-    n, counted = float(len(table)), False
-    if relation == "replace_one":
-        profile = SensitivityProfile(2.0 * bounds.half_width)
-        mechanism = calibrate(noise, profile, guarantee, weights=importance)
-        deviation = mechanism.standard_deviation
-    else:
-        profile = clipped_sum(bounds.low, bounds.high, "add_remove")
-        mechanism = calibrate(noise, profile, guarantee, weights=importance)
-        deviation = mechanism.standard_deviation
-        centre = bounds.centre
-        if centre.any():
-            joint = _with_count(noise, bounds, guarantee, importance, float(importance @ centre**2))
-            combined = np.hypot(
-                joint.standard_deviation[:-1], centre * joint.standard_deviation[-1]
-            )
-            error = float(importance @ combined**2)
-            counted = error <= _FREE * mechanism.expected_error(weights=importance)
-        if counted:
-            mechanism, deviation = joint, combined
-        else:
-            bounds = bounds.uncentred()
+    centre, importance = bounds.centre, bounds.weights
+    profile = SensitivityProfile(2.0 * bounds.half_width)
+    if relation == "add_remove":
+        profile = clipped_sum(bounds.low, bounds.high, relation)
+    mechanism = calibrate(noise, profile, guarantee, weights=importance)
+    deviation, n, counted = mechanism.standard_deviation, float(len(table)), False
+    if relation == "add_remove" and centre.any():
+        joint = _with_count(query, noise, bounds, float(importance @ centre**2))
+        combined = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
+        error = float(importance @ combined**2)
+        counted = error <= _FREE * mechanism.expected_error(weights=importance)
+    if counted:
+        mechanism, deviation = joint, combined
+    elif relation == "add_remove":
+        bounds = bounds.uncentred()
     noisy = _release(query, table, bounds, mechanism, counted=counted)
     if counted:
         n = float(noisy[-1])
@@ -282,9 +273,7 @@ def private_mean(
         The private values, finite. There may be none under "add_remove".
     low, high : float or array-like of shape (n_columns,)
         Public bounds, low < high. They must not be read from the data.
-    %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise)s
+    %(queries: guarantee, adjacency, noise)s
         Noises that live on the integers are refused.
     %(queries: weights, random_state, ledger)s
 
@@ -295,8 +284,7 @@ def private_mean(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If the values are not finite, there is none under "replace_one", the bounds are not ordered,
         or the neighbouring relation is given twice or not at all.
@@ -316,19 +304,19 @@ def private_mean(
     """
     owner = "private_mean"
     relation = checked_relation(owner, adjacency, guarantee)
-    table, shape, bounds, importance = _check_summands(owner, values, low, high, weights, noise)
+    table, shape, bounds = _check_summands(owner, values, low, high, weights, noise)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
     half, counted = bounds.half_width, relation == "add_remove"
     if counted:
-        weight = float(importance @ half**2) / 3
-        mechanism = _with_count(noise, bounds, guarantee, importance, weight)
+        mechanism = _with_count(query, noise, bounds, float(bounds.weights @ half**2) / 3)
     else:
         if len(table) == 0:
             raise ValueError(
                 f"The 'values' parameter of {owner} must not be empty under 'replace_one', where "
                 "the number of records is public: an empty table has no mean."
             )
-        mechanism = calibrate(noise, SensitivityProfile(2.0 * half), guarantee, weights=importance)
+        profile = SensitivityProfile(2.0 * half)
+        mechanism = calibrate(noise, profile, guarantee, weights=bounds.weights)
     noisy = _release(query, table, bounds, mechanism, counted=counted)
     count = float(noisy[-1]) if counted else None
     divisor = float(len(table)) if count is None else max(count, 1.0)
@@ -340,20 +328,6 @@ def private_mean(
     # Between two bounds no estimate errs by more than their distance.
     error = np.minimum(deviation / divisor, 2.0 * half)
     return PrivateEstimate(shape(mean), shape(error), mechanism, count, query.rng.secure)
-
-
-def _release(
-    query: Query,
-    table: NDArray[Any],
-    bounds: _Bounds,
-    mechanism: AdditiveMechanism,
-    *,
-    counted: bool,
-) -> Floats:
-    """Return noisy sums, and the noisy count if it is wanted, after all checks and the charge."""
-    _check_widths(query.owner, bounds, mechanism)
-    query.spend_for(mechanism)
-    return _noisy_sums(table, bounds, mechanism, query.rng, len(table) if counted else None)
 
 
 def _count(owner: str, records: ArrayLike) -> int:
@@ -377,56 +351,44 @@ def _count(owner: str, records: ArrayLike) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Bounds:
-    """Public bounds of the columns, and the point that contributions are measured from."""
+    """Public facts of the columns: bounds, and the point that contributions are measured from."""
 
-    # low, high, centre: shape (n_columns,): in the units of the values
+    # all of shape (n_columns,); low, high, centre in the units of the values
     low: Floats
     high: Floats
     centre: Floats
-    # shape (n_columns,): the most that a contribution can be away from the centre
-    half_width: Floats
+    half_width: Floats  # the most that a contribution can be away from the centre
+    weights: Floats  # of the squared errors
 
     def uncentred(self) -> _Bounds:
         """Return the same bounds, with contributions measured from zero."""
         reach = np.maximum(np.abs(self.low), np.abs(self.high))
-        return _Bounds(self.low, self.high, np.zeros_like(reach), reach)
+        return replace(self, centre=np.zeros_like(reach), half_width=reach)
 
 
-def _noisy_sums(
-    table: NDArray[Any] | None,
-    bounds: _Bounds | None,
+def _release(
+    query: Query,
+    table: NDArray[Any],
+    bounds: _Bounds,
     mechanism: AdditiveMechanism,
-    rng: RandomWords,
-    count: int | None = None,
+    *,
+    counted: bool,
 ) -> Floats:
-    """Return noisy sums of the columns, measured from their centre, and then the noisy count."""
+    """Charge the ledger; return noisy sums, measured from the centre, and then the noisy count."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
     # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
     # its rounding to grid steps by one more at most: what the mechanism is charged for.
-    unit = np.ldexp(mechanism.grid_size, -_FINE_BITS)
-    totals = []
-    if table is not None and bounds is not None:
-        totals += _exact_sums(table, bounds, unit[: table.shape[1]])
-    if count is not None:
-        # No number fails after the charge: what is cut off moves no two counts further apart.
-        totals.append(min(count, _MOST) * math.floor(1.0 / unit[-1]))
-    half = 1 << (_FINE_BITS - 1)
-    (draws,) = mechanism.sample(rng)
-    # Python's integers: a sum may be larger than any of numpy's.
-    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
-    noisy = plus_noise(mechanism, quanta, draws.astype(object))
-    released: Floats = mechanism.grid_size * noisy.astype(np.float64)
-    return released
-
-
-def _check_widths(owner: str, bounds: _Bounds, mechanism: AdditiveMechanism) -> None:
-    """Refuse bounds whose contributions do not fit 62 bits, before anything is charged."""
-    unit = np.ldexp(mechanism.grid_size[: bounds.half_width.size], -_FINE_BITS)
+    unit = np.ldexp(mechanism.grid_size[: table.shape[1]], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
-            f"The bounds of {owner} are too wide in some columns for the noise that others need: "
-            "choose units, or weights, in which the columns are nearer to each other."
+            f"The bounds of {query.owner} are too wide in some columns for the noise that others "
+            "need: choose units, or weights, in which the columns are nearer to each other."
         )
+    query.spend_for(mechanism)
+    totals = _exact_sums(table, bounds, unit)
+    if counted:
+        totals.append(len(table) * _count_steps(mechanism))
+    return _with_noise(totals, mechanism, query.rng)
 
 
 @np.errstate(over="ignore")  # a warning would tell of a single record
@@ -442,16 +404,26 @@ def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]
     return [(h << _HALF_BITS) + d for h, d in zip(high.tolist(), low.tolist(), strict=True)]
 
 
-def _with_count(
-    noise: str,
-    bounds: _Bounds,
-    guarantee: PrivacyGuarantee | LossBudget,
-    weights: Floats,
-    count_weight: float,
-) -> AdditiveMechanism:
+def _count_steps(mechanism: AdditiveMechanism) -> int:
+    """Return how many fine grid steps one record is in a count, the last coordinate."""
+    return math.floor(1.0 / math.ldexp(mechanism.grid_size[-1], -_FINE_BITS))
+
+
+def _with_noise(totals: list[int], mechanism: AdditiveMechanism, rng: RandomWords) -> Floats:
+    """Return noisy sums of exact ones in fine grid steps."""
+    half = 1 << (_FINE_BITS - 1)
+    (draws,) = mechanism.sample(rng)
+    # Python's integers: a sum may be larger than any of numpy's.
+    quanta = np.array([t + half >> _FINE_BITS for t in totals], dtype=object)
+    noisy = plus_noise(mechanism, quanta, draws.astype(object))
+    return np.asarray(mechanism.grid_size * noisy.astype(np.float64))
+
+
+def _with_count(query: Query, noise: str, bounds: _Bounds, weight: float) -> AdditiveMechanism:
     """Return the mechanism for centred sums and, as the last coordinate, the number of records."""
     profile = SensitivityProfile(np.append(bounds.half_width, 1.0))
-    return calibrate(noise, profile, guarantee, weights=np.append(weights, count_weight))
+    weights = np.append(bounds.weights, weight)
+    return calibrate(noise, profile, query.guarantee, weights=weights)
 
 
 def _rounded_deviation(mechanism: AdditiveMechanism) -> float:
@@ -475,8 +447,8 @@ def _check_summands(
     high: ArrayLike,
     weights: ArrayLike | None,
     noise: str,
-) -> tuple[NDArray[Any], Callable[[Floats], Any], _Bounds, Floats]:
-    """Return what `as_table` does, the bounds of the columns and their error weights."""
+) -> tuple[NDArray[Any], Callable[[Floats], Any], _Bounds]:
+    """Return what `as_table` does and the bounds of every column, or say what is wrong."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
         raise ValueError(
@@ -484,20 +456,10 @@ def _check_summands(
             f"of real numbers are not integer. Got {noise!r} instead."
         )
     table, shape = as_table(owner, values)
-    n_columns = table.shape[1]
-    bounds = _check_interval(owner, low, high, n_columns)
-    remedy = "Give a column that does not matter a small weight."
-    given = np.ones(n_columns) if weights is None else weights
-    importance = check_array(owner, "weights", given, (n_columns,), sign="positive", remedy=remedy)
-    return table, shape, bounds, importance
-
-
-def _check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int) -> _Bounds:
-    """Return the bounds of every column, or say what is wrong with them."""
-    shapes: tuple[tuple[int, ...], ...] = ((), (n_columns,))
+    columns = table.shape[1:]
     remedy = "Values without bounds cannot be protected by noise."
     left, right = (
-        np.broadcast_to(check_array(owner, name, end, *shapes, remedy=remedy), (n_columns,))
+        np.broadcast_to(check_array(owner, name, end, (), columns, remedy=remedy), columns)
         for name, end in (("low", low), ("high", high))
     )
     check_order(owner, "low", left, right)
@@ -508,4 +470,7 @@ def _check_interval(owner: str, low: ArrayLike, high: ArrayLike, n_columns: int)
             f"The bounds of {owner} are beyond {_LARGEST:g}, or closer than its inverse: choose "
             "units in which they are nearer to one."
         )
-    return _Bounds(left, right, 0.5 * left + 0.5 * right, half)
+    remedy = "Give a column that does not matter a small weight."
+    given = np.ones(columns) if weights is None else weights
+    importance = check_array(owner, "weights", given, columns, sign="positive", remedy=remedy)
+    return table, shape, _Bounds(left, right, 0.5 * left + 0.5 * right, half, importance)

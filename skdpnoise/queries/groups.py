@@ -16,8 +16,7 @@ For every such outcome a pure loss ε per row becomes mε (Dwork and Roth, Theor
 μ-Gaussian one mμ (Dong, Roth and Su, Theorem 2.14). The coins are secret, and mixtures of outputs
 that are (e, δ(e))-close are (e, δ(e))-close, since the hockey-stick divergence is jointly convex.
 
-Fresh words are independent of those that were read before, so that no coins need be drawn where no
-group is too large.
+No coins need be drawn where no group is too large: fresh words are independent of earlier ones.
 
 References
 ----------
@@ -102,22 +101,18 @@ def sample_rows(codes: NDArray[np.intp], most: int, rng: RandomWords) -> NDArray
             break
         again = np.isin(group, ties)
         drawn[again] = rng.take(int(np.count_nonzero(again)))
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    place = np.arange(rows.size) - np.repeat(starts, np.diff(np.append(starts, rows.size)))
+    place = np.arange(rows.size) - np.searchsorted(ordered, ordered)
     return np.sort(np.concatenate([kept, rows[order[place < most]]]))
 
 
 def group_codes(owner: str, groups: Any, n_rows: int) -> NDArray[np.intp]:
     """Return the number of each row's group, or say what is wrong with the labels."""
     expected = f"The 'groups' parameter of {owner} must be an array-like of shape ({n_rows},)"
-    shape: tuple[int, ...] | None = None
-    found = None
+    read = True
     try:
         labels = _as_array(groups)
-        shape = None if labels is None else np.shape(labels)
-        if shape == (n_rows,):
-            found = _numbered(np.asarray(labels))
-        read = True
+        shape = np.shape(labels)
+        found = _numbered(np.asarray(labels)) if shape == (n_rows,) else None
     except MemoryError:
         raise
     except Exception:

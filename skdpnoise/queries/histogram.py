@@ -49,7 +49,6 @@ def noisy_histogram(
     counts : array-like of shape (n_bins,) or (n_columns, n_bins)
         Exact counts.
     %(queries: guarantee, adjacency)s
-        A loss has none, so it must be named here.
     sensitivity : SensitivityProfile or None, default=None
         Another bound for the flattened counts, such as
         :func:`~skdpnoise.sensitivity.paired_histogram`; excludes ``adjacency``.
@@ -144,9 +143,7 @@ def private_histogram(
         data.
     categories : array-like of shape (n_categories,) or None, default=None
         Public distinct values to count, instead of bins.
-    %(queries: adjacency)s
-        A loss has none, so it must be named here.
-    %(queries: noise, random_state, ledger)s
+    %(queries: adjacency, noise, random_state, ledger)s
 
     Returns
     -------
@@ -206,11 +203,7 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     # As doubles, whatever the others are: in which bin a value falls is a function of it alone.
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         column = table[:, 0].astype(np.float64)
-    places = np.searchsorted(edges, column, side="right") - 1
-    places[column == edges[-1]] = edges.size - 2
-    within = places[(places >= 0) & (places < edges.size - 1)]
-    counts: Integers = np.bincount(within, minlength=edges.size - 1)
-    return counts
+    return np.histogram(column, edges)[0]
 
 
 def _count_categories(owner: str, values: ArrayLike, categories: ArrayLike | None) -> Integers:

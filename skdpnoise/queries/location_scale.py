@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Columns, Ranges
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
@@ -40,9 +39,8 @@ class LocationScale:
     scale : ndarray of shape (n_columns,)
         About one standard deviation of the bulk of each column, in its units; positive.
     found : ndarray of bool of shape (n_columns,)
-        False where the noise drowned the column, or the column is constant: its location and scale
-        then mean nothing. No more budget is spent on it. A column that should be left out is found
-        with a probability of about 2 %.
+        False where the noise drowned the column, or it is constant: its location and scale mean
+        nothing. A column that should be left out is found with a probability of about 2 %.
 
     Examples
     --------
@@ -82,36 +80,28 @@ def private_location_scale(
     Means and deviations of four columns or more are shrunk towards their common value by the
     James-Stein estimator with the known noise variance, which is post-processing.
 
-    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram` (one
-    count down and one up in each column, under either adjacency),
+    **Privacy.** Sensitivities are those of :func:`~skdpnoise.sensitivity.paired_histogram`,
     :func:`~skdpnoise.sensitivity.histogram_counts` and :func:`~skdpnoise.sensitivity.clipped_sum`.
-    Contributions are rounded to integer grid steps before they are summed, so that the sums are
-    exact. Later releases depend on earlier ones only through released numbers (which columns stand
-    out, how many digits a location needs), and the shares of the budget that they use never add up
-    to more than the whole, whatever was released: fully adaptive composition then costs no more
-    than the whole budget, for pure and for Gaussian loss.
+    Contributions are rounded to integer grid steps, so that their sums are exact. Later releases
+    depend on earlier ones only through released numbers, and the shares of the budget that they use
+    never add up to more than the whole, whatever was released: fully adaptive composition then
+    costs no more than the whole budget, for pure and for Gaussian loss.
 
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
     ----------
     columns : array-like of shape (n_samples, n_columns) or sequence of arrays (n_samples,)
-        The private values; finite. An array of floating-point numbers is read in place, several
-        arrays are copied into one. There may be none under "add_remove", where their number is
-        private.
+        The private values, finite. There may be none under "add_remove". An array of floats is read
+        in place; several arrays are copied into one.
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise of :func:`~skdpnoise.mechanisms.calibrate`; "auto" chooses one for all releases.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds)s
+    %(queries: adjacency, bounds)s
     n_samples : float or None, default=None
-        Divisor of the means. None takes the number of rows, which is public under "replace_one";
-        under "add_remove" a private count must be given.
-    %(queries: random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+        Divisor of the means. None takes the number of rows; a private one must be given under
+        "add_remove".
+    %(queries: random_state, charge, ledger)s
 
     Returns
     -------
@@ -139,14 +129,13 @@ def private_location_scale(
     (True, np.True_)
     """
     owner = "private_location_scale"
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    data = Columns.of(query, _stacked(columns), bounds, "columns")
+    data = Columns(query, noise, _stacked(columns), bounds, "columns")
     n_samples = query.count(n_samples, len(data.table))
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges = data.search(noise, total, n_samples, charge)
+    ranges = Ranges(data, noise, total, n_samples, charge)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -207,8 +196,7 @@ def _james_stein(estimates: Floats, noise: float) -> Floats:
     centred = estimates - estimates.mean()
     spread = float(centred @ centred)
     keep = max(0.0, 1.0 - (n_estimates - 3) * noise**2 / spread) if spread > 0.0 else 0.0
-    drawn_in: Floats = estimates.mean() + keep * centred
-    return drawn_in
+    return np.asarray(estimates.mean() + keep * centred)
 
 
 def _stacked(columns: Any) -> Any:

@@ -15,13 +15,12 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.mechanisms.vectors import exact_release
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Columns, Ranges
+from skdpnoise.queries.ranges import Charge, Columns, Ranges
 from skdpnoise.sensitivity import clipped_sum
-from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
+from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
 __all__ = ["Moments", "moments_budget", "private_moments"]
 
@@ -65,8 +64,7 @@ class Moments:
     @property
     def variance(self) -> NDArray[np.float64]:
         """Squares of the standard deviations."""
-        squares: NDArray[np.float64] = self.deviation**2
-        return squares
+        return np.asarray(self.deviation**2)
 
 
 @shared_texts
@@ -95,9 +93,9 @@ def private_moments(
     location (:func:`~skdpnoise.queries.private_location_scale`, steps 1 and 2), and reach 4 to
     16 magnitudes to either side: the more, the less noise there is. All S and Q are one release.
 
-    **Privacy.** u is rounded to k/2^34 with an integer k first, which makes it another function of
-    the record with values in [−1, 1]. So one record moves :math:`(a_j S_j, b_j Q_j)` within
-    :func:`~skdpnoise.sensitivity.moments.clipped_moments`; under "replace_one" with b/a such that
+    **Privacy.** u is rounded to k/2^34 with an integer k first. So one record moves
+    :math:`(a_j S_j, b_j Q_j)` within
+    :func:`~skdpnoise.sensitivity.bounds.clipped_moments`; under "replace_one" with b/a such that
     Q comes for nothing beside S. Σk and Σk² are exact integers, from which the released vector is
     computed by exact arithmetic. Adaptive composition is as in
     :func:`~skdpnoise.queries.private_location_scale`.
@@ -117,15 +115,10 @@ def private_moments(
     %(queries: guarantee)s
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`).
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds)s
+    %(queries: adjacency, bounds)s
     second : bool, default=True
         Whether variances are wanted; without them, means are better.
-    %(queries: n_samples, random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+    %(queries: n_samples, random_state, charge, ledger)s
 
     Returns
     -------
@@ -134,8 +127,7 @@ def private_moments(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If they are not finite, bounds are not ordered, or the noise cannot give the guarantee.
 
@@ -156,13 +148,12 @@ def private_moments(
     True
     """
     owner = "private_moments"
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns.of(query, values, bounds)
+    columns = Columns(query, noise, values, bounds)
     chosen, budget = moments_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
-    ranges = columns.search(chosen, budget, n_samples, charge)
+    ranges = Ranges(columns, chosen, budget, n_samples, charge)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -173,11 +164,11 @@ def private_moments(
     reach = np.where(bounded, 1.0, _reach(ranges, kept.size, second=second))
     half = reach * ranges.unit[kept]
     typical = np.where(bounded, _TYPICAL, 1.0)
-    first, square, mechanism = _calibrated(ranges, reach / typical, second=second)
+    factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
     totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
-    released, deviation = _release(mechanism, totals, first, square, ranges.releases.rng)
+    released, deviation = _release(mechanism, totals, factors, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m
     if second:
@@ -205,19 +196,17 @@ def moments_budget(
 
 def _reach(ranges: Ranges, n_columns: int, *, second: bool) -> float:
     """Return how many magnitudes columns without bounds reach: less where there is noise."""
-    first, square, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
+    factors, mechanism = _calibrated(ranges, np.ones(n_columns), second=second)
     deviation, n = mechanism.standard_deviation, ranges.n_samples
     if not second:
-        wide = _TOLERATED * n * float(first[0] / deviation[0])
+        wide = _TOLERATED * n * float(factors[0, 0] / deviation[0])
     else:
-        wide = float(np.sqrt(_TOLERATED * n * square[0] / deviation[-1]))
+        wide = float(np.sqrt(_TOLERATED * n * factors[1, 0] / deviation[-1]))
     return min(max(wide, _NARROWEST), _WIDEST)
 
 
-def _calibrated(
-    ranges: Ranges, half: Floats, *, second: bool
-) -> tuple[Floats, Floats, AdditiveMechanism]:
-    """Return a, b and the mechanism, for half widths in typical standard deviations."""
+def _calibrated(ranges: Ranges, half: Floats, *, second: bool) -> tuple[Floats, AdditiveMechanism]:
+    """Return rows a and b, and the mechanism, for half widths in typical standard deviations."""
     noise, adjacency, budget = ranges.releases.noise, ranges.releases.adjacency, ranges.budget
     pure = isinstance(budget, PureLoss)
     power = 1.0 / 3.0 if pure else 0.5
@@ -225,13 +214,13 @@ def _calibrated(
     weights = (half / first) ** 2
     if not second:
         sums = clipped_sum(-first, first, adjacency)
-        return first, first, calibrate(noise, sums, budget, weights=weights)
+        return first[np.newaxis], calibrate(noise, sums, budget, weights=weights)
     # Under "add_remove" nothing is free; the squares then count like the sums.
     free = (FREE_L1 if pure else FREE_L2) if adjacency == "replace_one" else 1.0
     square = free * first
     weights = np.concatenate([weights, (half**2 / (2.0 * square)) ** 2])
     profile = clipped_moments(first, square, adjacency)
-    return first, square, calibrate(noise, profile, budget, weights=weights)
+    return np.stack([first, square]), calibrate(noise, profile, budget, weights=weights)
 
 
 def _exact_sums(
@@ -253,22 +242,15 @@ def _exact_sums(
 
 
 def _release(
-    mechanism: AdditiveMechanism,
-    totals: list[tuple[int, int]],
-    first: Floats,
-    square: Floats,
-    rng: Any,
+    mechanism: AdditiveMechanism, totals: list[tuple[int, int]], factors: Floats, rng: Any
 ) -> tuple[Floats, Floats]:
     """Return noisy S and Q and their standard errors, each of shape (1 or 2, n_columns)."""
-    n_parts = mechanism.sensitivity.n_coordinates // len(totals)
-    factors = np.concatenate([first, square])[: n_parts * len(totals)]
-    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][:n_parts]
+    units = [Fraction(1, int(STEPS)), Fraction(1, int(STEPS) ** 2)][: len(factors)]
     exact = [unit * total[part] for part, unit in enumerate(units) for total in totals]
 
     def weighted(row: list[Fraction]) -> list[Fraction]:
-        return [Fraction(f) * value for f, value in zip(factors.tolist(), row, strict=True)]
+        return [Fraction(f) * value for f, value in zip(factors.flat, row, strict=True)]
 
     released = exact_release(mechanism, np.array([exact], dtype=object), weighted, rng)[0]
-    deviation = np.broadcast_to(mechanism.standard_deviation, factors.shape)
-    shape = (n_parts, len(totals))
-    return (released / factors).reshape(shape), (deviation / factors).reshape(shape)
+    deviation = np.broadcast_to(mechanism.standard_deviation, factors.size)
+    return released.reshape(factors.shape) / factors, deviation.reshape(factors.shape) / factors

@@ -12,15 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
-from skdpnoise.privacy import (
-    Adjacency,
-    GaussianLoss,
-    LossBudget,
-    PrivacyGuarantee,
-    PureLoss,
-    check_real,
-)
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_real, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._tiles import Floats
@@ -49,9 +42,9 @@ _UNIT, _MOST = 2.0**-10, 2.0**40
 class NormQuantileMechanism:
     r"""One private choice of a radius among public candidates.
 
-    **Guarantee.** That of its selection: every utility moves by at most ``selection.sensitivity``
-    when one record is changed. Under a Gaussian budget it is the exponential mechanism, charged
-    for its bounded range; under a pure one it is permute-and-flip.
+    **Guarantee.** That of its selection, if one record moves every utility by at most
+    ``selection.sensitivity``. Under a Gaussian budget it is the exponential mechanism, charged for
+    its bounded range; under a pure one it is permute-and-flip.
 
     Parameters
     ----------
@@ -169,9 +162,8 @@ def private_norm_quantile(
     Replacing one moves each N(r) by −1, 0 or 1, hence u_k by at most 1, and the count of a window
     by at most 1: the record leaves it, enters it, or neither. So the sensitivity is 1 under both
     relations, and the counts of windows are monotonic under "add_remove". What is public in
-    utilities costs nothing; it is rounded to multiples of 2^-10, so that utilities *as computed*
-    are exact. Both choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`) and
-    their costs add up.
+    utilities is rounded to multiples of 2^-10, so that utilities *as computed* are exact. Both
+    choices are exact (:class:`~skdpnoise.mechanisms.ExponentialMechanism`); their costs add up.
 
     Parameters
     ----------
@@ -185,14 +177,8 @@ def private_norm_quantile(
         Public, or released, limits of the radius, 0 < low ≤ high. The result is at least
         low / 2^{1/4} and at most 2^{1/4} high.
     n_samples : float or None, default=None
-        n. None takes the number of norms, which is public under "replace_one"; under "add_remove"
-        a private count must be given.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each choice.
-    %(queries: ledger)s
+        n. None takes the number of norms; a private one must be given under "add_remove".
+    %(queries: adjacency, random_state, charge, ledger)s
 
     Returns
     -------
@@ -264,8 +250,7 @@ def _window_utilities(counts: NDArray[np.int_], preference: Floats) -> Floats:
 
 def exact_terms(public: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return public numbers as multiples of a unit whose sums with counts are exact."""
-    rounded: NDArray[np.float64] = np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT
-    return rounded
+    return np.asarray(np.rint(np.clip(public, -_MOST, _MOST) / _UNIT) * _UNIT)
 
 
 def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
@@ -278,8 +263,7 @@ def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
     least[norms == 0.0] = _LOWEST
     least[np.isinf(norms)] = last
     span = np.clip(least, _LOWEST, last) - _LOWEST
-    up_to: NDArray[np.int_] = np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1))
-    return up_to
+    return np.asarray(np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1)))
 
 
 def _find_window(

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import isotonic_regression
+from scipy.spatial.distance import cdist
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.queries._prefix_sums import SQUARE_ROOT, Strategy, prefix_strategy
-from skdpnoise.queries._query import LedgerLike, Query, check_adaptive
-from skdpnoise.queries._releases import Charge
+from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Columns
+from skdpnoise.queries.ranges import Charge, Columns, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -30,6 +30,9 @@ _PURE_BINS = 64  # the same where cumulative sums cost more
 _BOUNDED_BINS = 256  # of a column whose public bounds may be far wider than its bulk
 _REACH = 64.0  # magnitudes to either side of the location
 _BRANCHINGS = (4, 8, 16, _BOUNDED_BINS)  # of trees; the last is a plain histogram
+SQUARE_ROOT = 0  # in place of a tree's branching
+_UNIT = 2.0**20  # entries are whole multiples of its inverse
+_MARGIN = 1e-12  # floating-point error of a norm, with room to spare
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,12 +93,11 @@ def private_quantiles(
        interpolation: post-processing.
 
     **Privacy.** Bins depend on public numbers and released ones. A record is one count of each
-    column. Replacing it changes A x by a difference of two columns of A, of which the largest l1
-    and l2 norms are found by trying all pairs; adding or removing it, by one column of A. Over the
-    columns of the data l1 norms add, and squares of l2 norms do. A is not negative, so that no
-    entry changes by more than the largest one of A. A is held in whole multiples of 2^-20, so that
-    A x is exact below 2^32 records. Adaptive composition as in
-    :func:`~skdpnoise.queries.private_location_scale`.
+    column. Replacing it changes A x by a difference of two columns of A, of which all pairs are
+    tried; adding or removing it, by one column of A. Over the columns of the data l1 norms add, and
+    squares of l2 norms do. No entry of A is negative, so that no entry of A x changes by more than
+    the largest. A is held in whole multiples of 2^-20, so that A x is exact below 2^32 records.
+    Adaptive composition as in :func:`~skdpnoise.queries.private_location_scale`.
 
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
@@ -109,12 +111,7 @@ def private_quantiles(
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
-    %(queries: adjacency)s
-        A loss stands for "replace_one".
-    %(queries: bounds, n_samples, random_state)s
-    charge : callable or None, default=None
-        Called as ``charge(label, mechanism)`` before each release.
-    %(queries: ledger)s
+    %(queries: adjacency, bounds, n_samples, random_state, charge, ledger)s
 
     Returns
     -------
@@ -122,8 +119,7 @@ def private_quantiles(
 
     Raises
     ------
-    TypeError
-        If the values are not real numbers.
+    %(queries: TypeError)s
     ValueError
         If they are not finite, a probability is not in [0, 1], bounds are not ordered, or the noise
         cannot give the guarantee.
@@ -152,14 +148,13 @@ def private_quantiles(
             f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
             f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
         )
-    check_adaptive(owner, noise)
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns.of(query, values, bounds)
+    columns = Columns(query, noise, values, bounds)
     chosen, total = quantiles_budget(
         noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
     )
-    ranges = columns.search(chosen, total, n_samples, charge)
-    found = ranges.found
+    ranges = Ranges(columns, chosen, total, n_samples, charge)
+    found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)
     if kept.size:
@@ -168,18 +163,16 @@ def private_quantiles(
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
             for j in kept.tolist()
         ]
-        plan = _plan(
-            ranges.releases.noise,
-            ranges.budget,
-            [e.size - 1 for e in edges],
-            ranges.releases.adjacency,
+        n_bins_of_each = [ends.size - 1 for ends in edges]
+        _, strategies, mechanism = _plan(
+            releases.noise, ranges.budget, n_bins_of_each, query.adjacency
         )
-        ranges.releases.charge("cumulative counts", plan.mechanism)
+        releases.charge("cumulative counts", mechanism)
         counts = _counts(Records(ranges.table), kept, edges)
-        answers = [s.answers(count) for s, count in zip(plan.strategies, counts, strict=True)]
-        noisy = plan.mechanism.release(np.concatenate(answers), ranges.releases.rng)
+        answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
+        noisy = mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
-        for j, ends, strategy, part in zip(kept, edges, plan.strategies, parts, strict=True):
+        for j, ends, strategy, part in zip(kept, edges, strategies, parts, strict=True):
             sums = strategy.cumulative(part, ranges.n_samples)
             quantiles[:, j] = _invert(sums, ends, wanted * ranges.n_samples, ranges.n_samples)
             resolution[j] = np.diff(ends).min()
@@ -203,8 +196,8 @@ def quantiles_budget(
     for name in ("inid_gaussian", "inid_laplace"):
         if guarantee.delta > 0.0 or name == "inid_laplace":
             _, budget = shared_budget(name, counts, guarantee, n_releases, rows_per_group)
-            plan = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
-            options.append((plan.variance, name, budget))
+            error, *_ = _plan(name, budget, [_BOUNDED_BINS] * n_columns, adjacency)
+            options.append((error, name, budget))
     return min(options, key=lambda option: option[0])[1:]
 
 
@@ -214,8 +207,7 @@ def _edges(center: float, unit: float, n_open: int | None) -> Floats:
         steps = np.linspace(-1.0, 1.0, _BOUNDED_BINS + 1)
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
-    edges: Floats = center + unit * steps
-    return edges
+    return np.asarray(center + unit * steps)
 
 
 def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:
@@ -232,17 +224,74 @@ def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Inte
     return [row[: ends.size - 1] for row, ends in zip(found, edges, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What to release: a strategy for each column, and the noise of all together."""
+class Strategy:
+    """Linear functions A x of the counts x, and cumulative sums estimated from them.
 
-    strategies: list[Strategy]
-    mechanism: AdditiveMechanism
-    variance: float
+    Reference: Henzinger, Upadhyay and Upadhyay, "Almost tight error bounds on differentially
+    private continual counting", SODA 2023, Theorem 2 (the square root). Qardaji, Yang and Li,
+    "Understanding hierarchical methods for differentially private histograms", VLDB 2013 (trees).
+    """
+
+    def __init__(self, n_bins: int, branching: int, adjacency: Adjacency) -> None:
+        # A is the square root, or a tree of a branching; one level is a histogram.
+        # The matrix P of cumulative sums (ones on and below the diagonal) has the square root C,
+        # Toeplitz with c_0 = 1, c_k = c_{k-1} (2k - 1)/(2k). Releasing C x with noise z and
+        # multiplying by C gives P x + C z: for many bins and Gaussian noise within a vanishing
+        # fraction of the least error that any matrix can give.
+        # A tree releases the counts of all nodes of all levels below the root: a record is one
+        # count of each level.
+        if branching == SQUARE_ROOT:
+            k = np.arange(1.0, n_bins)
+            c = np.concatenate([[1.0], np.cumprod((2.0 * k - 1.0) / (2.0 * k))])
+            lag = np.subtract.outer(np.arange(n_bins), np.arange(n_bins))
+            real = np.where(lag >= 0, c[np.maximum(lag, 0)], 0.0)
+        else:
+            levels, width = [], 1
+            while width < n_bins:
+                nodes = np.arange(n_bins) // width
+                levels.append(np.equal.outer(np.arange(nodes[-1] + 1), nodes).astype(float))
+                width *= branching
+            real = np.vstack(levels)
+        self.rows = np.rint(real * _UNIT).astype(np.int64)  # A, in units of 2**-20; not negative
+        matrix = self.rows / _UNIT
+        inverse = np.linalg.inv(matrix.T @ matrix)
+        prefix = np.tri(n_bins)
+        # The most that |A x|_1 and |A x|_2 change when one count moves to another bin, or is added.
+        # Entries are whole multiples of 2**-20: both sums are exact.
+        others = matrix.T if adjacency == "replace_one" else np.zeros((1, len(matrix)))
+        l1 = float(cdist(matrix.T, others, "cityblock").max())
+        l2 = float(np.sqrt(cdist(matrix.T, others, "sqeuclidean").max()))
+        self.l1, self.l2 = l1 * (1.0 + _MARGIN), l2 * (1.0 + _MARGIN)
+        self.largest = float(matrix.max())
+        # by least squares: from noisy A x to the cumulative sums, and their covariance for noise of
+        # variance one
+        self.estimate = prefix @ inverse @ matrix.T
+        self.covariance = prefix @ inverse @ prefix.T
+
+    def answers(self, counts: Integers) -> Floats:
+        """Return A x, exactly for fewer than 2**32 records."""
+        return np.asarray(self.rows @ counts / _UNIT)
+
+    def mean_variance(self) -> float:
+        """Return the mean variance of cumulative sums whose last is known."""
+        last = self.covariance[:, -1]
+        known = np.diag(self.covariance) - last**2 / last[-1]
+        return float(known[:-1].mean())
+
+    def cumulative(self, noisy: Floats, total: float) -> Floats:
+        """Return estimates of all cumulative sums, the last of which is known."""
+        sums = self.estimate @ noisy
+        sums -= self.covariance[:, -1] / self.covariance[-1, -1] * (sums[-1] - total)
+        return sums
 
 
-def _plan(noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency) -> _Plan:
-    """Return the strategy of the smallest predicted error, from public facts alone."""
+prefix_strategy = lru_cache(maxsize=64)(Strategy)
+
+
+def _plan(
+    noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacency
+) -> tuple[float, list[Strategy], AdditiveMechanism]:
+    """Return the least predicted error, and each column's strategy and all noise that have it."""
     if isinstance(budget, GaussianLoss) and noise.endswith("_gaussian"):
         branchings: tuple[int, ...] = (SQUARE_ROOT,)
     elif isinstance(budget, PureLoss):
@@ -251,21 +300,20 @@ def _plan(noise: str, budget: LossBudget, n_bins: list[int], adjacency: Adjacenc
         branchings = _BRANCHINGS[-1:]
     plans = []
     for branching in branchings:
-        strategies = [prefix_strategy(b, branching) for b in n_bins]
-        mechanism = calibrate(noise, _change(strategies, adjacency), budget)
+        strategies = [prefix_strategy(b, branching, adjacency) for b in n_bins]
+        mechanism = calibrate(noise, _change(strategies), budget)
         variance = float(np.mean([s.mean_variance() for s in strategies]))
         variance *= float(mechanism.standard_deviation.max()) ** 2
-        plans.append(_Plan(strategies, mechanism, variance))
-    return min(plans, key=lambda plan: plan.variance)
+        plans.append((variance, strategies, mechanism))
+    return min(plans, key=lambda plan: plan[0])
 
 
-def _change(strategies: list[Strategy], adjacency: Adjacency) -> SensitivityProfile:
+def _change(strategies: list[Strategy]) -> SensitivityProfile:
     """Bound the change of all A x together; see the proof of :func:`private_quantiles`."""
     box = np.concatenate([np.full(len(s.rows), s.largest) for s in strategies])
-    moved = adjacency == "replace_one"
-    l1 = sum(s.moved_l1 if moved else s.added_l1 for s in strategies)
-    l2 = math.hypot(*(s.moved_l2 if moved else s.added_l2 for s in strategies))
-    return SensitivityProfile(box, l1=l1 * (1.0 + 1e-12), l2=l2 * (1.0 + 1e-12))
+    l1 = sum(s.l1 for s in strategies)
+    l2 = math.hypot(*(s.l2 for s in strategies))
+    return SensitivityProfile(box, l1=l1 * (1.0 + _MARGIN), l2=l2 * (1.0 + _MARGIN))
 
 
 def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
@@ -274,5 +322,4 @@ def _invert(sums: Floats, edges: Floats, ranks: Floats, total: float) -> Floats:
     counts = np.concatenate([[0.0], rising, [total]])
     # A slope too small to matter decides where the counts are flat.
     counts = counts + np.linspace(0.0, 1e-9 * total, counts.size)
-    found: Floats = np.interp(ranks * (1.0 + 1e-9), counts, edges)
-    return found
+    return np.asarray(np.interp(ranks * (1.0 + 1e-9), counts, edges))

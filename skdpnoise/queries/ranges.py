@@ -1,33 +1,30 @@
-"""Ranges of columns, public or estimated privately, that later releases are clipped to."""
+"""Ranges of columns, public or estimated privately, and the releases that find and use them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import LossBudget, check_real
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.requests import noise_options
+from skdpnoise.privacy import Adjacency, LossBudget, check_real
 from skdpnoise.privacy.checks import check_order
 from skdpnoise.queries._query import Query, as_table
-from skdpnoise.queries._releases import Charge, Releases, uncharged
-from skdpnoise.queries._sweeps import Gaps, Records, tallies
+from skdpnoise.queries._sweeps import Gaps, Records, Visit, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
-from skdpnoise.queries.record_count import COUNT_SHARE, release_record_count
-from skdpnoise.sampling import secret_order
+from skdpnoise.sampling import RandomWords, secret_order
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sensitivity import clipped_sum, histogram_counts, paired_histogram
 
-__all__ = [
-    "DIGIT_BITS",
-    "MOST_DIGITS",
-    "SEARCH_SHARES",
-    "STEPS",
-    "Columns",
-    "Ranges",
-    "stage_losses",
-]
+__all__ = ["COUNT_SHARE", "STEPS", "release_record_count", "stage_losses"]
 
+Charge = Callable[[str, Any], None]  # a label and the mechanism that releases
+
+COUNT_SHARE = 0.02  # of the budget of a fit or a query
 STEPS = 4  # releases: magnitude, coarse and fine location, and what comes after
 # Shares of the budget: magnitude, location (coarse, then fine); the rest is for what comes after.
 SEARCH_SHARES = (0.4, 0.12, 0.18)
@@ -35,6 +32,7 @@ SEARCH_SHARES = (0.4, 0.12, 0.18)
 _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
+_MISS = 0.02  # chance that noise alone is taken for a bin that stands out
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -51,109 +49,157 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
     return [*stages, budget if rest == 1.0 else budget.share(rest)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranges:
-    """Where the values of each column are, and what is left to release more about them."""
-
-    # shape (n_samples, n_columns): the private values, in floating point
-    table: NDArray[np.floating]
-    # center, unit: shape (n_columns,): in the units of the columns: middle and half width of public
-    # bounds; else a location, and a power of two about one standard deviation
-    center: Floats
-    unit: Floats
-    bounded: NDArray[np.bool_]  # shape (n_columns,): whether the bounds are public
-    # shape (n_columns,): false where the noise drowned a column, or it is constant
-    found: NDArray[np.bool_]
-    n_samples: float  # number of records, public or estimated privately; at least 1
-    budget: LossBudget  # what is left
-    releases: Releases  # noise, neighbouring relation, randomness and account
+def release_record_count(
+    n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
+) -> float:
+    """Return a noisy number of records, which one record moves by 1, for a share of the budget."""
+    mechanism = calibrate(noise, clipped_sum(0.0, 1.0), budget.share(COUNT_SHARE))
+    charge("number of records", mechanism)
+    return float(mechanism.release(np.array([n_records]), rng)[0])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """What every release of a series needs."""
+
+    noise: str  # `"<rule>_<family>"`
+    adjacency: Adjacency  # the neighbouring relation
+    rng: RandomWords  # source of randomness
+    charge: Charge  # called with a label and the mechanism before each release
+
+    def fullest_bins(
+        self, counts: Integers, loss: LossBudget, label: str, *, paired: bool = False
+    ) -> tuple[Places, NDArray[np.bool_]]:
+        """Release histograms, one per row; return their fullest bins and whether they stand out."""
+        # A bin stands out if it exceeds what the largest of all noises exceeds with probability
+        # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
+        n_columns, n_bins = counts.shape
+        sensitivity = histogram_counts(n_bins, self.adjacency, n_columns)
+        if paired:
+            sensitivity = paired_histogram(n_bins, n_columns)
+        mechanism = calibrate(self.noise, sensitivity, loss)
+        self.charge(label, mechanism)
+        noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
+        scale = mechanism.scale.reshape(counts.shape)[:, 0]
+        threshold = scale * mechanism.family.isf(_MISS / n_bins)
+        return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+
+    def sums(
+        self,
+        records: Records,
+        columns: Places,
+        contribution: Visit,
+        interval: tuple[float, float],
+        loss: LossBudget,
+        label: str,
+    ) -> tuple[Floats, float]:
+        """Release one sum per column; return the sums and the standard deviation of the noise."""
+        low, high = (end * np.ones(columns.size) for end in interval)
+        mechanism = calibrate(self.noise, clipped_sum(low, high, self.adjacency), loss)
+        self.charge(label, mechanism)
+
+        def visit(loops: Any, tile: Floats, n: int, totals: Any, which: Any) -> None:
+            contribution(loops, tile, n, totals, which)
+            loops.add_rounded(tile, n, mechanism.grid_size[which], totals)
+
+        totals = np.concatenate([some for _, some in tallies(records, columns, 1, visit)])[:, 0]
+        draws = mechanism.sample(self.rng)[0]
+        noisy = plus_noise(mechanism, totals, draws) * mechanism.grid_size
+        return noisy, float(mechanism.standard_deviation[0])
+
+
+def uncharged(label: str, mechanism: Any) -> None:
+    """Charge nothing: without an account the caller does the accounting."""
+
+
 class Columns:
-    """Private values with their public bounds."""
+    """Private values with public bounds; "columns" may be empty under "add_remove"."""
 
-    query: Query
-    table: NDArray[np.floating]  # shape (n_samples, n_columns)
-    # low, high: shape (n_columns,); infinite where there are no bounds
-    low: Floats
-    high: Floats
-    bounded: NDArray[np.bool_]  # shape (n_columns,): whether both are finite
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         query: Query,
+        noise: str,
         values: ArrayLike,
         bounds: tuple[ArrayLike, ArrayLike] | None,
         name: str = "values",
-    ) -> Columns:
-        """Check values and bounds; a matrix of "columns" may be empty under "add_remove"."""
+    ) -> None:
         owner, matrix = query.owner, name == "columns"
+        allowed = noise_options(adaptive=True)
+        if noise not in allowed:
+            raise ValueError(
+                f"The 'noise' parameter of {owner} must be among {allowed}, which all of its "
+                f"releases can take. Got {noise!r} instead."
+            )
         array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        table = array if array.dtype.kind == "f" else array.astype(np.float64)
-        low, high = (
-            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
+        self.table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        # low, high: shape (n_columns,); infinite where there are no bounds
+        self.low, self.high = (
+            np.broadcast_to(np.asarray(end, dtype=float), self.table.shape[1])
             for end in bounds or (-np.inf, np.inf)
         )
-        check_order(owner, "bounds", low, high)
-        return cls(query, table, low, high, np.isfinite(low) & np.isfinite(high))
+        check_order(owner, "bounds", self.low, self.high)
+        self.query, self.bounded = query, np.isfinite(self.low) & np.isfinite(self.high)
 
     @property
     def n_releases(self) -> int:
         """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
-    def search(
-        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
-    ) -> Ranges:
+
+class Ranges:
+    """Where the values of each column are, and what is left to release more about them."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        noise: str,
+        budget: LossBudget,
+        n_samples: float | None,
+        charge: Charge | None,
+    ) -> None:
         """Charge the budget, and estimate ranges that are not public with a part of it."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # bought under "add_remove" unless one is given. The shares of the budget never add up to
         # more than the whole, whatever is released.
-        query, table, bounded = self.query, self.table, self.bounded
+        query, self.table, self.bounded = columns.query, columns.table, columns.bounded
         relation = query.adjacency
-        releases = Releases(noise, relation, query.rng, charge or uncharged)
+        self.releases = Releases(noise, relation, query.rng, charge or uncharged)
         if n_samples is not None:
             n_samples = check_real(query.owner, "n_samples", n_samples)
         query.spend(budget, noise)
-        counts, searched = n_samples is None and relation == "add_remove", np.flatnonzero(~bounded)
-        *stages, left = stage_losses(budget, counts=counts, searches=searched.size > 0)
+        counts, searched = n_samples is None and relation == "add_remove", ~self.bounded
+        *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
             n_samples = release_record_count(
-                len(table), budget, noise, releases.rng, releases.charge
+                len(self.table), budget, noise, query.rng, self.releases.charge
             )
         elif n_samples is None:
-            n_samples = float(len(table))
-        center, unit = np.zeros(bounded.size), np.ones(bounded.size)
-        # Halves are taken before the sum, so that the widest bounds do not overflow.
-        center[bounded] = 0.5 * self.low[bounded] + 0.5 * self.high[bounded]
-        unit[bounded] = 0.5 * self.high[bounded] - 0.5 * self.low[bounded]
-        found = bounded.copy()
-        if searched.size:
-            center[searched], unit[searched], found[searched] = _find_bins(
-                table, searched, stages[-3:], releases
+            n_samples = float(len(self.table))
+        self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
+        # In the units of the columns: middle and half width of public bounds; else a location, and
+        # a power of two about one standard deviation. Halves are taken before the sum, so that the
+        # widest bounds do not overflow.
+        low, high = (np.where(searched, 0.0, end) for end in (columns.low, columns.high))
+        self.center, self.unit = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
+        # false where a column is constant, or drowned in noise
+        self.found = self.bounded.copy()
+        open_columns = np.flatnonzero(searched)
+        if open_columns.size:
+            self._search(open_columns, stages[-3:])
+
+    def _search(self, columns: Places, losses: Sequence[LossBudget]) -> None:
+        """Find the magnitudes of columns, and then locations of those that have one."""
+        magnitudes = _magnitudes(self.table, columns, losses[0], self.releases)
+        self.unit[columns], self.found[columns] = magnitudes
+        kept = columns[self.found[columns]]
+        if kept.size:
+            self.center[kept], self.found[kept] = _locations(
+                Records(self.table), kept, self.unit[kept], losses[1:], self.releases
             )
-        n_samples = max(n_samples, 1.0)
-        return Ranges(table, center, unit, bounded, found, n_samples, left, releases)
-
-
-def _find_bins(
-    table: NDArray[np.floating], columns: Places, losses: Sequence[LossBudget], releases: Releases
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return locations, magnitudes, and which of the columns have both."""
-    location = np.zeros(columns.size)
-    magnitude, found = _magnitudes(table, columns, losses[0], releases)
-    kept = np.flatnonzero(found)
-    if kept.size:
-        location[kept], found[kept] = _locations(
-            Records(table), columns[kept], magnitude[kept], losses[1:], releases
-        )
-    return location, magnitude, found
 
 
 def _magnitudes(

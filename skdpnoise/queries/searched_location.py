@@ -59,9 +59,9 @@ from skdpnoise.queries._quantile_search import (
     search_quantile,
     sorted_distances,
 )
-from skdpnoise.queries._releases import Charge, Releases, uncharged
 from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats
+from skdpnoise.queries.ranges import Charge, Releases, uncharged
 from skdpnoise.sampling import random_words
 from skdpnoise.sensitivity import clipped_sum
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table
+from skdpnoise.sampling._piecewise_kernel import CHOICE_BITS, Law, Table, point_bits
 from skdpnoise.sampling.bits import BROKEN, Words
 from skdpnoise.sampling.lazy import CAPACITY
 
@@ -43,69 +43,59 @@ class BitReader:
         return int.from_bytes(part.tobytes(), "little") >> (start & 63) & ((1 << n) - 1)
 
 
-class ExactExponent:
-    """rho(x) - rho(0) of rational arguments to any number of decimal digits."""
+def _locate(law: Law, x: Fraction) -> tuple[int, int, Fraction]:
+    """Return the period and the piece of x, and its distance from the start of the period."""
+    turns = 0
+    if law.length < math.inf:
+        turns = x // Fraction(law.length)
+        x -= turns * Fraction(law.length)
+    return turns, bisect_right(law.knots.tolist(), x) - 1, x
 
-    def __init__(self, law: Law) -> None:
-        self._knots = [Fraction(knot) for knot in law.knots.tolist()]
-        self._coefficients = [[Fraction(c) for c in piece] for piece in law.coefficients.tolist()]
-        self._power = Decimal(law.power)
-        self._end = None if law.end == math.inf else Fraction(law.end)
-        self._length = None if law.length == math.inf else Fraction(law.length)
-        self._increase = Fraction(law.increase)
-        self._fall = Decimal(law.fall)
 
-    def _locate(self, x: Fraction) -> tuple[int, int, Fraction]:
-        """Return the period and the piece of x, and its distance from the start of the period."""
-        turns = 0
-        if self._length is not None:
-            turns = x // self._length
-            x -= turns * self._length
-        return turns, bisect_right(self._knots, x) - 1, x
+def _enclose(law: Law, x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+    """Return rho(x) - rho(0) and a bound on its error, in arithmetic of so many digits."""
+    turns, piece, y = _locate(law, x)
+    c0, c1, c2, c3 = map(Fraction, law.coefficients[piece].tolist())
+    rational = c0 - Fraction(float(law.coefficients[0, 0])) + c1 * y + c2 * y * y
+    value = _quotient(rational + turns * Fraction(law.increase))
+    scale = abs(value) + 1
+    if c3 and y:
+        exponent = Decimal(law.power) * _quotient(y).ln()
+        term = _quotient(c3) * exponent.exp()
+        value += term
+        # The error of y is relative, that of its logarithm absolute, and so on.
+        scale += term * (1 + abs(exponent) + Decimal(law.power))
+    # Every operation is rounded correctly, and there are fewer than 25 of them.
+    return value, 100 * scale * Decimal(10) ** -digits
 
-    def _enclose(self, x: Fraction, digits: int) -> tuple[Decimal, Decimal]:
-        """Return rho(x) - rho(0) and a bound on its error, in arithmetic of so many digits."""
-        turns, piece, y = self._locate(x)
-        c0, c1, c2, c3 = self._coefficients[piece]
-        rational = c0 - self._coefficients[0][0] + c1 * y + c2 * y * y
-        rational += turns * self._increase
-        value = Decimal(rational.numerator) / Decimal(rational.denominator)
-        scale = abs(value) + 1
-        if c3 and y:
-            exponent = self._power * (Decimal(y.numerator) / Decimal(y.denominator)).ln()
-            term = Decimal(c3.numerator) / Decimal(c3.denominator) * exponent.exp()
-            value += term
-            # The error of y is relative, that of its logarithm absolute, and so on.
-            scale += term * (1 + abs(exponent) + self._power)
-        # Every operation is rounded correctly, and there are fewer than 25 of them.
-        return value, 100 * scale * Decimal(10) ** -digits
 
-    def density(self, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
-        """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high."""
-        if self._end is not None and low >= self._end:
-            return Decimal(0), Decimal(0)
-        start, error = self._enclose(low, digits)
-        # Within one piece the exponent does not fall; across knots it does by rounding of c0.
-        fall = Decimal(0)
-        if self._locate(low)[:2] != self._locate(high)[:2]:
-            fall = self._fall
-        most = _exp_of_minus(start - error - fall) * (1 + 10 * Decimal(10) ** -digits)
-        if self._end is not None and high >= self._end:
-            return Decimal(0), most
-        stop, error = self._enclose(high, digits)
-        if stop > _HUGE:
-            return Decimal(0), most
-        least = _exp_of_minus(stop + error + fall) * (1 - 10 * Decimal(10) ** -digits)
-        return least, most
+def _quotient(x: Fraction) -> Decimal:
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def density(law: Law, low: Fraction, high: Fraction, digits: int) -> tuple[Decimal, Decimal]:
+    """Return bounds of exp(-rho(x) + rho(0)) over low <= x < high, or at x = low = high."""
+    if low >= law.end:
+        return Decimal(0), Decimal(0)
+    start, error = _enclose(law, low, digits)
+    # Within one piece the exponent does not fall; across knots it does by rounding of c0.
+    crosses = _locate(law, low)[:2] != _locate(law, high)[:2]
+    fall = Decimal(law.fall) if crosses else Decimal(0)
+    most = _exp_of_minus(start - error - fall) * (1 + 10 * Decimal(10) ** -digits)
+    if high >= law.end:
+        return Decimal(0), most
+    stop, error = _enclose(law, high, digits)
+    if stop > _HUGE:
+        return Decimal(0), most
+    least = _exp_of_minus(stop + error + fall) * (1 - 10 * Decimal(10) ** -digits)
+    return least, most
 
 
 def _exp_of_minus(value: Decimal) -> Decimal:
     return (-min(value, Decimal(_HUGE))).exp()
 
 
-def draw_exactly(
-    words: Words, position: int, table: Table, exponent: ExactExponent
-) -> tuple[int, int]:
+def draw_exactly(words: Words, position: int, table: Table) -> tuple[int, int]:
     """Return a draw, a fixed function of the words from bit `position` on, and the bit after it."""
     reader = BitReader(words, position)
     while True:
@@ -115,7 +105,7 @@ def draw_exactly(
         if cell > table.index.size:
             continue
         index, level, factor = _within(table, cell, reader)
-        n_bits = table.n_bits(level)
+        n_bits = int(point_bits(level, table.bits))
         point = (index << n_bits) + reader.take(n_bits)
         places = n_bits - level
         accepted = None
@@ -130,7 +120,7 @@ def draw_exactly(
             with localcontext() as context:
                 context.prec = digits = _FIRST_DIGITS + _STEP_DIGITS * step
                 unit = factor * 2 ** (_STEP_BITS * step)
-                accepted = _compare(height, unit, *exponent.density(low, high, digits), digits)
+                accepted = _below(height, unit, *density(table.law, low, high, digits), digits)
             if accepted is not None:
                 break
         else:
@@ -157,11 +147,9 @@ def _within(table: Table, cell: int, reader: BitReader) -> tuple[int, int, Fract
     return index, table.top, factor
 
 
-def _compare(
-    height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int
-) -> bool | None:
+def _below(height: int, unit: Fraction, least: Decimal, most: Decimal, digits: int) -> bool | None:
     """Tell whether a number of [height, height + 1) is below unit * density, if it is known."""
-    factor = Decimal(unit.numerator) / Decimal(unit.denominator)
+    factor = _quotient(unit)
     rounding = 10 * Decimal(10) ** -digits
     if height + 1 <= factor * least * (1 - rounding):
         return True

@@ -47,6 +47,7 @@ LARGEST_POWER = 709.0
 REFINING_BITS = 20_000
 
 
+# Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
 class Law(NamedTuple):
     """An exponent as arrays, with what is known of the errors made in evaluating it."""
 
@@ -60,11 +61,6 @@ class Law(NamedTuple):
     slack: float  # 2 * fall + ROUNDING
     spread: float  # relative displacement of an argument, covering its rounding
     point: float  # 1.0 for laws on the integers, whose cells are sets of points; else 0.0
-
-
-# Calls of loops pass records as plain tuples: named ones cost 0.2 ms each to be recognised.
-LawFields = tuple[Any, ...]
-"""A `Law` as a plain tuple."""
 
 
 class Cells(NamedTuple):
@@ -92,23 +88,15 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
         turns = float(np.floor(x / law.length))
         # The last representable number of a period, for those rounded out of it.
         x = min(max(x - turns * law.length, 0.0), law.length * (1.0 - 2.0**-53))
-    low = 0
-    high = law.knots.size
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if x >= law.knots[middle]:
-            low = middle
-        else:
-            high = middle
     base = law.coefficients[0, 0]
-    c0 = law.coefficients[low, 0]
-    linear = law.coefficients[low, 1] * x
-    square = law.coefficients[low, 2] * x * x
+    piece = law.coefficients[np.searchsorted(law.knots, x, side="right") - 1]
+    linear = piece[1] * x
+    square = piece[2] * x * x
     rise = turns * law.increase
-    if law.coefficients[low, 3] != 0.0 and x > 0.0:
-        rise += law.coefficients[low, 3] * np.float64(x) ** law.power
-    size = abs(c0) + abs(base) + abs(linear) + abs(square) + rise
-    value: float = (c0 - base) + linear + square + rise
+    if piece[3] != 0.0 and x > 0.0:
+        rise += piece[3] * np.float64(x) ** law.power
+    size = abs(piece[0]) + abs(base) + abs(linear) + abs(square) + rise
+    value: float = (piece[0] - base) + linear + square + rise
     return value, ROUNDING * size
 
 
@@ -131,16 +119,9 @@ def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
 
 
 @Compilable
-def refine(
-    index: Integers,
-    level: Integers,
-    least: Floats,
-    most: Floats,
-    count: int,
-    lowest: int,
-    law_fields: LawFields,
-) -> int:
+def refine(columns: tuple[Any, ...], count: int, lowest: int, law_fields: tuple[Any, ...]) -> int:
     """Split the first `count` cells, and theirs, while they waste too much; return their number."""
+    index, level, least, most = columns
     law = Law(*law_fields)
     for cell in range(count):
         least[cell], most[cell] = cell_bounds(index[cell], level[cell], law)
@@ -179,16 +160,10 @@ def _decide(height: int, x: int, cell: int, law: Law, cells: Cells, band: float)
 
 @Compilable
 def fill_piecewise(
-    words: Words,
-    position: int,
-    out: Integers,
-    done: int,
-    half: int,
-    band: float,
-    law_fields: LawFields,
-    cell_fields: tuple[Any, ...],
+    words: Words, position: int, out: Integers, done: int, state: tuple[Any, ...]
 ) -> Progress:
     """Fill `out` as far as doubles suffice; a flag says that the next draw needs more."""
+    half, band, law_fields, cell_fields = state
     law, cells = Law(*law_fields), Cells(*cell_fields)
     end = 64 * words.size
     while done < out.size:
@@ -241,16 +216,12 @@ class Table:
     scale: float  # weight of a cell of width one if the density were one
     mean_bits: float  # random bits of a draw
 
-    def n_bits(self, level: int) -> int:
-        """Return how many bits of a point in a cell are drawn before anything is compared."""
-        return int(_point_bits(level, self.bits))
 
-
-def _point_bits(level: int | Integers, bits: int | None) -> Integers:
+def point_bits(level: int | Integers, bits: int | None) -> Integers:
+    """Return how many bits of a point in a cell are drawn before anything is compared."""
     if bits is None:
         return np.asarray(level)
-    n_bits: Integers = np.maximum(np.asarray(level) + (bits + 1), FEWEST_BITS)
-    return n_bits
+    return np.asarray(np.maximum(np.asarray(level) + (bits + 1), FEWEST_BITS))
 
 
 @np.errstate(all="ignore")
@@ -273,17 +244,15 @@ def build_table(law: Law, bits: int | None) -> Table | None:
     cumulative = np.zeros(weights.size + 2, dtype=np.int64)
     np.cumsum(weights, out=cumulative[1:-1])
     cumulative[-1] = 2**CHOICE_BITS
-    n_bits = _point_bits(level, bits)
+    starts = np.arange(2**GUIDE_BITS) << (CHOICE_BITS - GUIDE_BITS)
+    n_bits = point_bits(level, bits)
     drop = n_bits * 0 if bits is None else n_bits - level - (bits + 1)
     # Points that do not fit into 64 bits are far out (or finer than anybody asks for).
     fast = np.log2(index + 1.0) + n_bits < 62.0
     n_bits = np.where(fast, n_bits, 0)
     cells = Cells(
         cumulative=cumulative,
-        guide=np.searchsorted(
-            cumulative, np.arange(2**GUIDE_BITS) << (CHOICE_BITS - GUIDE_BITS), side="right"
-        )
-        - 1,
+        guide=np.searchsorted(cumulative, starts, side="right") - 1,
         sure=np.maximum(np.floor(scale * width * least).astype(np.int64) - 1, 0),
         first=np.where(fast, index, 0) << n_bits,
         n_bits=np.append(np.where(fast, n_bits, LEFT_TO_EXACT), [LEFT_TO_EXACT, REJECTED]),
@@ -321,9 +290,8 @@ def _top(law: Law) -> int | None:
 
 def _cells(law: Law, top: int) -> tuple[Integers, Integers, Floats, Floats]:
     """Return index, level and bounds of the cells from 0 to 2**top, from left to right."""
-    index = np.ones(MAX_CELLS, dtype=np.int64)
-    level = np.empty(MAX_CELLS, dtype=np.int64)
-    index[0] = 0
+    index, level = np.zeros((2, MAX_CELLS), dtype=np.int64)
+    index[1:] = 1
     if law.point == 0.0:
         level[0], count, lowest = top, 1, top - 50
     else:
@@ -331,7 +299,8 @@ def _cells(law: Law, top: int) -> tuple[Integers, Integers, Floats, Floats]:
         level[0], count, lowest = 0, top + 1, 0
         level[1:count] = np.arange(top)
     least, most = np.empty((2, MAX_CELLS))
-    count = refine.for_bits(REFINING_BITS)(index, level, least, most, count, lowest, tuple(law))
+    columns = index, level, least, most
+    count = refine.for_bits(REFINING_BITS)(columns, count, lowest, tuple(law))
     left = np.ldexp(index[:count].astype(np.float64), level[:count])
     order = np.argsort(left)
     order = order[left[order] < law.end]

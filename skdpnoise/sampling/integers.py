@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count
 from skdpnoise.sampling.bits import Integers, Progress, Words, fill, take_below
@@ -34,9 +33,7 @@ def _fill_below(
     return done, position, False
 
 
-def uniform_integers(
-    rng: RandomWords, bounds: NDArray[np.int64], repeats: int, n_bits: int
-) -> NDArray[np.int64]:
+def uniform_integers(rng: RandomWords, bounds: Integers, repeats: int, n_bits: int) -> Integers:
     """Return so many integers below each bound, the largest of which has so many bits."""
     out = np.empty(bounds.size * repeats, dtype=np.int64)
     fill(_fill_below, rng, out, _MEAN_ATTEMPTS * n_bits, bounds, repeats)
@@ -60,7 +57,7 @@ def _shuffle(words: Words, position: int, out: Integers, done: int, n: int) -> P
     return done, position, False
 
 
-def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]:
+def integers_below(rng: RandomWords, bound: int, size: int) -> Integers:
     """Sample independent integers, exactly uniform on 0, ..., `bound` - 1.
 
     Of successive integers of just enough bits it takes the first that is small enough.
@@ -76,7 +73,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
 
     Returns
     -------
-            samples : ndarray of int64, shape (size,)
+    samples : ndarray of int64, shape (size,)
 
     Raises
     ------
@@ -97,7 +94,7 @@ def integers_below(rng: RandomWords, bound: int, size: int) -> NDArray[np.int64]
     return uniform_integers(rng, np.array([bound]), size, (bound - 1).bit_length())
 
 
-def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
+def permutation(rng: RandomWords, n: int) -> Integers:
     r"""Sample one of the :math:`n!` orders of 0, ..., `n` - 1, all equally likely.
 
     Fisher and Yates' shuffle with unbiased integers; it is exact, unlike a shuffle seeded by
@@ -113,11 +110,6 @@ def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of int64, shape (n,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n` is not an integer in its range.
 
     References
     ----------
@@ -136,7 +128,7 @@ def permutation(rng: RandomWords, n: int) -> NDArray[np.int64]:
     return out
 
 
-def secret_order(rng: RandomWords, n: int) -> NDArray[np.int64]:
+def secret_order(rng: RandomWords, n: int) -> Integers:
     """Sample an order of `n` records that is never released.
 
     Parameters
@@ -149,8 +141,8 @@ def secret_order(rng: RandomWords, n: int) -> NDArray[np.int64]:
     Returns
     -------
     order : ndarray of int64, shape (n,)
-        As :func:`permutation` draws it, unless an audit couples the orders of two data sets. It
-        belongs to the caller, who may write to it.
+        As :func:`permutation` draws it, unless an audit couples the orders of two data sets; the
+        caller may write to it.
 
     Examples
     --------

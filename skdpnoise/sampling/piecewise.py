@@ -30,14 +30,7 @@ the ideal real-valued noise, and for integer queries q
 :math:`q + \mathrm{round}(N) = \mathrm{round}(q + N)`: whatever guarantee is proved for the ideal
 mechanism holds for the program, and gaps of floating-point noise reveal nothing (Mironov 2012). The
 one exception is an error, raised with probability below :math:`2^{-100}` and independently of any
-data, when a draw does not fit into 64 bits.
-
-References
-----------
-L. Devroye (1986), "Non-uniform random variate generation", Springer, chapters II.3 and VIII.
-C. F. F. Karney (2016), "Sampling exactly from the normal distribution", ACM Transactions on
-Mathematical Software 42. I. Mironov (2012), "On significance of the least significant bits for
-differential privacy", CCS.
+data, when a draw does not fit into 64 bits. References: those of `rounded_piecewise`.
 """
 
 from __future__ import annotations
@@ -46,15 +39,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
 from skdpnoise.privacy.checks import check_count, check_real
-from skdpnoise.sampling._piecewise_exact import ExactExponent, OutOfWordsError, draw_exactly
+from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
 from skdpnoise.sampling.words import RandomWords
@@ -125,16 +117,15 @@ class Exponent:
     period: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "knots", _floats("knots", self.knots))
         if not isinstance(self.coefficients, Iterable):
             raise _fault("coefficients", "tuples of four numbers", self.coefficients)
-        pieces = tuple(_floats("coefficients", piece, 4) for piece in self.coefficients)
-        object.__setattr__(self, "coefficients", pieces)
-        (power,) = _floats("power", (self.power,))
-        object.__setattr__(self, "power", power)
-        object.__setattr__(self, "end", check_real("Exponent", "end", self.end, high_closed=True))
+        store = partial(object.__setattr__, self)
+        store("knots", _floats("knots", self.knots))
+        store("coefficients", tuple(_floats("coefficients", c, 4) for c in self.coefficients))
+        store("power", *_floats("power", (self.power,)))
+        store("end", check_real("Exponent", "end", self.end, high_closed=True))
         if self.period is not None:
-            object.__setattr__(self, "period", _floats("period", self.period, 2))
+            store("period", _floats("period", self.period, 2))
         _check(self)
 
 
@@ -150,9 +141,8 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
     if not isinstance(values, Iterable):
         raise _fault(name, allowed, values)
     values = tuple(values)
-    for value in values:
-        if not isinstance(value, Real) or isinstance(value, bool):
-            raise TypeError(str(_fault(name, allowed, values)))
+    if any(not isinstance(value, Real) or isinstance(value, bool) for value in values):
+        raise TypeError(str(_fault(name, allowed, values)))
     floats = tuple(float(value) for value in values)
     if not all(map(math.isfinite, floats)) or count not in (None, len(floats)):
         raise _fault(name, allowed, values)
@@ -162,11 +152,10 @@ def _floats(name: str, values: object, count: int | None = None) -> tuple[float,
 def _check(exponent: Exponent) -> None:
     """Raise ValueError if the pieces do not define a density that falls."""
     knots, pieces = exponent.knots, exponent.coefficients
-    if not knots or knots[0] != 0.0 or any(a >= b for a, b in pairwise(knots)):
-        raise _fault("knots", "increasing numbers, the first of them 0.0", knots)
     last = exponent.end if exponent.period is None else exponent.period[0]
-    if knots[-1] >= last:
-        raise _fault("knots", "below 'end' and below the length of the period", knots)
+    if not knots or knots[0] != 0.0 or any(a >= b for a, b in pairwise((*knots, last))):
+        allowed = "increasing numbers from 0.0 on, below 'end' or the length of the period"
+        raise _fault("knots", allowed, knots)
     if len(pieces) != len(knots):
         raise _fault("coefficients", f"of as many pieces as there are knots, {len(knots)}", pieces)
     if exponent.power < 1.0:
@@ -190,14 +179,11 @@ def _rises(start: float, stop: float, piece: Piece) -> bool:
     _, c1, c2, c3 = piece
     if c3 != 0.0:
         return min(c1, c2, c3) >= 0.0
-    # The sign of the derivative c1 + 2 c2 x is that of an exact comparison (see `_slope`).
-    if stop == math.inf:
-        return c2 >= 0.0 and max(c1, c2) > 0.0 and _slope(c1, c2, start) >= 0
-    return _slope(c1, c2, start) >= 0 and _slope(c1, c2, stop) >= 0
-
-
-def _slope(c1: float, c2: float, x: float) -> Fraction:
-    return Fraction(c1) + 2 * Fraction(c2) * Fraction(x)
+    ends = [Fraction(x) for x in (start, stop) if x < math.inf]
+    if len(ends) == 1 and not (c2 >= 0.0 and max(c1, c2) > 0.0):
+        return False
+    # The sign of the derivative is that of an exact comparison.
+    return min(Fraction(c1) + 2 * Fraction(c2) * x for x in ends) >= 0
 
 
 def _fall(exponent: Exponent) -> float:
@@ -261,22 +247,17 @@ def _table(exponent: Exponent, bits: int | None) -> Table:
 def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
     draws = np.empty(size, dtype=np.int64)
     out = draws.reshape(-1)
-    half = 0 if table.bits is None else 1
-    law, cells = tuple(table.law), tuple(table.cells)
+    state = int(table.bits is not None), _BAND, tuple(table.law), tuple(table.cells)
     fill_fast = fill_piecewise.for_bits(table.mean_bits * out.size)
 
     def kernel(buffer: Words, position: int, out: Integers, done: int) -> Progress:
         before = done
         while True:
-            done, position, undecided = fill_fast(
-                buffer, position, out, done, half, _BAND, law, cells
-            )
+            done, position, undecided = fill_fast(buffer, position, out, done, state)
             if not undecided:
                 break
             try:
-                out[done], position = draw_exactly(
-                    buffer, position, table, ExactExponent(table.law)
-                )
+                out[done], position = draw_exactly(buffer, position, table)
             except OutOfWordsError:
                 break
             done += 1
@@ -288,16 +269,14 @@ def _draw(table: Table, rng: RandomWords, size: Shape) -> Integers:
     return draws
 
 
-def rounded_piecewise(
-    rng: RandomWords, size: Shape, bits: int, exponent: Exponent
-) -> NDArray[np.int64]:
+def rounded_piecewise(rng: RandomWords, size: Shape, bits: int, exponent: Exponent) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly of the density of an exponent.
 
     .. math:: f(z) = e^{-\rho(|z|)} \Big/ \int e^{-\rho(|t|)}\,dt
 
-    A point uniform under a histogram above f is accepted if it lies below f. Every comparison is
-    exact and only what is accepted is rounded, so the result is a post-processing of the ideal
-    real-valued noise and inherits its privacy (proof: module `skdpnoise.sampling.piecewise`).
+    Every comparison is exact and only what is accepted is rounded, so the result is a
+    post-processing of the ideal real-valued noise and inherits its privacy (proof: module
+    `skdpnoise.sampling.piecewise`).
 
     Parameters
     ----------
@@ -313,7 +292,7 @@ def rounded_piecewise(
 
     Returns
     -------
-            samples : ndarray of int64, shape `size`
+    samples : ndarray of int64, shape `size`
         In units of 2**-bits.
 
     Raises
@@ -327,8 +306,9 @@ def rounded_piecewise(
     References
     ----------
     Devroye (1986), "Non-uniform random variate generation", chapters II.3 and VIII. Karney
-    (2016), "Sampling exactly from the normal distribution". Mironov (2012), "On significance of
-    the least significant bits for differential privacy".
+    (2016), "Sampling exactly from the normal distribution", ACM Transactions on Mathematical
+    Software 42. Mironov (2012), "On significance of the least significant bits for differential
+    privacy", CCS.
 
     Examples
     --------
@@ -348,33 +328,18 @@ _LAPLACE = Exponent((0.0,), ((0.0, 1.0, 0.0, 0.0),))
 _GAUSSIAN = Exponent((0.0,), ((0.0, 0.0, 0.5, 0.0),))
 
 
-def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly Laplace of scale 1.
 
     .. math:: f(z) = \tfrac12 e^{-|z|}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x`, whose coefficients are exact in floating
-    point: no comparison is rounded. Beyond the cells the envelope halves over every stretch as long
-    as they reach, which is at least :math:`\log 2`, so it stays above the density.
+    point. Its result, errors and references are those of that function.
 
     Parameters
     ----------
     rng, size, bits
         As in `rounded_piecewise`.
-
-    Returns
-    -------
-            samples : ndarray of int64, shape `size`
-        In units of 2**-bits.
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError
-        As in `rounded_piecewise`.
-
-    References
-    ----------
-    Devroye (1986), chapters II.3 and VIII, and Mironov (2012), as in `rounded_piecewise`.
 
     Examples
     --------
@@ -386,36 +351,19 @@ def rounded_laplace(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int6
     return rounded_piecewise(rng, size, bits, _LAPLACE)
 
 
-def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int64]:
+def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> Integers:
     r"""Draw :math:`\mathrm{round}(2^{\mathrm{bits}} Z)`, Z exactly standard normal.
 
     .. math:: f(z) = e^{-z^2/2} / \sqrt{2\pi}
 
     That is `rounded_piecewise` for :math:`\rho(x) = x^2/2`, whose coefficients are exact in
-    floating point. The tail is as exact as the rest: the cells end at T = 16, where the density is
-    :math:`e^{-128}` of its largest, and beyond
-    :math:`\rho(T + jT) - \rho(T) = T^2 (j + j^2/2) \ge j \log 2`, so that the envelope that
-    halves with every T stays above it.
+    floating point; the tail is as exact as the rest. Its result, errors and references are those of
+    that function.
 
     Parameters
     ----------
     rng, size, bits
         As in `rounded_piecewise`.
-
-    Returns
-    -------
-            samples : ndarray of int64, shape `size`
-        In units of 2**-bits.
-
-    Raises
-    ------
-    TypeError, ValueError, RuntimeError
-        As in `rounded_piecewise`.
-
-    References
-    ----------
-    Devroye (1986), chapters II.3 and VIII, Karney (2016) and Mironov (2012), as in
-    `rounded_piecewise`.
 
     Examples
     --------
@@ -427,13 +375,13 @@ def rounded_gaussian(rng: RandomWords, size: Shape, bits: int) -> NDArray[np.int
     return rounded_piecewise(rng, size, bits, _GAUSSIAN)
 
 
-def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDArray[np.int64]:
+def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> Integers:
     r"""Sample integers of probability proportional to the exponential of an exponent, exactly.
 
     .. math:: P(k) = e^{-\rho(|k|)} \Big/ \sum_{i \in \mathbb{Z}} e^{-\rho(|i|)}
 
-    As `rounded_piecewise`, with cells that are sets of integers; zero, which has no sign, has a
-    cell of its own of half the width. Any width that fits into 64 bits is as fast as any other.
+    As `rounded_piecewise`, with cells that are sets of integers. Any width that fits into 64 bits
+    is as fast as any other.
 
     Parameters
     ----------
@@ -445,19 +393,17 @@ def integer_piecewise(rng: RandomWords, size: Shape, exponent: Exponent) -> NDAr
 
     Returns
     -------
-            samples : ndarray of int64, shape `size`
+    samples : ndarray of int64, shape `size`
 
     Raises
     ------
-    ValueError
-        If a draw would not fit into 64 bits with a probability of 2**-100 or more.
-    RuntimeError
-        If the words are so far from random that 256 bits do not tell two numbers apart.
+    ValueError, RuntimeError
+        As in `rounded_piecewise`.
 
     References
     ----------
     Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy", NeurIPS,
-    for the laws; Devroye (1986) and Karney (2016) for the method.
+    for the laws; those of `rounded_piecewise` for the method.
 
     Examples
     --------

@@ -9,8 +9,6 @@ import numpy as np
 from skdpnoise.sampling.observer import current
 from skdpnoise.sampling.words import RandomWords, SeededWords, SystemWords
 
-__all__ = ["random_words"]
-
 _SEED_WORDS = 4
 
 

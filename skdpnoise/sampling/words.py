@@ -21,17 +21,11 @@ class RandomWords(Protocol):
     """A stream of independent words, each uniform on 0, ..., 2**64 - 1.
 
     The exact samplers turn such a stream into noise and use no other randomness.
-
-    Attributes
-    ----------
-    secure : bool
-        Whether nobody outside this process can predict or replay the words. A privacy guarantee
-        holds only for noise made from secure words.
     """
 
     @property
     def secure(self) -> bool:
-        """Whether the words are unpredictable."""
+        """Whether nobody outside can predict or replay the words; a guarantee needs that."""
         ...
 
     def take(self, n: int) -> NDArray[np.uint64]:

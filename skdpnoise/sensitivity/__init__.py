@@ -1,12 +1,13 @@
 """How far one record can move a query: profiles, and one bound per query."""
 
 from skdpnoise.sensitivity.bounds import (
+    bounded_ones,
     clipped_gradient,
     clipped_sum,
     histogram_counts,
     paired_histogram,
+    shifted_sums,
 )
-from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.second_moments import (
     RowBounds,

@@ -7,16 +7,36 @@ thousands of ways and check that the bound holds and is reached.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy import Adjacency, check_adjacency, check_count
+from skdpnoise.privacy import Adjacency, check_adjacency, check_count, check_real
 from skdpnoise.privacy.checks import check_array, check_order
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity.profile import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import rounded_up
 
-__all__ = ["clipped_gradient", "clipped_sum", "histogram_counts", "paired_histogram"]
+__all__ = [
+    "FREE_L1",
+    "FREE_L2",
+    "bounded_ones",
+    "clipped_gradient",
+    "clipped_moments",
+    "clipped_sum",
+    "histogram_counts",
+    "paired_histogram",
+    "shifted_sums",
+]
+
+Vector = NDArray[np.float64]
+
+FREE_L2 = 0.5 * ((1.0 + math.sqrt(5.0)) / 2.0) ** 2.5
+"""Largest b/a for which sums of squares add nothing to the l2 bound of the sums beside them."""
+
+FREE_L1 = 0.5
+"""The same for the l1 bound."""
 
 
 @shared_texts
@@ -62,9 +82,7 @@ def clipped_gradient(
     array([0.5, 2. ])
     """
     adjacency = check_adjacency("clipped_gradient", adjacency)
-    values = check_array(
-        "clipped_gradient", "clip", np.atleast_1d(np.asarray(clip)), sign="positive"
-    )
+    values = _vector("clipped_gradient", "clip", clip, positive=True)
     divisor = 1
     if n_samples is not None:
         if adjacency == "add_remove":
@@ -119,10 +137,7 @@ def clipped_sum(
     array([3., 1.])
     """
     adjacency = check_adjacency("clipped_sum", adjacency)
-    left, right = np.broadcast_arrays(
-        as_vector("clipped_sum", "low", low), as_vector("clipped_sum", "high", high)
-    )
-    check_order("clipped_sum", "low", left, right)
+    left, right = _interval("clipped_sum", low, high)
     if adjacency == "replace_one":
         return SensitivityProfile(_difference_at_least(right, left))
     return SensitivityProfile(np.maximum(np.abs(left), np.abs(right)))
@@ -176,17 +191,16 @@ def paired_histogram(n_bins: int, n_columns: int = 1) -> SensitivityProfile:
     the records (one stays out if their number is odd), is the same for all columns, and is never
     released.
 
-    *Replace one.* For any fixed matching, the record sits in at most one pair, so each column
-    loses at most one count and gains at most one.
+    *Replace one.* In any fixed matching the record is in at most one pair, so each column loses at
+    most one count and gains at most one.
 
     *Add or remove one.* Let D' = D ∪ {x} and draw the matching M' of D'. If D has even size, one
-    record z of D' stays out: if z = x, M' is a uniform matching of D, and nothing changes; else x
-    is paired with some y, and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching
-    of D, with one pair different. If it is odd, x is paired with some y, and dropping the pair
-    gives a uniform matching of D without y: one count less. So the two random matchings can be
-    drawn together such that the histograms always obey the bound. For each joint draw the noisy
-    outputs are then (ε, δ)-close; the outputs themselves are the same mixture of these on both
-    sides, and the hockey-stick divergence is jointly convex, so the mixtures are (ε, δ)-close too.
+    record z of D' stays out: if z = x, M' is a uniform matching of D; else x is paired with some y,
+    and replacing {x, y} by {y, z} gives, by symmetry, a uniform matching of D, with one pair
+    different. If it is odd, x is paired with some y, and dropping the pair gives a uniform matching
+    of D without y: one count less. So the two matchings can be drawn together such that the
+    histograms obey the bound. For each joint draw the noisy outputs are (ε, δ)-close, and so are
+    their mixtures, as the hockey-stick divergence is jointly convex.
 
     Parameters
     ----------
@@ -227,17 +241,186 @@ def _one_count_per_column(
     )
 
 
-def _difference_at_least(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+def clipped_moments(
+    first: ArrayLike, second: ArrayLike, adjacency: Adjacency = "replace_one"
+) -> SensitivityProfile:
+    r"""Bound weighted sums and sums of squares of values u in [−1, 1], a pair for each column.
+
+    .. math:: f = \Bigl(a_j \sum_i u_{ij}, \; b_j \sum_i u_{ij}^2\Bigr)_j
+
+    .. math:: \Delta_1 = \max_{0 \le d \le 2} d \, (a + b (2 - d)), \qquad
+              \Delta_2^2 = \max_{0 \le d \le 2} d^2 (a^2 + b^2 (2 - d)^2)
+    """
+    # Replace one. Each pair moves by (a (u - v), b (u^2 - v^2)), at most 2a and b, which with
+    # d = |u - v| and |u + v| <= 2 - d is the second equation. Values at opposite ends move the sum
+    # most and the sum of squares not at all: for b <= a/2, the l1 bound is 2a, and for
+    # b <= phi^(5/2) a/2 with the golden ratio phi (b <= 1.665 a), the l2 bound is 2a: squares come
+    # for nothing. Beyond, the inner maximum is at d = (a + 2b)/(2b), respectively
+    # d = (3 - sqrt(1 - 2 a^2/b^2))/2. Columns move independently, so that l1 bounds add, and
+    # squares of l2 bounds do. Add or remove one: each pair moves by (a u, b u^2), whose corner
+    # (a, b) is reached: there is no better joint bound. (The joint bound is ours.)
+    adjacency = check_adjacency("clipped_moments", adjacency)
+    a = _vector("clipped_moments", "first", first, positive=True)
+    b = _vector("clipped_moments", "second", second, a.shape, positive=True)
+    if adjacency == "add_remove":
+        return SensitivityProfile(np.concatenate([a, b]))
+    inner = np.minimum((a + 2.0 * b) / (2.0 * b), 2.0)
+    largest = np.maximum(2.0 * a, inner * (a + b * (2.0 - inner)))
+    l1 = rounded_up(float(np.sum(largest)), a.size)
+    inner = 0.5 * (3.0 - np.sqrt(np.maximum(1.0 - 2.0 * (a / b) ** 2, 0.0)))
+    at_inner = inner**2 * (a**2 + b**2 * (2.0 - inner) ** 2)
+    square = rounded_up(float(np.sum(np.maximum(4.0 * a**2, at_inner))), a.size)
+    return SensitivityProfile(np.concatenate([2.0 * a, b]), l1=l1, l2=rounded_up(math.sqrt(square)))
+
+
+def shifted_sums(low: ArrayLike, high: ArrayLike, shift: ArrayLike) -> SensitivityProfile:
+    r"""Bound sums less a multiple of the number of records, and that number, under add/remove.
+
+    .. math:: (f - n c, \, n), \qquad \lambda_j = \max(h_j - c_j, \, c_j - l_j), \quad
+              \lambda_{K+1} = 1
+
+    A record whose contributions lie in [low_j, high_j] moves :math:`f_j - n c_j` by its
+    contribution less c_j, and n by one. At the centre of the interval that is half its length.
+    Bounds are rounded up. They hold for exact sums: release them by exact arithmetic.
+
+    Parameters
+    ----------
+    low, high : float or array-like of shape (n_coordinates,)
+        Public ends of the interval of every contribution, low < high.
+    shift : float or array-like of shape (n_coordinates,)
+        c, public.
+
+    Returns
+    -------
+    SensitivityProfile
+        λ of shape (n_coordinates + 1,), the count last.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, or low is not below high everywhere.
+
+    References
+    ----------
+    Lebeda, "Better Gaussian mechanism using correlated noise", arXiv:2408.06853 (contributions
+    of 0 or 1).
+
+    Examples
+    --------
+    >>> shifted_sums(0.0, [2.0, 6.0], [1.0, 3.0]).per_coordinate
+    array([1., 3., 1.])
+    """
+    left, right = _interval("shifted_sums", low, high)
+    centre = _vector("shifted_sums", "shift", shift)
+    reach = np.maximum(_difference_at_least(right, centre), _difference_at_least(centre, left))
+    return SensitivityProfile(np.append(reach, 1.0))
+
+
+def bounded_ones(
+    n_coordinates: int,
+    max_ones: int,
+    adjacency: Adjacency = "add_remove",
+    *,
+    mixing: float = 0.0,
+) -> SensitivityProfile:
+    r"""Bound counts to which a record contributes zeros and ones, with at most k ones.
+
+    .. math:: \max |(I - c 1 1^\top) v|_2^2 = \max_t \left(S(t) - (2 c - d c^2) \, t^2\right)
+
+    where v is a change, t the sum of its entries and S(t) the most non-zero entries that it can
+    have. Adding or removing a record: S(t) = t for t = 0, ..., k. Replacing one: t = m - m' with
+    m, m' ≤ k ones on disjoint sets of coordinates in the old and new records, and S(t) is the
+    largest m + m' ≤ d for which that is so. Arithmetic is exact and results are rounded up.
+
+    Parameters
+    ----------
+    n_coordinates : int
+        d.
+    max_ones : int
+        k, public, from 1 to d. Records with more ones must be cut first.
+    adjacency : {"replace_one", "add_remove"}, default="add_remove"
+        The neighbouring relation.
+    mixing : float, default=0.0
+        c: bounds are for :math:`f_j - c \sum_i f_i`, computed exactly, instead of the counts f_j.
+
+    Returns
+    -------
+    SensitivityProfile
+        λ of shape (n_coordinates,) and Δ_2; Δ_1 without mixing.
+
+    Raises
+    ------
+    ValueError
+        If a record can have more ones than there are coordinates.
+
+    References
+    ----------
+    Joseph and Yu, "Some constructions of private, efficient, and optimal K-norm and elliptic
+    Gaussian noise", arXiv:2309.15790 (counts of records with at most k ones). The mixing is ours;
+    the tests try all changes.
+
+    Examples
+    --------
+    >>> bounded_ones(20, 4)
+    SensitivityProfile(n_coordinates=20, largest=1, l1=4, l2=2)
+    """
+    owner = "bounded_ones"
+    n_coordinates = check_count(owner, "n_coordinates", n_coordinates)
+    max_ones = check_count(owner, "max_ones", max_ones, high=n_coordinates)
+    adjacency = check_adjacency(owner, adjacency)
+    c = Fraction(check_real(owner, "mixing", mixing, low=-math.inf))
+    sizes = support_sizes(n_coordinates, max_ones, adjacency)
+    squared = max(s - (2 * c - n_coordinates * c * c) * t * t for t, s in sizes.items())
+    l2 = _at_least_root(squared)
+    if c == 0:
+        return SensitivityProfile(np.ones(n_coordinates), l1=float(max(sizes.values())), l2=l2)
+    # An entry is v_i - c t; by symmetry t >= 0, and t is at most k.
+    largest = max(abs(entry - c * t) for t in sizes for entry in (-1, 0, 1))
+    return SensitivityProfile(np.full(n_coordinates, min(_at_least(largest), l2)), l2=l2)
+
+
+def support_sizes(n_coordinates: int, max_ones: int, adjacency: Adjacency) -> dict[int, int]:
+    """Return, for every sum t ≥ 0 of the entries of a change, the most non-zero entries."""
+    if adjacency == "add_remove":
+        return {t: t for t in range(max_ones + 1)}
+    # m + m' = 2 m - t with m <= k and 2 m - t <= d.
+    return {t: 2 * min(max_ones, (n_coordinates + t) // 2) - t for t in range(max_ones + 1)}
+
+
+def _vector(
+    owner: str, name: str, values: ArrayLike, *shapes: tuple[int, ...], positive: bool = False
+) -> Vector:
+    """Return a number, or a vector of them, as a vector."""
+    vector = np.atleast_1d(np.asarray(values))
+    return check_array(owner, name, vector, *shapes, sign="positive" if positive else "")
+
+
+def _interval(owner: str, low: ArrayLike, high: ArrayLike) -> tuple[Vector, Vector]:
+    """Return the ends of intervals, of one shape."""
+    left, right = np.broadcast_arrays(_vector(owner, "low", low), _vector(owner, "high", high))
+    check_order(owner, "low", left, right)
+    return left, right
+
+
+def _difference_at_least(high: Vector, low: Vector) -> Vector:
     """Return the smallest doubles that are not below the differences."""
     # The error of a rounded difference is a double, and found without error (Knuth, "The art of
     # computer programming", volume 2, section 4.2.2, Theorem B).
     near = high - low
     taken = high - near
     error = (high - (near + taken)) + (taken - low)
-    rounded_up: np.ndarray = np.where(error > 0.0, np.nextafter(near, np.inf), near)
-    return rounded_up
+    return np.where(error > 0.0, np.nextafter(near, np.inf), near)
 
 
-def as_vector(owner: str, name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return a number, or a vector of them, as a vector."""
-    return check_array(owner, name, np.atleast_1d(np.asarray(values)))
+def _at_least(value: Fraction) -> float:
+    """Return the smallest float that is not below the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _at_least_root(value: Fraction) -> float:
+    """Return a float not below the square root of the value, and next to it."""
+    root = math.nextafter(math.sqrt(value), 0.0)
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root

@@ -93,13 +93,7 @@ class SensitivityProfile(Sealed):
 
     @property
     def n_coordinates(self) -> int:
-        """Number of coordinates of the query.
-
-        Examples
-        --------
-        >>> SensitivityProfile([1.0, 2.0]).n_coordinates
-        2
-        """
+        """Number of coordinates of the query."""
         return self.per_coordinate.size
 
     def __repr__(self) -> str:

@@ -77,16 +77,8 @@ class RowBounds(Sealed):
         if self.l1_norm is not None:
             object.__setattr__(self, "l1_norm", check_real(owner, "l1_norm", self.l1_norm))
         if self.columns is not None:
-            values = check_array(
-                owner,
-                "columns",
-                self.columns,
-                (),
-                (self.n_columns,),
-                sign="positive",
-                remedy="Leave out columns that are always zero.",
-            )
-            values = np.broadcast_to(values, self.n_columns)
+            remedy = "Leave out columns that are always zero."
+            values = _per_column(owner, "columns", self.columns, self.n_columns, remedy)
             object.__setattr__(self, "columns", sealed(values))
 
     @property
@@ -122,7 +114,7 @@ class RowBounds(Sealed):
         >>> round(RowBounds(2, norm=1.0, columns=[0.6, 1.0]).largest_square([0.5, 1.0]), 12)
         2.08
         """
-        s = _checked_scale("RowBounds.largest_square", scale, self.n_columns)
+        s = _per_column("RowBounds.largest_square", "scale", scale, self.n_columns)
         norm = largest_norm(1.0 / s, self.limits, self.radius, order=2.0)
         return rounded_up(norm * norm)
 
@@ -154,7 +146,7 @@ class RowBounds(Sealed):
         >>> round(RowBounds(4, norm=1.0, l1_norm=1.5).largest_sum(1.0), 12)
         1.5
         """
-        weight = 1.0 / _checked_scale("RowBounds.largest_sum", scale, self.n_columns)
+        weight = 1.0 / _per_column("RowBounds.largest_sum", "scale", scale, self.n_columns)
         limits, radius = self.limits, self.radius
         in_ball = largest_norm(weight, limits, radius)
         l1_norm = self.l1_norm
@@ -185,8 +177,8 @@ def spread_l1_norm(n_columns: int, norm: float) -> float:
     .. math:: R_1 = R \sqrt{\max(1, \, 0.73 \, p)}
 
     For a uniformly distributed direction, :math:`|x|_1^2 / |x|_2^2` is near 2p/π = 0.64 p. It
-    lowers Laplace noise under "add_remove"; other noises have no use for it, and under
-    "replace_one" a bound by Cauchy and Schwarz does better.
+    lowers Laplace noise under "add_remove"; under "replace_one" a bound by Cauchy and Schwarz does
+    better.
 
     Parameters
     ----------
@@ -298,7 +290,7 @@ def second_moment_change(
     owner = "second_moment_change"
     adjacency = check_adjacency(owner, adjacency)
     r = check_real(owner, "off_diagonal", off_diagonal)
-    s = _checked_scale(owner, scale, bounds.n_columns)
+    s = _per_column(owner, "scale", scale, bounds.n_columns)
     check_option(owner, "norm", norm, get_args(ChangeNorm))
     p = bounds.n_columns
     squares = bounds.largest_square(s)
@@ -433,9 +425,12 @@ def _most_uneven(limits: Vector) -> float:
     return rounded_up(float(filled @ filled), 4 * limits.size)
 
 
-def _checked_scale(owner: str, scale: ArrayLike, n_columns: int) -> Vector:
-    values = check_array(owner, "scale", scale, (), (n_columns,), sign="positive")
-    return np.broadcast_to(values, n_columns)
+def _per_column(
+    owner: str, name: str, values: ArrayLike, n_columns: int, remedy: str = ""
+) -> Vector:
+    """Return a positive number for every column."""
+    array = check_array(owner, name, values, (), (n_columns,), sign="positive", remedy=remedy)
+    return np.broadcast_to(array, n_columns)
 
 
 def _least(bound: Callable[[float], float], low: float, high: float) -> float:

@@ -62,25 +62,15 @@ def largest_norm(
     if top == math.inf:
         return math.inf
     a = order / ball
-    value = _power(np.maximum(weight / top, _LEAST), order)
-    size = _power(np.maximum(np.minimum(limit, radius) / radius, _LEAST), ball)
-    in_box = value * _power(size, a)
+    value = np.maximum(weight / top, _LEAST) ** order
+    size = np.maximum(np.minimum(limit, radius) / radius, _LEAST) ** ball
+    in_box = value * size**a
     best = float(in_box.sum())
     if float(size.sum()) > 1.0:
         priced = _knapsack(value, size) if a == 1.0 else _concave(value, size, in_box, a)
         best = min(best, priced)
     best = rounded_up(best, round(weight.size + 8.0 / (1.0 - a) if a < 1.0 else weight.size))
     return rounded_up(rounded_up(best ** (1.0 / order) * radius) * top)
-
-
-def _power(base: Vector, exponent: float) -> Vector:
-    """Return a power of each entry; the common ones fast."""
-    if exponent == 1.0:
-        return base
-    if exponent == 0.5:
-        return np.sqrt(base)
-    raised: Vector = base**exponent
-    return raised
 
 
 def _knapsack(value: Vector, size: Vector) -> float:
@@ -94,7 +84,7 @@ def _knapsack(value: Vector, size: Vector) -> float:
 def _concave(value: Vector, size: Vector, in_box: Vector, a: float) -> float:
     r"""Return the bound at the price :math:`\theta = a \tau^{a-1}`."""
     # Where the maximum over u lies within the box it is (1 - a) v (τ v^{1/(1-a)})^a.
-    shape = np.maximum(_power(value, 1.0 / (1.0 - a)), _LEAST**2)
+    shape = np.maximum(value ** (1.0 / (1.0 - a)), _LEAST**2)
     level = size / shape
     ranked = np.argsort(level, kind="stable")
     steps, full = level[ranked], np.cumsum(size[ranked])
@@ -109,5 +99,5 @@ def _concave(value: Vector, size: Vector, in_box: Vector, a: float) -> float:
         return math.inf
     price = a * math.pow(chosen, a - 1.0)
     inside = chosen * shape
-    within = np.where(inside < size, (1.0 - a) * value * _power(inside, a), in_box - price * size)
+    within = np.where(inside < size, (1.0 - a) * value * inside**a, in_box - price * size)
     return price + float(within.sum())

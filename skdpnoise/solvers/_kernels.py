@@ -8,10 +8,6 @@ read again for every block of rows.
 Everything done to one row is compiled without fast-math flags, and the only fused multiply-adds are
 the explicit ones. The number of grid steps of a record is therefore the same bit for bit in any
 block, thread or vector lane, and the integers are summed exactly.
-
-The branch on the code of a loss does not depend on the row, so that the compiler makes one loop for
-each. Losses whose targets are numbers have a kernel of their own, since with a third branch there
-would be one loop for all; numba makes that choice when it specialises a kernel.
 """
 
 from __future__ import annotations
@@ -24,8 +20,6 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from skdpnoise.solvers.losses import LOGISTIC
-
-__all__ = ["QUANTA_LIMIT", "decay", "plain_sweep", "private_sweep", "sigmoid"]
 
 Vector = NDArray[np.float64]
 Scaling = tuple[float, float, float, float, float, float] | None  # of two columns
@@ -41,9 +35,9 @@ _LOG2_E = float(1.0 / np.log(2.0))
 _LN_2 = float(np.log(2.0))
 _SATURATED = 40.0  # from here on the sigmoid is within 1e-17 of 0 or 1
 # exp(-r) = 1 + r q(r), q interpolating at the Chebyshev points of [-ln(2)/2, ln(2)/2].
-_EXP_1, _EXP_2, _EXP_3 = -9.999999999955095e-01, 4.999999999995560e-01, -1.666666678630334e-01
-_EXP_4, _EXP_5, _EXP_6 = 4.166666678593399e-02, -8.333283539883310e-03, 1.388883916601555e-03
-_EXP_7, _EXP_8 = -1.990756865403116e-04, 2.486784350453597e-05
+_EXP: tuple[float, ...] = (2.486784350453597e-05, -1.990756865403116e-04, 1.388883916601555e-03)
+_EXP += (-8.333283539883310e-03, 4.166666678593399e-02, -1.666666678630334e-01)
+_EXP += (4.999999999995560e-01, -9.999999999955095e-01, 1.0)  # the highest power first
 
 
 @intrinsic
@@ -70,14 +64,9 @@ def decay(t: float) -> float:
     t = t if t < _SATURATED else _SATURATED
     shifted = _fused_multiply_add(t, -_LOG2_E, _ROUNDING)  # the integer m, in its low bits
     r = _fused_multiply_add(shifted - _ROUNDING, _LN_2, t)
-    power = _fused_multiply_add(_EXP_8, r, _EXP_7)
-    power = _fused_multiply_add(power, r, _EXP_6)
-    power = _fused_multiply_add(power, r, _EXP_5)
-    power = _fused_multiply_add(power, r, _EXP_4)
-    power = _fused_multiply_add(power, r, _EXP_3)
-    power = _fused_multiply_add(power, r, _EXP_2)
-    power = _fused_multiply_add(power, r, _EXP_1)
-    power = _fused_multiply_add(power, r, 1.0)
+    power = 0.0
+    for coefficient in _EXP:
+        power = _fused_multiply_add(power, r, coefficient)
     bits = np.float64(power).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
     return np.int64(bits).view(np.float64)
 
@@ -96,14 +85,17 @@ def _standardised(x: float, center: float, inverse_scale: float, limit: float) -
     return z if z < limit else limit
 
 
-# numba compares the annotations of these functions: they must be the same.
+# The branch on the code of a loss does not depend on the row, so that the compiler makes one loop
+# for each. Losses whose targets are numbers have a kernel of their own, since with a third branch
+# there would be one loop for all; numba makes that choice when it specialises a kernel. It compares
+# the annotations of these functions: they must be the same.
 def _slope(code: Any, score: Any, target: Any, i: Any) -> Any:
     """Derivative of the loss of record i in its linear function, from its score."""
 
 
 @overload(_slope, jit_options={"nogil": True, "error_model": "numpy"})
 def _slope_by_targets(code: Any, score: Any, target: Any, i: Any) -> Any:
-    """The losses of one type of targets: see the top of this file."""
+    """The losses of one type of targets."""
     if isinstance(target.dtype, types.Float):
         return _slope_of_counts
     return _slope_of_labels

@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SLACK", "add_products", "quantise", "standardise"]
-
 Floats = NDArray[np.float64]
 
 # Integers count as within a ball up to this factor of the squared norm, for floating-point error;

@@ -17,8 +17,6 @@ from numba import njit
 
 from skdpnoise.solvers._plain_rows import SLACK, Floats
 
-__all__ = ["add_products", "quantise", "standardise"]
-
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def standardise(

@@ -6,6 +6,7 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers.losses import Loss
 
-__all__ = ["Threads", "coordinate_descent"]
+__all__ = ["coordinate_descent", "threads"]
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
@@ -163,16 +164,13 @@ def coordinate_descent(
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and grid_size is not None:
-        quanta, bounds = (
-            np.broadcast_to(values, (n_passes, n_coordinates))
-            for values in _quanta_and_bounds(clip, grid_size, n)
-        )
+        quanta, bounds = _quanta_and_bounds(clip, grid_size, (n_passes, n_coordinates), n)
 
     score, target = loss.start(y)
     theta = [0.0] * n_coordinates
 
     n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
-    with Threads(n, n_ranges, block) as run:
+    with threads(n, n_ranges, block) as run:
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the next sum of gradients."""
@@ -231,13 +229,13 @@ def _scalings(
 
 
 def _quanta_and_bounds(
-    clip: ArrayLike, grid_size: ArrayLike, n: int
+    clip: ArrayLike, grid_size: ArrayLike, shape: tuple[int, int], n: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Grid steps, and the most of them one record adds; refused when a sum could overflow."""
     from skdpnoise.solvers._kernels import QUANTA_LIMIT
 
-    clips, quanta = np.broadcast_arrays(
-        np.asarray(clip, dtype=np.float64), np.asarray(grid_size, dtype=np.float64)
+    clips, quanta = (
+        np.broadcast_to(np.asarray(one, dtype=np.float64), shape) for one in (clip, grid_size)
     )
     with np.errstate(divide="ignore"):
         bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
@@ -252,49 +250,46 @@ def _quanta_and_bounds(
     return quanta, bounds
 
 
-class Threads:
-    """A context that gives a function, which runs a kernel on every range of blocks of rows."""
-
+@contextmanager
+def threads(n_rows: int, n_ranges: int, block: int = 1) -> Iterator[Callable[..., list[Any]]]:
+    """Give a function that runs a kernel on every range of blocks of rows, in their order."""
     # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
     # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
     # that a pool of futures takes, which counts when a sweep lasts a millisecond.
+    n_blocks = -(-n_rows // block)
+    edges = [min(n_rows, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
+    first, *others = pairwise(edges)
+    tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
+    results: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
 
-    def __init__(self, n_rows: int, n_ranges: int, block: int = 1) -> None:
-        n_blocks = -(-n_rows // block)
-        edges = [min(n_rows, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
-        self.first, *self.others = pairwise(edges)
-        self.tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in self.others]
-        self.results: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
-        numbers = range(len(self.others))
-        self.threads = [Thread(target=self.work, args=(k,), daemon=True) for k in numbers]
-
-    def __enter__(self) -> Callable[..., list[Any]]:
-        for thread in self.threads:
-            thread.start()
-        return self.run
-
-    def __exit__(self, *error: object) -> None:
-        for queue in self.tasks:
-            queue.put(None)
-        for thread in self.threads:
-            thread.join()
-
-    def work(self, number: int) -> None:
-        """Run the kernels that come by a queue, until None comes."""
-        while (task := self.tasks[number].get()) is not None:
-            kernel, arguments = task
-            try:
-                self.results.put((number, kernel(self.others[number], *arguments), None))
-            except BaseException as error:  # handed to the thread that asked
-                self.results.put((number, None, error))
-
-    def run(self, kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """Return what a kernel returns for every range, in their order."""
-        for queue in self.tasks:
+    def run(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
+        for queue in tasks:
             queue.put((kernel, arguments))
-        own = kernel(self.first, *arguments)
-        answers = sorted((self.results.get() for _ in self.others), key=operator.itemgetter(0))
-        for _, _, error in answers:
+        own = kernel(first, *arguments)
+        answers = [queue.get() for queue in results]
+        for _, error in answers:
             if error is not None:
                 raise error
-        return [own, *(value for _, value, _ in answers)]
+        return [own, *(value for value, _ in answers)]
+
+    facts = zip(others, tasks, results, strict=True)
+    started = [Thread(target=_work, args=one, daemon=True) for one in facts]
+    for thread in started:
+        thread.start()
+    try:
+        yield run
+    finally:
+        for queue in tasks:
+            queue.put(None)
+        for thread in started:
+            thread.join()
+
+
+def _work(rows: tuple[int, int], tasks: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
+    """Run the kernels that come by a queue on a range of rows, until None comes."""
+    while (task := tasks.get()) is not None:
+        kernel, arguments = task
+        try:
+            results.put((kernel(rows, *arguments), None))
+        except BaseException as error:  # handed to the thread that asked
+            results.put((None, error))

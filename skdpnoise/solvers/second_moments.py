@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers import _plain_rows
-from skdpnoise.solvers.coordinate_descent import Threads
+from skdpnoise.solvers.coordinate_descent import threads
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
@@ -21,7 +21,7 @@ _TILE = 1 << 15
 _FEWEST_ROWS, _MOST_ROWS = 128, 4096
 # Up to so many entries numpy takes a hundredth of a second, and numba a second to compile loops.
 _PLAIN_ENTRIES = 1 << 19
-_LANES = 4  # columns that are multiplied at once; integers have zero columns up to a multiple
+_LANES = 4  # columns that are multiplied at once
 # Below this many entries, handing work to a thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 18
 # Integers up to here, and their sums in any order, are exact in double precision.
@@ -226,32 +226,48 @@ class _Rows:
 
     def products(self) -> NDArray[np.int64]:
         """Return the sums of products of all pairs of columns on and above the diagonal."""
-        largest = self.largest**2
-        size = -(-self.n_columns // _LANES) * _LANES
+        size = self._padded
+        total = self.sums((size, size), self.largest**2, self.kernels.add_products)
+        return np.triu(total[: self.n_columns, : self.n_columns])
 
-        def task(rows: tuple[int, int]) -> NDArray[np.int64]:
-            total, part, held = np.zeros((size, size), dtype=np.int64), np.zeros((size, size)), 0
-            for integers, n in self.integers(rows, largest):
-                if (held + n) * largest > _EXACT:
-                    total += part.astype(np.int64)
-                    part[:], held = 0.0, 0
-                self.kernels.add_products(integers, n, part)
-                held += n
-            return total + part.astype(np.int64)
-
-        self.check(largest)
-        return np.triu(sum(self.run(task))[: self.n_columns, : self.n_columns])
+    @property
+    def _padded(self) -> int:
+        """Number of columns with those of zeros, for four are multiplied by four at once."""
+        return int(-(-self.n_columns // _LANES) * _LANES)
 
     def totals(self) -> NDArray[np.int64]:
         """Return the sums of all columns."""
 
-        def task(rows: tuple[int, int]) -> NDArray[np.int64]:
-            total = np.zeros(self.n_columns, dtype=np.int64)
-            for integers, n in self.integers(rows, self.largest):
-                total += integers[: self.n_columns, :n].sum(axis=1).astype(np.int64)
-            return total
+        def add(integers: Floats, n: int, total: Floats) -> None:
+            total += integers[: self.n_columns, :n].sum(axis=1)
 
-        self.check(self.largest)
+        return self.sums((self.n_columns,), self.largest, add)
+
+    def sums(
+        self, shape: tuple[int, ...], largest: int, add: Callable[[Floats, int, Floats], None]
+    ) -> NDArray[np.int64]:
+        """Return what a function adds up of all tiles, of each row integers up to `largest`."""
+        if largest > _EXACT or largest * self.n_rows > _LARGEST_SUM:
+            raise ValueError(
+                f"row_grid_size is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
+                "integer sums could overflow. Use a larger grid_size or a smaller norm."
+            )
+        block = min(self.block_rows, _EXACT // max(largest, 1))
+        grid = self.grid_size, self.most, *self.norms
+
+        def task(rows: tuple[int, int]) -> NDArray[np.int64]:
+            total, part, held = np.zeros(shape, dtype=np.int64), np.zeros(shape), 0
+            # Eight rows more, so that the columns do not all fall on the same lines of the cache.
+            integers = np.zeros((self._padded, block + 8))
+            for tile, n, sums in self.tiles(rows, block):
+                self.kernels.quantise(tile, n, grid, sums, integers)
+                if (held + n) * largest > _EXACT:
+                    total += part.astype(np.int64)
+                    part[:], held = 0.0, 0
+                add(integers, n, part)
+                held += n
+            return total + part.astype(np.int64)
+
         return np.asarray(sum(self.run(task)))
 
     def norms_of_rows(self) -> NDArray[np.float64]:
@@ -267,24 +283,6 @@ class _Rows:
         self.run(task)
         return norms
 
-    def check(self, largest: int) -> None:
-        """Refuse sums over all rows of integers up to `largest` if they may overflow."""
-        if largest > _EXACT or largest * self.n_rows > _LARGEST_SUM:
-            raise ValueError(
-                f"row_grid_size is too small for norm={self.norms[0]:g} and {self.n_rows} rows: "
-                "integer sums could overflow. Use a larger grid_size or a smaller norm."
-            )
-
-    def integers(self, rows: tuple[int, int], largest: int) -> Iterator[tuple[Floats, int]]:
-        """Yield the integers of a tile, and its number of rows, of which sums are exact."""
-        block = min(self.block_rows, _EXACT // max(largest, 1))
-        # Eight rows more, so that the columns do not all fall on the same lines of the cache.
-        out = np.zeros((-(-self.n_columns // _LANES) * _LANES, block + 8))
-        grid = self.grid_size, self.most, *self.norms
-        for tile, n, sums in self.tiles(rows, block):
-            self.kernels.quantise(tile, n, grid, sums, out)
-            yield out, n
-
     def tiles(self, rows: tuple[int, int], block: int) -> Iterator[tuple[Floats, int, Floats]]:
         """Yield a standardised tile, its number of rows, and their sums and norms."""
         tile, sums = np.empty((self.n_columns, block + 8)), np.empty((3, block))
@@ -299,7 +297,7 @@ class _Rows:
     def run(self, task: Callable[[tuple[int, int]], Any]) -> list[Any]:
         """Return what a function returns for every range of rows, one range for each thread."""
         most = self.n_rows * self.n_columns // _ENTRIES_PER_THREAD
-        with Threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
+        with threads(self.n_rows, max(1, min(self.n_threads, most))) as run:
             return run(task)
 
 

@@ -107,7 +107,7 @@ def searches(search, where, n_runs=RUNS):
     with remembered(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(_search, "divide", lambda n_samples, *args: parts(n_samples, where))
         # Checks of parameters and data take most of the time of a tiny search.
-        patch.setattr(_search.PrivateSearchCV, "_rehearse", lambda *args: None)
+        patch.setattr(_search, "rehearse", lambda *args: None)
         search = clone(search)
         return [
             np.array(

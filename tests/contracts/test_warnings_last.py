@@ -99,7 +99,7 @@ def test_all_warnings_of_a_pipeline_are_given_at_the_line_that_fits_it():
 
 def test_a_fit_that_fails_after_the_charge_warns_of_nothing():
     class Failing(DPCoordinateDescentRegressor):
-        def _store(self, *args, **kwargs):
+        def _solve(self, *args, **kwargs):
             raise ValueError("cannot be stored")
 
     with warnings.catch_warnings(record=True) as caught:

@@ -1,5 +1,6 @@
 """Adult: both parts of the published files, and the categories that describe them."""
 
+import dataclasses
 import gzip
 import hashlib
 
@@ -8,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 
-from skdpnoise.datasets import ADULT_CATEGORIES, adult, fetch_adult
-from skdpnoise.datasets._sources import DATA_VARIABLE, DataFile
+from skdpnoise.datasets import ADULT_CATEGORIES, fetch_adult, loaders
+from skdpnoise.datasets._sources import DATA_VARIABLE
 
 # Rows of the original format, made up.
 TRAIN = b"""40, Private, 100000, Bachelors, 13, Divorced, Sales, Unmarried, White, Male, 0, 0, 45, \
@@ -27,11 +28,12 @@ TEST = b"""|1x3 Cross validator
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """A folder with small files that pass for the published ones."""
-    for name, content, variable in (("adult.data", TRAIN, "_TRAIN"), ("adult.test", TEST, "_TEST")):
-        published = DataFile(name, hashlib.sha256(content).hexdigest())
-        monkeypatch.setattr(adult, variable, published)
+    files = {}
+    for name, content in (("adult.data", TRAIN), ("adult.test", TEST)):
+        files[name] = hashlib.sha256(content).hexdigest()
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress(content))
-    monkeypatch.setattr(adult, "_N_TRAIN", 2)
+    monkeypatch.setattr(loaders, "_ADULT", dataclasses.replace(loaders._ADULT, files=files))
+    monkeypatch.setattr(loaders, "_N_TRAIN", 2)
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     return tmp_path
 
@@ -60,14 +62,14 @@ def test_rows_from_openml_are_put_in_the_same_order(tiny, monkeypatch):
     names = [*expected.feature_names, "class"]
     rows = np.column_stack([expected.data, expected.target])
     frame = pd.DataFrame(np.vstack([rows[2:], rows[:2]]), columns=names).replace("?", None)
-    monkeypatch.setattr(adult, "fetch_openml", lambda **options: Bunch(frame=frame))
-    monkeypatch.setattr(adult, "_N_TEST", 1)
-    monkeypatch.setattr(adult, "_N_RICH", 1)
+    monkeypatch.setattr(loaders, "fetch_openml", lambda **options: Bunch(frame=frame))
+    monkeypatch.setattr(loaders, "_N_TEST", 1)
+    monkeypatch.setattr(loaders, "_N_RICH", 1)
     (tiny / "adult.test.gz").unlink()
     downloaded = fetch_adult(data_home=tiny)
     np.testing.assert_array_equal(downloaded.data, expected.data)
     np.testing.assert_array_equal(downloaded.target, expected.target)
-    monkeypatch.setattr(adult, "_N_RICH", 2)
+    monkeypatch.setattr(loaders, "_N_RICH", 2)
     with pytest.raises(OSError, match="not those of the published parts"):
         fetch_adult(data_home=tiny)
 

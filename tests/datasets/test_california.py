@@ -1,5 +1,6 @@
 """California housing: scikit-learn's numbers from the original file."""
 
+import dataclasses
 import gzip
 import hashlib
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import fetch_california_housing
 
-from skdpnoise.datasets import california, fetch_california
-from skdpnoise.datasets._sources import DATA_VARIABLE, DataFile
+from skdpnoise.datasets import fetch_california, loaders
+from skdpnoise.datasets._sources import DATA_VARIABLE
 
 # Three rows of the original format, made up.
 TINY = b"""-122.25,37.75,40.0,800.0,160.0,320.0,100.0,8.25,450000.0
@@ -21,8 +22,9 @@ TINY = b"""-122.25,37.75,40.0,800.0,160.0,320.0,100.0,8.25,450000.0
 @pytest.fixture
 def tiny(tmp_path, monkeypatch):
     """A folder with a small file that passes for the published one."""
-    published = DataFile("cal_housing.data", hashlib.sha256(TINY).hexdigest())
-    monkeypatch.setattr(california, "_FILE", published)
+    files = {"cal_housing.data": hashlib.sha256(TINY).hexdigest()}
+    published = dataclasses.replace(loaders._CALIFORNIA, files=files)
+    monkeypatch.setattr(loaders, "_CALIFORNIA", published)
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
     (tmp_path / "cal_housing.data.gz").write_bytes(gzip.compress(TINY))
     return tmp_path

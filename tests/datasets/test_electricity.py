@@ -1,5 +1,6 @@
 """Electricity: the same numbers from the ARFF file and from OpenML."""
 
+import dataclasses
 import gzip
 import hashlib
 
@@ -7,8 +8,8 @@ import numpy as np
 import pytest
 from sklearn.utils import Bunch
 
-from skdpnoise.datasets import electricity, fetch_electricity
-from skdpnoise.datasets._sources import DATA_VARIABLE, DataFile
+from skdpnoise.datasets import fetch_electricity, loaders
+from skdpnoise.datasets._sources import DATA_VARIABLE
 
 HEADER = b"""@relation electricity
 
@@ -47,8 +48,9 @@ def nowhere(tmp_path, monkeypatch):
 
 
 def test_nominal_days_become_the_numbers_they_stand_for(nowhere, monkeypatch):
-    published = DataFile("elecNormNew.arff", hashlib.sha256(TINY).hexdigest())
-    monkeypatch.setattr(electricity, "_FILE", published)
+    files = {"elecNormNew.arff": hashlib.sha256(TINY).hexdigest()}
+    published = dataclasses.replace(loaders._ELECTRICITY, files=files)
+    monkeypatch.setattr(loaders, "_ELECTRICITY", published)
     (nowhere / "elecNormNew.arff.gz").write_bytes(gzip.compress(TINY))
     bunch = fetch_electricity(data_home=nowhere)
     np.testing.assert_array_equal(bunch.data, DATA)
@@ -67,11 +69,11 @@ def test_openml_gives_the_same_arrays_as_the_file(nowhere, monkeypatch):
         return Bunch(
             data=coded,
             target=np.array(TARGET, dtype=object),
-            feature_names=list(electricity._DESCRIPTION.feature_names),
+            feature_names=list(loaders._ELECTRICITY.feature_names),
             categories={"day": [str(day) for day in range(1, 8)]},
         )
 
-    monkeypatch.setattr(electricity, "fetch_openml", fetch_openml)
+    monkeypatch.setattr(loaders, "fetch_openml", fetch_openml)
     X, y = fetch_electricity(data_home=nowhere, return_X_y=True)
     np.testing.assert_array_equal(X, DATA)
     assert y.tolist() == TARGET
@@ -84,7 +86,7 @@ def test_a_missing_file_without_a_download_is_an_error(nowhere, monkeypatch):
     def fetch_openml(**options):
         raise AssertionError("no download was asked for")
 
-    monkeypatch.setattr(electricity, "fetch_openml", fetch_openml)
+    monkeypatch.setattr(loaders, "fetch_openml", fetch_openml)
     with pytest.raises(OSError, match=r"elecNormNew\.arff\.gz.*fetch_openml\(data_id=151\)"):
         fetch_electricity(data_home=nowhere, download_if_missing=False)
 

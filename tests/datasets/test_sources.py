@@ -7,17 +7,22 @@ import sys
 import numpy as np
 import pytest
 
-from skdpnoise.datasets._sources import (
-    DATA_VARIABLE,
-    DataFile,
-    Description,
-    as_bunch,
-    download,
-    local_bytes,
-)
+from skdpnoise.datasets._sources import DATA_VARIABLE, DataSet
 
 CONTENT = b"1,2\n3,4\n"
-FILE = DataFile("tiny.data", hashlib.sha256(CONTENT).hexdigest())
+TINY = DataSet(
+    name="tiny",
+    files={"tiny.data": hashlib.sha256(CONTENT).hexdigest()},
+    route="somewhere.fetch()",
+    title="Tiny",
+    columns={"a": "one", "b": "two", "c": "target"},
+    notes="two rows",
+)
+
+
+def local_bytes(folder):
+    """What is found, None if it would be downloaded."""
+    return TINY.read(folder, lambda content: content, lambda data_home: None)
 
 
 @pytest.fixture
@@ -32,14 +37,14 @@ def folders(tmp_path, monkeypatch):
 
 def test_a_file_is_found_under_both_names_in_both_folders(folders):
     home, variable = folders
-    assert local_bytes(FILE, home) is None
+    assert local_bytes(home) is None
     for folder in folders:
         for name, content in (("tiny.data", CONTENT), ("tiny.data.gz", gzip.compress(CONTENT))):
             (folder / name).write_bytes(content)
-            assert local_bytes(FILE, home) == CONTENT
+            assert local_bytes(home) == CONTENT
             (folder / name).unlink()
     (variable / "tiny.data").write_bytes(CONTENT)
-    assert local_bytes(FILE, None) == CONTENT
+    assert local_bytes(None) == CONTENT
 
 
 def test_data_home_is_searched_before_the_environment_variable(folders):
@@ -47,20 +52,20 @@ def test_data_home_is_searched_before_the_environment_variable(folders):
     (variable / "tiny.data").write_bytes(CONTENT)
     (home / "tiny.data").write_bytes(b"another file")
     with pytest.raises(OSError, match="home"):
-        local_bytes(FILE, home)
-    assert local_bytes(FILE, None) == CONTENT
+        local_bytes(home)
+    assert local_bytes(None) == CONTENT
 
 
 def test_without_folders_nothing_is_found(monkeypatch):
     monkeypatch.delenv(DATA_VARIABLE, raising=False)
-    assert local_bytes(FILE, None) is None
+    assert local_bytes(None) is None
 
 
 def test_a_folder_under_the_users_home_may_be_written_with_a_tilde(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
     (tmp_path / "tiny.data").write_bytes(CONTENT)
-    assert local_bytes(FILE, "~") == CONTENT
+    assert local_bytes("~") == CONTENT
 
 
 @pytest.mark.parametrize("name", ["tiny.data", "tiny.data.gz"])
@@ -68,7 +73,7 @@ def test_one_changed_byte_is_refused(folders, name):
     changed = CONTENT.replace(b"4", b"5")
     (folders[0] / name).write_bytes(gzip.compress(changed) if name.endswith("gz") else changed)
     with pytest.raises(OSError, match=r"not the published file: the sha256 sum .* expected"):
-        local_bytes(FILE, folders[0])
+        local_bytes(folders[0])
 
 
 @pytest.mark.parametrize(
@@ -79,21 +84,21 @@ def test_one_changed_byte_is_refused(folders, name):
 def test_a_broken_gzip_file_is_refused(folders, broken):
     (folders[0] / "tiny.data.gz").write_bytes(broken)
     with pytest.raises(OSError, match=r"tiny\.data\.gz is not a readable gzip file"):
-        local_bytes(FILE, folders[0])
+        local_bytes(folders[0])
 
 
-def _no_network():
+def _no_network(data_home):
     raise OSError("the network is down")
 
 
-def _refused():
+def _refused(data_home):
     raise ValueError("the server refused")
 
 
 @pytest.mark.parametrize("fetch", [_no_network, _refused, None])
-def test_when_nothing_works_one_error_names_both_ways(fetch):
+def test_when_nothing_works_one_error_names_both_ways(fetch, folders):
     with pytest.raises(OSError) as caught:
-        download("The tiny data set", FILE, "somewhere.fetch()", fetch)
+        TINY.read(None, bytes, fetch)
     message = str(caught.value)
     for part in ("The tiny data set", "tiny.data.gz", "data_home=", DATA_VARIABLE):
         assert part in message
@@ -102,16 +107,14 @@ def test_when_nothing_works_one_error_names_both_ways(fetch):
     assert (caught.value.__cause__ is None) == (fetch is None)
 
 
-def test_an_error_in_our_own_code_is_not_taken_for_a_failed_download():
+def test_an_error_in_our_own_code_is_not_taken_for_a_failed_download(folders):
     with pytest.raises(KeyError):
-        download("The tiny data set", FILE, "somewhere.fetch()", lambda: {}["column"])
+        TINY.read(None, bytes, lambda data_home: {}["column"])
 
 
 def _dressed(**options):
     X, y = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array(["UP", "DOWN"])
-    return as_bunch(
-        X, y, Description("Tiny", {"a": "one", "b": "two", "c": "target"}, "two rows"), **options
-    )
+    return TINY.bunch(X, y, **options)
 
 
 def test_arrays_come_without_a_frame():

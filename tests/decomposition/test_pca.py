@@ -19,7 +19,7 @@ from skdpnoise.decomposition.moments import denoised
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
 
 NOISES = [noise for noise in SECOND_MOMENT_NOISES if noise not in CHOICES]

@@ -11,7 +11,7 @@ import skdpnoise
 from skdpnoise.estimators.private_fit import known_records
 from skdpnoise.ledger import Account
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
-from skdpnoise.queries.record_count import COUNT_SHARE
+from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.sampling import SeededWords
 
 KINDS = {"iid_laplace": PureLoss(1.0), "iid_gaussian": GaussianLoss(0.2)}
@@ -51,6 +51,6 @@ def test_numbers_of_records_are_bought_in_one_place():
     package = Path(skdpnoise.__file__).parent
     text = {path: path.read_text("utf-8") for path in package.rglob("*.py")}
     where = [path.name for path, code in text.items() if 'charge("number of records"' in code]
-    assert where == ["record_count.py"]
+    assert where == ["ranges.py"]
     shares = [path.name for path, code in text.items() if re.search(r"\bCOUNT\w* = 0\.", code)]
-    assert shares == ["record_count.py"]
+    assert shares == ["ranges.py"]

@@ -149,3 +149,13 @@ def test_a_seed_is_never_written_down_however_deep_its_name(name):
     text = charge_module.stored_parameters(seeds)
     assert "4711" not in text
     assert "0.1" in text
+
+
+@pytest.mark.parametrize("seeds", [{"model__random_state": 1}, {"grid": [{"random_state": 1}]}])
+def test_a_charge_says_of_every_seed_that_there_is_one_as_the_total_does(seeds):
+    ledger = PrivacyLedger("trips", 1.0, 0.0, "memory")
+    charge = ledger.charge("fit", PureLoss(0.1), parameters=seeds)
+    assert not charge.secure
+    assert not ledger.total().secure
+    assert "NOT PRIVATE" in str(charge)
+    assert ledger.charge("fit", PureLoss(0.1), parameters={"random_state": None}).secure

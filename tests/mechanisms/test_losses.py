@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
-from skdpnoise.mechanisms._losses import shifts, worst_shift
+from skdpnoise.mechanisms.allocation import shifts, worst_shift
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee
 from skdpnoise.sensitivity import SensitivityProfile

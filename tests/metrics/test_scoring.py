@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 
 from skdpnoise.metrics.scoring import BITS, SCORINGS, choose_scoring
-from skdpnoise.model_selection._parts import divide
-from skdpnoise.model_selection._runs import noisy_mean
+from skdpnoise.model_selection._runs import divide, noisy_mean
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sampling import SeededWords
 

@@ -23,6 +23,7 @@ from skdpnoise import (
     DPStandardScaler,
 )
 from skdpnoise.compose import register_private
+from skdpnoise.model_selection import _search
 from skdpnoise.model_selection._runs import FAILED, UNSETTLED, Problem
 from skdpnoise.privacy import TruncatedNegativeBinomial, gdp_mu
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, TWO, Untouched, X
@@ -208,7 +209,7 @@ def test_a_failure_of_anything_else_is_told_as_the_same_error(monkeypatch):
         search = DPGridSearchCV(DPCoordinateDescentRegressor(), grid, ledger=Notebook())
         with monkeypatch.context() as patch:
             patch.setattr(Problem, "noisy_score", fails)
-            patch.setattr(DPGridSearchCV, "_rehearse", lambda *args: None)
+            patch.setattr(_search, "rehearse", lambda *args: None)
             with pytest.raises(RuntimeError) as caught:
                 search.fit(X, SCORE)
         assert str(caught.value) == FAILED

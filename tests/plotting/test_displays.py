@@ -303,7 +303,7 @@ def test_wrong_losses_grids_and_targets_are_named():
     loss = GaussianLoss(0.1)
     with pytest.raises(TypeError, match=r"'mechanisms' parameter .* dict"):
         PrivacyLossDisplay.from_mechanisms([loss])
-    with pytest.raises(TypeError, match=r"'mechanisms' parameter .* of type float"):
+    with pytest.raises(TypeError, match=r"'mechanisms' parameter .* Got float"):
         PrivacyLossDisplay.from_mechanisms({"a": 1.0})
     with pytest.raises(ValueError, match=r"'mechanisms' parameter .* at least one"):
         PrivacyLossDisplay.from_mechanisms({})

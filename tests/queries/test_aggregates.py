@@ -19,10 +19,11 @@ from skdpnoise.queries import (
     private_mean,
     private_sum,
 )
+from skdpnoise.queries._query import Query
 from skdpnoise.queries.aggregates import (
-    _check_interval,
+    _check_summands,
     _exact_sums,
-    _noisy_sums,
+    _release,
     _rounded_deviation,
 )
 from skdpnoise.queries.norm_quantile import private_norm_quantile
@@ -34,6 +35,15 @@ RELATIONS = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 # The default noise is compared over all families, which takes seconds.
 LAPLACE = {"noise": "inid_laplace"}
 LOW, HIGH = np.array([-1.0, 0.0, 5.0]), np.array([2.0, 0.3, 105.0])
+
+
+def bounds_of(low, high, n_columns):
+    return _check_summands("f", np.zeros((1, n_columns)), low, high, None, "auto")[2]
+
+
+def noisy_sums(data, bounds, mechanism, *, counted=False):
+    query = Query("f", PureLoss(1.0), None, None, SeededWords(0))
+    return _release(query, data, bounds, mechanism, counted=counted)
 
 
 def deviation_pvalue(errors, stated):
@@ -65,7 +75,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
     table[:8] = list(itertools.product(*zip(LOW, HIGH, strict=True)))
     guarantee = PrivacyGuarantee(1.0, adjacency=adjacency)
     mechanism = way(table, LOW, HIGH, guarantee, **LAPLACE).mechanism
-    bounds = _check_interval("f", LOW, HIGH, 3)
+    bounds = bounds_of(LOW, HIGH, 3)
     counted = mechanism.sensitivity.n_coordinates == 4
     assert counted == (adjacency == "add_remove" and way is private_mean)
     if adjacency == "add_remove" and not counted:
@@ -73,8 +83,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
 
     def released(data):
         # Same words, same noise: the difference is that of the exact integers.
-        count = len(data) if counted else None
-        noisy = _noisy_sums(data, bounds, mechanism, SeededWords(1), count)
+        noisy = noisy_sums(data, bounds, mechanism, counted=counted)
         return np.rint(noisy / mechanism.grid_size)
 
     limit = mechanism.sensitivity.per_coordinate / mechanism.grid_size
@@ -91,7 +100,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
 def test_a_contribution_is_at_most_the_whole_steps_of_the_half_width(share):
     """The end of the interval lies between two steps, and never counts as the farther one."""
     steps = 1000.0 + share
-    bounds = _check_interval("f", -1.0, 1.0, 1)
+    bounds = bounds_of(-1.0, 1.0, 1)
     unit = np.array([1.0 / steps])
     for value, sign in ((1.0, 1), (-1.0, -1), (50.0, 1), (-50.0, -1)):
         for n_records in (1, 3):
@@ -115,14 +124,14 @@ def test_the_mechanism_depends_on_public_facts_alone(way, delta):
 
 
 def test_the_uncentred_sum_moves_by_at_most_the_largest_value():
-    bounds = _check_interval("f", 0.0, 3.0, 1)
+    bounds = bounds_of(0.0, 3.0, 1)
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([1.0], 0.0, 3.0, guarantee, noise="inid_laplace").mechanism
     assert mechanism.sensitivity.n_coordinates == 1
     limit = 3.0 / mechanism.grid_size[0]
     data = np.array([[0.5], [2.5]])
     before, *after = (
-        _noisy_sums(rows, bounds.uncentred(), mechanism, SeededWords(0))[0] / mechanism.grid_size
+        noisy_sums(rows, bounds.uncentred(), mechanism)[0] / mechanism.grid_size
         for rows in (data, np.vstack([data, [[99.0]]]), np.vstack([data, [[-99.0]]]), data[:1])
     )
     moved = [abs(float(other[0] - before[0])) for other in after]
@@ -269,10 +278,10 @@ def test_rounding_of_contributions_does_not_add_up():
     guarantee = PrivacyGuarantee(1.0, adjacency="add_remove")
     mechanism = private_sum([0.0], -1.0, 1.0, guarantee, noise="inid_laplace").mechanism
     value = (1000 + 0.5) * mechanism.grid_size[0]
-    bounds = _check_interval("f", -1.0, 1.0, 1)
+    bounds = bounds_of(-1.0, 1.0, 1)
     data = np.full((1 << 17, 1), value)
     noise = mechanism.sample(SeededWords(0))[0, 0] * mechanism.grid_size[0]
-    total = _noisy_sums(data, bounds, mechanism, SeededWords(0))[0] - noise
+    total = noisy_sums(data, bounds, mechanism)[0] - noise
     assert abs(total - data.sum()) <= 2 * mechanism.grid_size[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 from skdpnoise.privacy import PureLoss
 from skdpnoise.queries._quantile_choice import choose_bulk, halved, joined, parts_told_apart
 from skdpnoise.queries._quantile_search import Search, believe_octaves, believe_spread, real
-from skdpnoise.queries._releases import Releases, uncharged
+from skdpnoise.queries.ranges import Releases, uncharged
 from skdpnoise.queries.searched_location import search_location
 from skdpnoise.sampling import random_words
 

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.queries import _tile_loops, _tiles, private_location_scale
-from skdpnoise.queries._releases import Releases
+from skdpnoise.queries.ranges import Releases
 from tests._statistics import FALSE_ALARM
 
 N = 6000

@@ -8,7 +8,7 @@ import pytest
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.queries._quantile_choice import _cut, choose_quantile, quantile_utilities
 from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
-from skdpnoise.queries._releases import Releases
+from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import random_words
 
 RNG = np.random.default_rng(0)

@@ -8,9 +8,15 @@ import pytest
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_quantiles
-from skdpnoise.queries._prefix_sums import SQUARE_ROOT, prefix_strategy
 from skdpnoise.queries._sweeps import Records
-from skdpnoise.queries.quantiles import _change, _counts, _edges, _invert
+from skdpnoise.queries.quantiles import (
+    SQUARE_ROOT,
+    _change,
+    _counts,
+    _edges,
+    _invert,
+    prefix_strategy,
+)
 from tests._audit import resource
 
 QUARTILES = [0.25, 0.5, 0.75]
@@ -36,13 +42,13 @@ class TestStrategies:
     @pytest.mark.parametrize("branching", BRANCHINGS)
     def test_cumulative_sums_are_estimated_exactly_without_noise(self, branching):
         counts = np.random.default_rng(0).integers(0, 1000, 50)
-        strategy = prefix_strategy(50, branching)
+        strategy = prefix_strategy(50, branching, "replace_one")
         sums = strategy.cumulative(strategy.answers(counts), counts.sum())
         np.testing.assert_allclose(sums, np.cumsum(counts), rtol=1e-9)
 
     @pytest.mark.parametrize("branching", BRANCHINGS)
     def test_the_stated_variance_is_that_of_the_estimate(self, branching):
-        strategy = prefix_strategy(40, branching)
+        strategy = prefix_strategy(40, branching, "replace_one")
         # All noise patterns of one unit at a time: the estimate is linear.
         columns = [strategy.cumulative(unit, 0.0) for unit in np.eye(len(strategy.rows))]
         variance = np.square(columns).sum(axis=0)
@@ -55,8 +61,8 @@ class TestStrategies:
     def test_one_record_changes_the_answers_by_what_is_stated_and_by_no_less(
         self, branching, adjacency
     ):
-        strategies = [prefix_strategy(30, branching), prefix_strategy(12, branching)]
-        profile = _change(strategies, adjacency)
+        strategies = [prefix_strategy(n_bins, branching, adjacency) for n_bins in (30, 12)]
+        profile = _change(strategies)
         rng = np.random.default_rng(1)
         worst = np.zeros(3)
         places = [(a, b) for a in range(30) for b in range(12)]
@@ -79,14 +85,12 @@ class TestStrategies:
         assert (worst > 0.97 * np.array(stated)).all()
 
     def test_the_square_root_errs_far_less_than_a_histogram_under_gaussian_noise(self):
-        error = [
-            prefix_strategy(256, b).moved_l2 * np.sqrt(prefix_strategy(256, b).mean_variance())
-            for b in (SQUARE_ROOT, 256)
-        ]
+        strategies = [prefix_strategy(256, b, "replace_one") for b in (SQUARE_ROOT, 256)]
+        error = [strategy.l2 * np.sqrt(strategy.mean_variance()) for strategy in strategies]
         assert error[0] < 0.4 * error[1]
 
     def test_answers_are_exact_for_more_records_than_fit_in_memory(self):
-        strategy = prefix_strategy(64, SQUARE_ROOT)
+        strategy = prefix_strategy(64, SQUARE_ROOT, "add_remove")
         counts = np.zeros(64, dtype=np.int64)
         counts[0] = 2**32 - 1
         more = counts + np.eye(64, dtype=np.int64)[5]

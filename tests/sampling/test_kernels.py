@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import skdpnoise
-from skdpnoise.mechanisms.selection._sampling import draw_exponential, draw_permute_and_flip
+from skdpnoise.mechanisms.selection._kinds import draw_exponential, draw_permute_and_flip
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.sampling import (
     SeededWords,
@@ -21,9 +21,9 @@ from skdpnoise.sampling import (
     rounded_laplace,
 )
 from skdpnoise.sampling import kernels as module
-from skdpnoise.sampling._extended import exponentials, half_normals, uniforms
 from skdpnoise.sampling.bits import fill
 from skdpnoise.sampling.kernels import Compilable
+from skdpnoise.sampling.lazy import exponentials, half_normals, uniforms
 
 # Far apart and close together, so that the choices need few and many coins.
 UTILITIES = np.array([-(2**40), 0, 1, 700, 1000, 3000, 3000])

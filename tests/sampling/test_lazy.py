@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sampling.lazy import CAPACITY, UNDECIDED, is_smaller, leading_bits, new_numbers
+from skdpnoise.sampling.lazy import (
+    CAPACITY,
+    UNDECIDED,
+    Digits,
+    is_smaller,
+    leading_bits,
+    new_numbers,
+)
 
 
 def value(row, width):
@@ -23,7 +30,7 @@ def test_comparisons_keep_the_digits_that_are_known_and_agree_with_each_other(wi
     position, answers, before = 0, {}, numbers.copy()
     pairs = [(one, other) for one in range(4) for other in range(4) if one != other]
     for one, other in pairs + pairs:
-        smaller, moved = is_smaller(words, position, width, numbers, one, other)
+        smaller, moved = is_smaller(Digits(words, width, numbers), position, one, other)
         drawn = int(numbers[:, 0].sum() - before[:, 0].sum())
         assert moved - position == drawn * width  # nothing is drawn that is not kept
         for row in range(4):
@@ -41,16 +48,16 @@ def test_comparisons_keep_the_digits_that_are_known_and_agree_with_each_other(wi
 
 def test_numbers_that_agree_in_every_digit_are_not_told_apart():
     numbers = new_numbers(0, 8, (12345, 12345))
-    assert is_smaller(SeededWords(0).take(1), 0, 8, numbers, 0, 1) == (UNDECIDED, 0)
+    assert is_smaller(Digits(SeededWords(0).take(1), 8, numbers), 0, 0, 1) == (UNDECIDED, 0)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 24, 53])
 def test_leading_bits_are_those_that_are_known_and_then_new_ones(n):
     words, constant = SeededWords(1).take(4), int.from_bytes(b"0123456789abcdef" * 2, "big")
     numbers = new_numbers(0, 8, (constant,))
-    assert leading_bits(words, 5, 8, numbers, 0, n) == (constant >> (CAPACITY - n), 5)
+    assert leading_bits(Digits(words, 8, numbers), 5, 0, n) == (constant >> (CAPACITY - n), 5)
     numbers[0, 0] = 2  # the digits "0" and "1"
-    found, position = leading_bits(words, 0, 8, numbers, 0, n)
+    found, position = leading_bits(Digits(words, 8, numbers), 0, 0, n)
     assert position == max(n - 16, 0)
     known = int.from_bytes(b"01", "big")
     assert found >> max(n - 16, 0) == known >> max(16 - n, 0)

@@ -10,10 +10,9 @@ from scipy.stats import beta, gamma, norm
 
 from skdpnoise.noises import get_noise
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sampling import matrices as sampler
-from skdpnoise.sampling._extended import LazyNumbers
-from skdpnoise.sampling.balls import most_places
-from skdpnoise.sampling.matrices import rounded_frobenius, rounded_wishart, wishart_places
+from skdpnoise.sampling import balls as sampler
+from skdpnoise.sampling.balls import most_places, rounded_frobenius, rounded_wishart, wishart_places
+from skdpnoise.sampling.lazy import LazyNumbers
 from tests._statistics import FALSE_ALARM, uniform_pvalue
 
 BITS = 20
@@ -123,7 +122,7 @@ def test_what_doubles_decide_more_places_decide_as_well(size, bits, monkeypatch)
         return _root(*arguments, **keywords)
 
     monkeypatch.setattr(sampler, "_bounded_products", undecided)
-    monkeypatch.setattr(sampler, "_FLOAT_ERROR", 0.9)
+    monkeypatch.setattr(sampler, "_MATRIX_ERROR", 0.9)
     monkeypatch.setattr(sampler, "scaled_normal", counted)
     for name, draw in SAMPLERS.items():
         for one, other in zip(expected[name], draw(SeededWords(3), size, bits), strict=True):

@@ -19,7 +19,8 @@ from skdpnoise.sampling import (
     piecewise,
     rounded_piecewise,
 )
-from skdpnoise.sampling._piecewise_exact import ExactExponent, draw_exactly
+from skdpnoise.sampling._piecewise_exact import density as exact_density
+from skdpnoise.sampling._piecewise_exact import draw_exactly
 from tests._statistics import (
     FALSE_ALARM,
     binned_pvalue,
@@ -169,10 +170,9 @@ def test_the_envelope_changes_the_speed_and_not_the_law(name, fresh_tables):
 
 
 def all_exact(table, words, size):
-    exponent = ExactExponent(table.law)
     draws, position = [], 0
     for _ in range(size):
-        draw, position = draw_exactly(words, position, table, exponent)
+        draw, position = draw_exactly(words, position, table)
         draws.append(draw)
     return draws
 
@@ -216,7 +216,6 @@ def tables():
 @pytest.mark.parametrize(("exponent", "bits"), list(tables()))
 def test_every_weight_is_an_upper_bound_and_every_sure_height_a_lower_one(exponent, bits):
     table = piecewise._table(exponent, bits)
-    exact = ExactExponent(table.law)
     weights = np.diff(table.cells.cumulative)
     assert table.cells.cumulative[-1] == 2**62
     assert weights.min() > 0
@@ -228,7 +227,7 @@ def test_every_weight_is_an_upper_bound_and_every_sure_height_a_lower_one(expone
         height = Decimal(float(table.cells.height[cell]))
         with localcontext() as context:
             context.prec = 60
-            least, most = exact.density(low, high, 60)
+            least, most = exact_density(table.law, low, high, 60)
             assert height * most <= int(weights[cell])
             assert int(table.cells.sure[cell]) <= height * least
     # Little is wasted: eight attempts in ten are accepted without another look.
@@ -239,12 +238,11 @@ def test_every_weight_is_an_upper_bound_and_every_sure_height_a_lower_one(expone
 @continuous
 def test_the_exponent_is_as_close_to_the_exact_one_as_its_bound_says(name):
     law = piecewise._law(LAWS[name][0], on_integers=False)
-    exact = ExactExponent(law)
     for x in np.abs(rounded_piecewise(SeededWords(8), 200, 30, LAWS[name][0])) / 2.0**30:
         value, error = _piecewise_kernel.evaluate(x, law)
         with localcontext() as context:
             context.prec = 60
-            density, _ = exact.density(Fraction(x), Fraction(x), 60)
+            density, _ = exact_density(law, Fraction(x), Fraction(x), 60)
             assert abs(-density.ln() - Decimal(value)) <= Decimal(error) + Decimal(10) ** -50
 
 

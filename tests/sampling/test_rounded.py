@@ -12,13 +12,11 @@ from scipy.stats import expon, halfnorm, laplace, norm
 from skdpnoise.sampling import (
     SeededWords,
     SystemWords,
-    _karney,
     bits,
     rounded_gaussian,
     rounded_laplace,
 )
-from skdpnoise.sampling._extended import _fill_floors, exponentials, half_normals
-from skdpnoise.sampling.lazy import new_numbers
+from skdpnoise.sampling.lazy import CDF, _fill_floors, exponentials, half_normals, new_numbers
 from tests._statistics import FALSE_ALARM, binned_pvalue, fit_pvalue, uniform_pvalue
 
 N = 120_000
@@ -34,7 +32,7 @@ def lazily(draw, digit_bits):
 
     def sampler(words, size, bits):
         places = max(bits + 1, 2)
-        numbers = draw(words, math.prod(np.atleast_1d(size)), places, digit_bits=digit_bits)
+        numbers = draw(words, math.prod(np.atleast_1d(size)), places, width=digit_bits)
         return ((numbers.first >> (places - bits - 1)) + 1 >> 1).reshape(size)
 
     return sampler
@@ -187,11 +185,11 @@ def test_beginning_anew_with_fresh_words_only_would_be_noticed(normal, density):
     """The wrong rule, on purpose: a draw that does not fit into one word is thrown away."""
     draws = []
     out = np.zeros(1, dtype=np.int64)
-    numbers = new_numbers(4, 8, _karney.CDF)
-    noted, n_noted = np.zeros((1, 1 + numbers.shape[1]), dtype=np.int64), np.zeros(1, np.int64)
+    numbers = new_numbers(4, 8, CDF)
+    noted = np.zeros((2, 1 + numbers.shape[1]), dtype=np.int64)
     for word in SeededWords(10).take(100_000).reshape(-1, 1):
-        n_noted[0] = 0
-        done, _, _ = _fill_floors(word, 0, out, 0, normal, 6, 8, numbers, noted, n_noted)
+        noted[0, 0] = 0
+        done, _, _ = _fill_floors(word, 0, out, 0, (normal, 6, 8, numbers, noted))
         draws.extend((out[:done] + 1 >> 1).tolist())
     assert len(draws) > 50_000
     assert fit_pvalue(draws, density, 5) < FALSE_ALARM
@@ -236,9 +234,9 @@ def test_integer_part_of_the_normal_has_the_stated_probabilities():
         e = Decimal(1).exp()
         total = sum(e ** (-Decimal(k * k) / 2) for k in range(60))
         partial = Decimal(0)
-        for k, bound in enumerate(_karney.CDF):
+        for k, bound in enumerate(CDF):
             partial += e ** (-Decimal(k * k) / 2)
             gap = partial / total * 2**256 - bound
             assert 0 <= gap < 1
-    assert _karney.CDF[-1] == 2**256 - 1
-    assert tuple(sorted(set(_karney.CDF))) == _karney.CDF
+    assert CDF[-1] == 2**256 - 1
+    assert tuple(sorted(set(CDF))) == CDF

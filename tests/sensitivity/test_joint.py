@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums, support_sizes
+from skdpnoise.sensitivity.bounds import bounded_ones, shifted_sums, support_sizes
 
 
 def records(n_coordinates, max_ones):

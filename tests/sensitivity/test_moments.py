@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from skdpnoise.sensitivity.moments import FREE_L1, FREE_L2, clipped_moments
+from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
 RATIOS = [0.1, FREE_L1, 0.8, np.sqrt(2.0), FREE_L2, 2.0, 30.0]
 

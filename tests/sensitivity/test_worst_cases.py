@@ -19,9 +19,8 @@ from hypothesis import given, settings
 
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, _gram
 from skdpnoise.mechanisms import k_norm, worst_case_norm
-from skdpnoise.mechanisms._losses import shifts, worst_shift
-from skdpnoise.mechanisms.geometry import binding_balls, fill
-from skdpnoise.mechanisms.joint.l1_staircase import L1StaircaseMechanism
+from skdpnoise.mechanisms.allocation import binding_balls, fill, shifts, worst_shift
+from skdpnoise.mechanisms.joint.balls import L1StaircaseMechanism
 from skdpnoise.mechanisms.matrices.calibrate import SECOND_MOMENT_NOISES, calibrate_second_moments
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import (
@@ -33,8 +32,7 @@ from skdpnoise.sensitivity import (
     second_moment_change,
     second_moments_profile,
 )
-from skdpnoise.sensitivity.joint import bounded_ones, shifted_sums
-from skdpnoise.sensitivity.moments import clipped_moments
+from skdpnoise.sensitivity.bounds import bounded_ones, clipped_moments, shifted_sums
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 from tests.sensitivity._feasible import Instance, exactly, feasible_points, instances
 

@@ -16,19 +16,9 @@ from urllib.parse import quote, unquote
 
 from skdpnoise.ledger.errors import LedgerError, LedgerStorageError, UnknownDatasetError
 from skdpnoise.ledger.requests import checked_name
-from skdpnoise.ledger.storage import reading
+from skdpnoise.ledger.storage import memory, reading
 from skdpnoise.ledger.storage._schema import START, VERSION, bring_up_to_date, tables, version_of
-from skdpnoise.ledger.storage.memory import (
-    Alike,
-    Facts,
-    Head,
-    MemoryStorage,
-    Row,
-    Summary,
-    agreed,
-    new_facts,
-    now,
-)
+from skdpnoise.ledger.storage.memory import Alike, Facts, Head, Row, Summary
 
 T = TypeVar("T")
 
@@ -98,7 +88,7 @@ class DatabaseStorage:
     def __init__(
         self, storage: object, name: str = "The 'storage' parameter of PrivacyLedger"
     ) -> None:
-        self._url = _parsed(storage, name)
+        self.sa, self._url = _sqlalchemy(), _parsed(storage, name)
         self.shown: str = self._url.render_as_string(hide_password=True)
         self.address: str = self._url.render_as_string(hide_password=False)
         self._sqlite = self._url.get_backend_name() == "sqlite"
@@ -118,22 +108,22 @@ class DatabaseStorage:
             current = version == VERSION
             facts = self._facts(connection, dataset) if current else None
             known = self._names(connection) if current and facts is None else []
-        if facts is not None:
-            return agreed(dataset, facts, wanted)
-        if wanted.get("epsilon") is None and (current or version == 0):
-            return new_facts(dataset, wanted, known)
+        only_opened = wanted.get("epsilon") is None and (current or version == 0)
+        if facts is not None or only_opened:
+            return memory.settled(dataset, facts, wanted, known)
         with self._connected(write=True) as connection:
             if self._url.get_backend_name() == "postgresql":
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             version = version_of(connection, self.shown)
             if version != VERSION:
                 bring_up_to_date(connection, version)
-            facts = self._facts(connection, dataset)
-            if facts is not None:
-                return agreed(dataset, facts, wanted)
-            facts = new_facts(dataset, wanted, self._names(connection))
-            values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
-            connection.execute(self.datasets.insert().values(name=dataset, created=now(), **values))
+            stored = self._facts(connection, dataset)
+            known = [] if stored else self._names(connection)
+            facts = memory.settled(dataset, stored, wanted, known)
+            if stored is None:
+                values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
+                values |= {"name": dataset, "created": memory.now()}
+                connection.execute(self.datasets.insert(), values)
             return facts
 
     def names(self) -> list[str]:
@@ -160,12 +150,11 @@ class DatabaseStorage:
 
     def attempt(self, work: Callable[[int], T]) -> T:
         """Do the work again where another process, or the network, was in the way."""
-        sa = _sqlalchemy()
         start = time.monotonic()
         for number in range(_ATTEMPTS):
             try:
                 return work(number)
-            except (sa.exc.SQLAlchemyError, sqlite3.Error) as error:
+            except (self.sa.exc.SQLAlchemyError, sqlite3.Error) as error:
                 late = number + 1 == _ATTEMPTS or time.monotonic() - start > _BUSY_SECONDS
                 if late or not self._passes(error):
                     raise self._explained(error) from error
@@ -184,7 +173,7 @@ class DatabaseStorage:
         return self._engines[process]
 
     def _new_engine(self) -> Any:
-        sa = _sqlalchemy()
+        sa = self.sa
         try:
             if not self._sqlite:
                 psycopg = self._url.get_driver_name().startswith("psycopg")
@@ -243,14 +232,14 @@ class DatabaseStorage:
         return facts
 
     def _names(self, connection: Any) -> list[str]:
-        names = connection.execute(_sqlalchemy().select(self.datasets.c.name)).scalars().all()
+        names = connection.execute(self.sa.select(self.datasets.c.name)).scalars().all()
         with reading.readable("The names", self.shown):
             return [checked_name("dataset", name) for name in names]
 
     def _row(self, connection: Any, dataset: str, *, write: bool = False) -> Any:
         """Return what is stored of a data set; a writer holds its row until the end."""
         columns = [column for column in self.datasets.c if column.name != "summary"]  # it is long
-        query = _sqlalchemy().select(*columns).where(self.datasets.c.name == dataset)
+        query = self.sa.select(*columns).where(self.datasets.c.name == dataset)
         return connection.execute(query.with_for_update() if write else query).first()
 
     def _check_file(self) -> None:
@@ -263,10 +252,9 @@ class DatabaseStorage:
 
     def _passes(self, error: Any) -> bool:
         """Return whether trying again may help."""
-        sa = _sqlalchemy()
-        if isinstance(error, sa.exc.IntegrityError):
+        if isinstance(error, self.sa.exc.IntegrityError):
             return True  # somebody else was first
-        if not isinstance(error, sa.exc.DBAPIError):
+        if not isinstance(error, self.sa.exc.DBAPIError):
             return False
         code = getattr(error.orig, "sqlstate", None) or getattr(error.orig, "pgcode", None)
         text = str(error.orig)
@@ -324,7 +312,7 @@ class _Transaction:
         self.head, self.facts = reading.head_in(row.head), _facts_in(row)
 
     def summarised(self) -> tuple[Summary, list[Alike]] | None:
-        sa, datasets, charges = _sqlalchemy(), self._storage.datasets.c, self._storage.charges.c
+        sa, datasets, charges = self._storage.sa, self._storage.datasets.c, self._storage.charges.c
         query = sa.select(datasets.summary).where(datasets.id == self._key)
         text = self._connection.execute(query).scalar()
         if text is None:
@@ -350,7 +338,7 @@ class _Transaction:
         return None if found is None else Row(*found)
 
     def _all(self) -> Any:
-        return _sqlalchemy().select(*(self._storage.charges.c[name] for name in Row._fields))
+        return self._storage.sa.select(*(self._storage.charges.c[name] for name in Row._fields))
 
     def write(self, row: Row, digest: str, summary: Summary | None) -> None:
         values = {"dataset": self._key, **row._asdict()}
@@ -363,5 +351,5 @@ class _Transaction:
         self._connection.execute(query.values(**changed))
 
 
-Storage = MemoryStorage | DatabaseStorage
-Transaction = MemoryStorage | _Transaction
+Storage = memory.MemoryStorage | DatabaseStorage
+Transaction = memory.MemoryStorage | _Transaction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -67,24 +67,12 @@ class Summary(NamedTuple):
     digest: str
 
 
-def agreed(dataset: str, stored: Facts, wanted: dict[str, Any]) -> Facts:
-    """Return what is stored if all that is wanted is the same; None wants nothing."""
-    for name, kept in asdict(stored).items():
-        asked = wanted.get(name)
-        if asked is not None and asked != kept:
-            raise BudgetChangedError(
-                f"The {name!r} parameter of PrivacyLedger must be {kept!r}, as it was set for the "
-                f"data set {dataset!r}. Got {asked!r} instead. What is promised for a data set "
-                f"does not change: leave {name} out to open the ledger as it is, or choose another "
-                "name for other data."
-            )
-    return stored
-
-
-def new_facts(dataset: str, wanted: dict[str, Any], known: list[str]) -> Facts:
-    """Return what is wanted for a new data set, or say that it is unknown."""
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if "epsilon" not in given:
+def settled(
+    dataset: str, stored: Facts | None, wanted: dict[str, Any], known: Sequence[str] = ()
+) -> Facts:
+    """Return what is stored, from which nothing wanted may differ, else what is wanted."""
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    if stored is None and "epsilon" not in wanted:
         names = ", ".join(map(repr, known[:20])) or "none yet"
         raise UnknownDatasetError(
             f"The 'dataset' parameter of PrivacyLedger must be the name of a data set in the "
@@ -92,7 +80,17 @@ def new_facts(dataset: str, wanted: dict[str, Any], known: list[str]) -> Facts:
             f"instead. To create it: PrivacyLedger({dataset!r}, epsilon=..., delta=..., "
             "storage=...)."
         )
-    return Facts(**given)
+    facts = Facts(**wanted) if stored is None else stored
+    for name, kept in asdict(facts).items():
+        asked = wanted.get(name, kept)
+        if asked != kept:
+            raise BudgetChangedError(
+                f"The {name!r} parameter of PrivacyLedger must be {kept!r}, as it was set for the "
+                f"data set {dataset!r}. Got {asked!r} instead. What is promised for a data set "
+                f"does not change: leave {name} out to open the ledger as it is, or choose another "
+                "name for other data."
+            )
+    return facts
 
 
 def now() -> str:
@@ -114,7 +112,7 @@ class MemoryStorage:
     def open(self, dataset: str, wanted: dict[str, Any]) -> Facts:
         """Return what was set for a data set, or set it."""
         self._check_process()
-        self.facts = new_facts(dataset, wanted, [])
+        self.facts = settled(dataset, None, wanted)
         return self.facts
 
     def _check_process(self) -> None:

@@ -9,23 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms.allocation import shape_of
-from skdpnoise.mechanisms.geometry import fill, norm
+from skdpnoise.mechanisms.allocation import fill, norm, shape_of
 from skdpnoise.privacy import Adjacency
-from skdpnoise.sampling import (
-    Exponent,
-    RandomWords,
-    rounded_gaussian,
-    rounded_laplace,
-    rounded_piecewise,
-)
-from skdpnoise.sampling.balls import most_places
-from skdpnoise.sampling.matrices import (
-    MOST_ROWS,
-    rounded_frobenius,
-    rounded_wishart,
-    wishart_places,
-)
+from skdpnoise.sampling import Exponent, RandomWords, balls, piecewise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moment_change
 from skdpnoise.sensitivity.second_moments import ChangeNorm
 
@@ -69,43 +55,45 @@ def _independent(
         diagonal, n_others = rounded(rng, size, bits), size * (size - 1) // 2
         if off_diagonal == 1.0:
             return diagonal, rounded(rng, n_others, bits)
-        return diagonal, rounded_piecewise(rng, n_others, bits, exponent(off_diagonal))
+        return diagonal, piecewise.rounded_piecewise(rng, n_others, bits, exponent(off_diagonal))
 
     return draw
 
 
-def _normal(r: float) -> Exponent:
-    return Exponent((0.0,), ((0.0, 0.0, 1.0 if r == _HALF else 0.5 / r**2, 0.0),))
+def _exponent(linear: float, square: float) -> Exponent:
+    return Exponent((0.0,), ((0.0, linear, square, 0.0),))
 
 
 GAUSSIAN = Family(
     False,
     "l2",
     lambda p, r: (1.0, r),
-    _independent(rounded_gaussian, _normal),
+    _independent(
+        piecewise.rounded_gaussian, lambda r: _exponent(0.0, 1.0 if r == _HALF else 0.5 / r**2)
+    ),
     lambda p: _MOST_BITS,
 )
 LAPLACE = Family(
     True,
     "l1",
     lambda p, r: (math.sqrt(2.0), math.sqrt(2.0) * r),
-    _independent(rounded_laplace, lambda r: Exponent((0.0,), ((0.0, 1.0 / r, 0.0, 0.0),))),
+    _independent(piecewise.rounded_laplace, lambda r: _exponent(1.0 / r, 0.0)),
     lambda p: _MOST_BITS,
 )
 K_NORM = Family(
     True,
     "l2",
     lambda p, r: (math.sqrt(p * (p + 1) / 2 + 1), math.sqrt(0.5 * (p * (p + 1) / 2 + 1))),
-    lambda rng, size, r, bits: rounded_frobenius(rng, size, bits),
-    lambda p: min(44, most_places(p * (p + 1) // 2 + 1) - 1),
+    lambda rng, size, r, bits: balls.rounded_frobenius(rng, size, bits),
+    lambda p: min(44, balls.most_places(p * (p + 1) // 2 + 1) - 1),
 )
 WISHART = Family(
     True,
     "nuclear",
     lambda p, r: (2.0 * math.sqrt(p + 1.0), math.sqrt(2.0 * (p + 1.0))),
-    lambda rng, size, r, bits: rounded_wishart(rng, size, bits),
-    wishart_places,
-    MOST_ROWS,
+    lambda rng, size, r, bits: balls.rounded_wishart(rng, size, bits),
+    balls.wishart_places,
+    balls.MOST_ROWS,
 )
 
 FAMILIES = {

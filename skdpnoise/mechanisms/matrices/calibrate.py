@@ -12,24 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.additive import compared, stated
 from skdpnoise.mechanisms.matrices._families import FAMILIES, Family, proposals
 from skdpnoise.mechanisms.requests import CHOICES, budget_of, number_of
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import (
-    Adjacency,
-    check_adjacency,
-    check_array,
-    check_count,
-    check_option,
-    check_real,
-    check_type,
-)
-from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, check_adjacency, check_count, check_real
+from skdpnoise.privacy.checks import check_array, check_option, check_type
+from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PureLoss, checked_relation
 from skdpnoise.privacy.sealed import Sealed, sealed
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile, second_moments_profile
-
-__all__ = ["SECOND_MOMENT_NOISES", "SymmetricMatrixMechanism", "calibrate_second_moments"]
 
 SECOND_MOMENT_NOISES = (*FAMILIES, *CHOICES)
 
@@ -87,10 +77,6 @@ class SymmetricMatrixMechanism(Sealed):
       :math:`g(M + D) \le e^{|D|_*/2} g(M)`. (Adding only W, as in the mechanism of Jiang, Xie and
       Zhang, is not ε-private: the support moves with the data.)
 
-    For rows in a ball under "add_remove", the deviation of an entry is about
-    :math:`\sqrt{p/2} \, R^2/\varepsilon` for Wishart noise, :math:`p R^2/(2 \varepsilon)` for the
-    K-norm and :math:`p R^2/(\sqrt2 \, \varepsilon)` for Laplace noise.
-
     Parameters
     ----------
     noise : str
@@ -109,11 +95,9 @@ class SymmetricMatrixMechanism(Sealed):
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range, or the noise has no such scales: those of "k_norm" and "wishart"
-        have r = √(1/2), and those of ``"iid_..."`` are all equal.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range, or the noise has no such scales: those of
+        "k_norm" and "wishart" have r = √(1/2), and those of ``"iid_..."`` are all equal.
 
     References
     ----------
@@ -225,19 +209,7 @@ class SymmetricMatrixMechanism(Sealed):
         return kind(worst * _MARGIN)
 
     def sample(self, rng: RandomWords) -> NDArray[np.int64]:
-        """Return the noise, in grid steps: a symmetric matrix of int64.
-
-        Parameters
-        ----------
-        rng : RandomWords
-            Source of randomness.
-
-        Examples
-        --------
-        >>> mechanism = calibrate_second_moments("k_norm", RowBounds(3, 1.0), PureLoss(0.5))
-        >>> mechanism.sample(random_words(0)).shape
-        (3, 3)
-        """
+        """Return the noise, in grid steps: a symmetric matrix of int64."""
         size = self.n_columns
         diagonal, others = self._family.draw(rng, size, self.off_diagonal, 2 * self.bits)
         noise = np.zeros((size, size), dtype=np.int64)
@@ -254,8 +226,7 @@ class SymmetricMatrixMechanism(Sealed):
         counts : ndarray of int64, shape (n_columns, n_columns)
             Sums of products of integer rows, symmetric: nothing is known of any other matrix.
         rng : None, int, numpy generator or RandomWords, default=None
-            None draws from the operating system's cryptographic source. Anything else is
-            reproducible, and gives no privacy against those who know it.
+            As of :func:`~skdpnoise.sampling.random_words`; only None gives privacy to everyone.
 
         Returns
         -------
@@ -264,10 +235,8 @@ class SymmetricMatrixMechanism(Sealed):
 
         Raises
         ------
-        TypeError
-            If the counts are not integers.
-        ValueError
-            If they are not of this shape, or not symmetric.
+        TypeError, ValueError
+            If the counts are not integers, of this shape and symmetric.
 
         Examples
         --------
@@ -299,12 +268,8 @@ class SymmetricMatrixMechanism(Sealed):
 
         .. math:: \sum_{j, k} w_{jk} \, \mathrm{Var}(\hat S_{jk})
 
-        Entries off the diagonal count twice, as they stand there twice.
-
-        Parameters
-        ----------
-        weights : array-like of shape (n_columns, n_columns) or None, default=None
-            w; None is all ones.
+        Entries off the diagonal count twice, as they stand there twice. Without weights, of shape
+        (n_columns, n_columns), w is one.
 
         Examples
         --------

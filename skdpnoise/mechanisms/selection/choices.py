@@ -7,64 +7,27 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise.mechanisms.exact import (
-    are_finite,
-    are_large,
-    are_real,
-    exact_integers,
-    exact_numbers,
-)
-from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law, proportional_law
-from skdpnoise.mechanisms.selection._sampling import (
-    draw_exponential,
-    draw_laplace,
-    draw_permute_and_flip,
-)
+from skdpnoise.mechanisms import exact
+from skdpnoise.mechanisms.selection._kinds import KINDS, Kind
 from skdpnoise.privacy import GaussianLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import RandomWords, random_words
 from skdpnoise.sampling.observer import chosen
 
-__all__ = [
-    "ExponentialMechanism",
-    "PermuteAndFlip",
-    "ReportNoisyMax",
-    "Selection",
-    "range_epsilon",
-    "whole_quanta",
-]
-
 _STEPS = 24  # the sensitivity spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 10, 52
 _RANGE_BITS = 61  # utilities are held within ±2**61 grid steps
 _COARSE_BITS = 31
 _MARGIN = 1e-11  # relative error of normal quantiles, with room to spare
-
-
-class _Kind(NamedTuple):
-    """What draws candidates by utilities in grid steps, and its law by gaps to the best."""
-
-    draw: Callable[[RandomWords, NDArray[np.int64], int, int], NDArray[np.int64]]
-    law: Callable[[NDArray[np.float64]], NDArray[np.float64]]
-    excess: float = 0.0  # of a bound on the expected gap beyond log n, in units of the exponent
-
-
-_KINDS = {
-    "exponential": _Kind(draw_permute_and_flip, permute_and_flip_law),
-    "laplace": _Kind(draw_laplace, laplace_law, excess=1.0),
-    "gumbel": _Kind(draw_exponential, proportional_law),
-}
-"""By the noise whose largest is chosen."""
 
 
 @shared_texts
@@ -131,8 +94,8 @@ class Selection(ABC):
 
         Notes
         -----
-        Nothing is remembered: each call is another release, to be charged for again. The time that
-        a call takes depends on the utilities; do not make it public.
+        Each call is another release, to be charged for again. The time that a call takes depends on
+        the utilities; do not make it public.
 
         Examples
         --------
@@ -147,28 +110,13 @@ class Selection(ABC):
         return chosen(self, quanta, random_words(random_state), draw)
 
     def check(self, utilities: ArrayLike) -> None:
-        """Refuse what :meth:`select` would refuse, as it does, without choosing.
-
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
-
-        Examples
-        --------
-        >>> PermuteAndFlip(sensitivity=1.0, epsilon=1.0).check([3, 40, 5])
-        """
+        """Refuse what :meth:`select` would refuse, as it does, without choosing."""
         _check_utilities(type(self).__name__, utilities)
 
     def probabilities(self, utilities: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each candidate, for analysis and tests.
 
         They reveal the utilities: **never publish them for private ones**.
-
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
 
         Examples
         --------
@@ -183,11 +131,6 @@ class Selection(ABC):
         """Return the expected gap between the best utility and the chosen one, for analysis.
 
         Like :meth:`probabilities`, it must **never be published for private ones**.
-
-        Parameters
-        ----------
-        utilities : array-like of shape (n_candidates,)
-            u.
 
         Examples
         --------
@@ -204,14 +147,9 @@ class Selection(ABC):
 
         .. math:: E[u_{\max} - u_r] \le \frac{2 \Delta}{\varepsilon} \log n + q
 
-        and half the first term if monotonic. (The exponential mechanism's expected gap is T times
-        the entropy of its law less a positive number, T = 2Δ/ε; permute-and-flip is never worse;
-        for Laplace noise the bound is T (log n + 1).)
-
-        Parameters
-        ----------
-        n_candidates : int
-            n.
+        for n candidates, and half the first term if monotonic. (The exponential mechanism's
+        expected gap is T times the entropy of its law less a positive number, T = 2Δ/ε;
+        permute-and-flip is never worse; for Laplace noise the bound is T (log n + 1).)
 
         References
         ----------
@@ -237,14 +175,14 @@ class Selection(ABC):
 
     def _quanta(self, utilities: ArrayLike) -> NDArray[np.int64]:
         checked = _check_utilities(type(self).__name__, utilities)
-        if are_large(checked).any():
+        if exact.are_large(checked).any():
             steps = [self.grid_size] * checked.size
-            return exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
+            return exact.exact_integers(checked.tolist(), steps, math.floor, 2**_RANGE_BITS)
         return whole_quanta(checked.astype(np.float64), self.grid_size)
 
     @property
     @abstractmethod
-    def _kind(self) -> _Kind:
+    def _kind(self) -> Kind:
         """What draws, and its law."""
 
 
@@ -311,8 +249,8 @@ class ExponentialMechanism(Selection):
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS["gumbel"]
+    def _kind(self) -> Kind:
+        return KINDS["gumbel"]
 
 
 @shared_texts
@@ -327,8 +265,7 @@ class PermuteAndFlip(Selection):
     noisy max with exponential noise.
 
     **Guarantee.** ε-differential privacy for neighbours between whom no utility moves by more than
-    Δ (McKenna and Sheldon). Exactness as in :class:`ExponentialMechanism`: utilities rounded down
-    to integers, a uniform order, and coins of exactly the stated probability.
+    Δ (McKenna and Sheldon). Exactness as in :class:`ExponentialMechanism`, with a uniform order.
 
     Parameters
     ----------
@@ -348,8 +285,8 @@ class PermuteAndFlip(Selection):
     """
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS["exponential"]
+    def _kind(self) -> Kind:
+        return KINDS["exponential"]
 
 
 @shared_texts
@@ -392,11 +329,11 @@ class ReportNoisyMax(Selection):
 
     def __post_init__(self) -> None:
         Selection.__post_init__(self)
-        check_option("ReportNoisyMax", "noise", self.noise, _KINDS)
+        check_option("ReportNoisyMax", "noise", self.noise, KINDS)
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS[self.noise]
+    def _kind(self) -> Kind:
+        return KINDS[self.noise]
 
 
 def _range_mu(epsilon: float) -> float:
@@ -431,17 +368,17 @@ def whole_quanta(utilities: NDArray[np.float64], grid_size: float) -> NDArray[np
 
 
 def _check_utilities(owner: str, utilities: ArrayLike) -> NDArray[Any]:
-    array = exact_numbers(utilities)
+    array = exact.exact_numbers(utilities)
     allowed = (
         f"The 'utilities' parameter of {owner} must be a non-empty one-dimensional array of finite "
         "numbers"
     )
-    if array.dtype.kind == "b" or not are_real(array):
+    if array.dtype.kind == "b" or not exact.are_real(array):
         raise TypeError(
             f"{allowed}, of double precision or less. Got an array of dtype {array.dtype} instead."
         )
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{allowed}. Got an array of shape {array.shape} instead.")
-    if not are_finite(array):
+    if not exact.are_finite(array):
         raise ValueError(f"{allowed}: remove or replace NaN and infinity first.")
     return array

@@ -21,22 +21,13 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Priva
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
+from skdpnoise.privacy.loss import LossBudget
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
 from skdpnoise.privacy.repetition.laws import (
-    PoissonRepetitions,
     RepetitionLaw,
     TruncatedNegativeBinomial,
     check_law,
 )
-
-__all__ = [
-    "PoissonRepetitions",
-    "Repetition",
-    "TruncatedNegativeBinomial",
-    "base_budget",
-    "choose_repetitions",
-    "repeated_loss",
-]
 
 _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
@@ -98,10 +89,8 @@ def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLo
 
 
 def base_budget(
-    guarantee: PrivacyGuarantee | PureLoss | GaussianLoss,
-    law: RepetitionLaw,
-    kind: str = "gaussian",
-) -> GaussianLoss | PureLoss:
+    guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw, kind: str = "gaussian"
+) -> LossBudget:
     """Return the largest loss of one run for which the best of K runs keeps a guarantee.
 
     Parameters
@@ -165,10 +154,9 @@ def choose_repetitions(
     .. math:: 1 - f(1 - s) = \text{coverage}, \qquad
               s = \lceil \text{best} \cdot \text{candidates} \rceil / \text{candidates}
 
-    With each run trying a candidate at random, one of the best candidates is then tried with the
-    stated probability. Every η has one γ that does this. A small η puts it into few very long
-    searches; a large one does without them but costs more. In between the budget is flat, so of the
-    η within one per cent of the most budget the one with the fewest runs is returned.
+    With each run trying a candidate at random, one of the best is then tried with the stated
+    probability. Every η has one γ that does this. Of the η within one per cent of the most budget,
+    the one with the fewest runs is returned.
 
     Parameters
     ----------
@@ -223,9 +211,7 @@ def choose_repetitions(
     return min(good, key=lambda law: law.mean)
 
 
-def _pure_base(
-    guarantee: PrivacyGuarantee | PureLoss | GaussianLoss, law: RepetitionLaw
-) -> PureLoss:
+def _pure_base(guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw) -> PureLoss:
     if isinstance(guarantee, GaussianLoss):
         total = 0.5 * range_epsilon(guarantee.mu)  # the pure ε that implies μ
     elif isinstance(guarantee, PureLoss):

@@ -1,4 +1,4 @@
-"""Losses without a closed form: compositions of curves, evaluated on a lattice, rounded up."""
+"""Compositions of curves, evaluated on a lattice, rounded up."""
 
 from __future__ import annotations
 
@@ -16,20 +16,9 @@ from scipy.optimize import brentq
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
-from skdpnoise.privacy.numeric._lattice import (
-    Lattice,
-    Nodes,
-    Terms,
-    Window,
-    about_quantile,
-    find_tilt,
-    reach,
-    tail,
-    window,
-)
-from skdpnoise.privacy.numeric._plan import Plan
+from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
-__all__ = ["NumericLoss"]
+__all__ = ["NumericLoss", "about_epsilon", "bounds_near", "composed_delta"]
 
 Vector = NDArray[np.float64]
 
@@ -101,14 +90,7 @@ class NumericLoss(Loss):
 
     @property
     def pure_epsilon(self) -> float:
-        """The ε of pure privacy that this loss implies; infinity if there is none.
-
-        Examples
-        --------
-        >>> from skdpnoise.privacy import PureLoss
-        >>> round(PureLoss(0.5).numeric().compose(3).pure_epsilon, 9)
-        1.5
-        """
+        """The ε of pure privacy that this loss implies; infinity if there is none."""
         total = math.fsum(
             count * float(curve.max_loss(shift)) for curve, shift, count in self.terms
         )
@@ -116,7 +98,9 @@ class NumericLoss(Loss):
 
     def __str__(self) -> str:
         pure = self.pure_epsilon
-        return f"{pure:.6g}-DP" if self._is_pure() else f"({self.epsilon(1e-6):.6g}, 1e-06)-DP"
+        if math.isfinite(pure):
+            return f"{pure:.6g}-DP"
+        return f"({self.epsilon(1e-6):.6g}, 1e-06)-DP"
 
     def __repr__(self) -> str:
         counts: Counter[str] = Counter()
@@ -157,12 +141,7 @@ class NumericLoss(Loss):
         return type(self)(tuple((curve, shift, count * n) for curve, shift, n in self.terms))
 
     def numeric(self) -> NumericLoss:
-        """Return the loss itself.
-
-        Returns
-        -------
-        NumericLoss
-        """
+        """Return the loss itself."""
         return self
 
     def __add__(self, other: object) -> NumericLoss:
@@ -172,9 +151,6 @@ class NumericLoss(Loss):
         return NumericLoss(self.terms + numeric().terms)
 
     __radd__ = __add__
-
-    def _is_pure(self) -> bool:
-        return math.isfinite(self.pure_epsilon)
 
 
 @lru_cache(maxsize=1024)
@@ -195,12 +171,12 @@ Group = tuple[LossCurve, Vector, Vector]
 def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
     """Return an upper bound of δ(ε) of a composition."""
     groups = list(groups)
-    if _alone(groups):
+    if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
         return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
-    finite = 0.0 if found is None else tail(found, epsilon / found.step)
+    finite = 0.0 if found is None else found.tail(epsilon / found.step)
     return min(1.0, finite + infinite)
 
 
@@ -212,8 +188,8 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
-        return min(near, sum(Plan.of(*group, 1e-9 * delta).support() for group in groups))
-    return about_quantile(found, delta - infinite) * found.step
+        return min(near, sum(Plan(*group, 1e-9 * delta).support() for group in groups))
+    return found.about_quantile(delta - infinite) * found.step
 
 
 def bounds_near(
@@ -234,25 +210,21 @@ def bounds_near(
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf
-    at = min(1.0, tail(found, near / found.step) + infinite)
+    at = min(1.0, found.tail(near / found.step) + infinite)
     if room > 0.0:
-        guess = about_quantile(found, room)
+        guess = found.about_quantile(room)
         for more in (1e-6, 1e-3, 0.03, 0.3, 1.0):
             target = max(guess + more, 0.0)
-            if tail(found, target) <= room:
+            if found.tail(target) <= room:
                 return at, target * found.step
     return at, near if at <= delta else math.inf
-
-
-def _alone(groups: list[Group]) -> bool:
-    return len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0
 
 
 def _compose(
     groups: list[Group], epsilon: float, floor: float, shortest: int
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
-    plans = [Plan.of(*group, floor) for group in groups]
+    plans = [Plan(*group, floor) for group in groups]
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)
     length = 1 << min(max(points, shortest), _LONGEST)
@@ -267,18 +239,17 @@ def _compose(
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
-        nodes = Nodes(lattices)
-        terms = Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
-        infinite = terms.infinite(nodes)
-        if infinite > 0.999 or epsilon / step >= terms.support(nodes):
+        columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+        composition = Composition(lattices, *columns)
+        infinite = composition.infinite
+        if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
-        state = find_tilt(nodes, terms, epsilon / step)
-        right = reach(nodes, terms, state, right=True)
-        left = reach(nodes, terms, state, right=False)
+        state = composition.tilted_to(epsilon / step)
+        right, left = (composition.reach(state, sign) for sign in (1.0, -1.0))
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
             break
         step = max(step * needed / (0.95 * length), finest)
     else:
         length = 1 << math.ceil(math.log2(needed))
-    return window(nodes, terms, state, length, right, step), infinite
+    return composition.window(state, length, right, step), infinite

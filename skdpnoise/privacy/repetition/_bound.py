@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +57,7 @@ def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     """Return the vertices of the least concave function above points with ascending x."""
     from skdpnoise.privacy.repetition._hull import upper_hull
 
-    kept: NDArray[np.int64] = upper_hull(x, y)
-    return kept
+    return np.asarray(upper_hull(x, y))
 
 
 def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
@@ -68,28 +66,16 @@ def lower_envelope(epsilons: Vector, deltas: Vector) -> tuple[Vector, Vector]:
     return epsilons[kept], deltas[kept]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class RepetitionBound:
     """Upper bounds of the curve of the best of K runs."""
 
-    profile: Profile  # H of one run at losses ≥ 0, for both orders of the neighbours
-    # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
-    a: Vector
-    b: Vector
-    position: Vector
-    capacity: Vector
-    order: NDArray[np.intp]  # sorts b
-    # The law of l, its quantiles at these masses: for prices only, so that it need not be exact.
-    masses: Vector
-    ratios: Vector
-    all_runs: Profile | None  # of K and all K runs, of which the best is a function
+    # `profile` is H of one run at losses ≥ 0, for both orders of the neighbours; `all_runs` the
+    # curve of K and all K runs, of which the best is a function.
 
-    @classmethod
     @np.errstate(under="ignore")
-    def of(
-        cls, profile: Profile, law: RepetitionLaw, all_runs: Profile | None = None
-    ) -> RepetitionBound:
-        """Return the bound for a curve and a law of K."""
+    def __init__(
+        self, profile: Profile, law: RepetitionLaw, all_runs: Profile | None = None
+    ) -> None:
         scale = 1.0 / max(1.0, -float(law.log_slope(0.0)))
         first = _SMALLEST * scale
         reach = 1e-6
@@ -107,21 +93,20 @@ class RepetitionBound:
         tangent = np.exp(law.log_derivative(value))
         fall = tangent * law.log_slope(value) * slope * 0.5 * width
         chord = np.exp(law.log_derivative(ends))
-        b = np.maximum(_both(tangent - fall, tangent + fall), 0.0)
-        return cls(
-            profile,
-            _both(chord[:-1], chord[1:]),
-            b,
-            _both(ends[:-1], ends[1:]),
-            np.repeat(0.5 * width, 2),
-            np.argsort(b, kind="stable"),
-            *_ratio_law(losses, deltas),
-            all_runs,
-        )
+        self.profile, self.all_runs = profile, all_runs
+        # At both ends of every cell: bounds of g(u) and of g(U(u)), u, and shares of cells.
+        self.a = _both(chord[:-1], chord[1:])
+        self.b = np.maximum(_both(tangent - fall, tangent + fall), 0.0)
+        self.position = _both(ends[:-1], ends[1:])
+        self.capacity = np.repeat(0.5 * width, 2)
+        self.order = np.argsort(self.b, kind="stable")
+        # The law of l, its quantiles at these masses: for prices only, so that it need not be
+        # exact.
+        self.masses, self.ratios = _ratio_law(losses, deltas)
 
-    def delta(self, epsilon: float, start: int | None = None) -> float:
+    def delta(self, epsilon: float) -> float:
         """Return a bound of δ(ε)."""
-        return self.search(epsilon, start)[0]
+        return self.search(epsilon)[0]
 
     @np.errstate(under="ignore")
     def search(self, epsilon: float, start: int | None = None) -> tuple[float, int]:

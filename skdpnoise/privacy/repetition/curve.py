@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
-from skdpnoise.privacy.numeric import NumericLoss
+from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition._bound import Profile, RepetitionBound, lower_envelope
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
@@ -30,6 +30,7 @@ _COARSE = 400
 _MOST_RUNS, _RUN_GROUPS = 1e4, 500  # more runs count as a δ of 1
 
 NORMAL = NormalShift()
+PURE = RandomisedResponse()  # the curve that a largest loss implies: 1 for an infinite one
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,7 @@ class Composed:
 
     def max_loss(self, shift: ArrayLike) -> Vector:
         """Return the largest loss."""
-        return np.full_like(
-            np.asarray(shift, dtype=np.float64), NumericLoss(self.terms).pure_epsilon
-        )
+        return np.full(np.shape(shift), NumericLoss(self.terms).pure_epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +96,8 @@ class Repetition:
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε ≥ 0; broadcasts.
 
-        Parameters
-        ----------
-        epsilon, shift : array-like
-
-        Returns
-        -------
-        ndarray
-            A few points are computed one by one. Many come from chords in e^ε between some
-            thousand dots, which lie above a convex curve.
+        A few points are computed one by one. Many come from chords in e^ε between some thousand
+        dots, which lie above a convex curve.
         """
         epsilon, shift = np.broadcast_arrays(
             np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
@@ -117,28 +109,16 @@ class Repetition:
             if np.count_nonzero(here) <= _FEW:
                 bound = _bound(self, float(one))
                 found = np.array([bound.delta(float(e)) for e in epsilon[here]])
-                found = np.minimum(found, _pure_curve(epsilon[here], largest))
+                found = np.minimum(found, PURE.hockey_stick(epsilon[here], largest))
             else:
                 found = _chords(*_table(self, float(one)), epsilon[here])
             values[here] = found
         return values
 
     def max_loss(self, shift: ArrayLike) -> Vector:
-        """Return the largest loss: that of one run and what the law adds to it.
-
-        Parameters
-        ----------
-        shift : array-like
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the largest loss: that of one run and what the law adds to it."""
         largest = np.asarray(self.base.max_loss(shift), dtype=np.float64)
-        total = [
-            value + self.law.pure_excess(float(value)) if math.isfinite(value) else value
-            for value in largest.ravel()
-        ]
+        total = [value + self.law.pure_excess(value) for value in largest.ravel().tolist()]
         return np.reshape(np.array(total), largest.shape) * (1.0 + _MARGIN)
 
 
@@ -148,7 +128,7 @@ def bound_of(law: RepetitionLaw, base: LossCurve, shift: float) -> RepetitionBou
     def profile(losses: Vector) -> Vector:
         return base.hockey_stick(losses, shift)
 
-    return RepetitionBound.of(profile, law, _all_runs(law, shift) if base == NORMAL else None)
+    return RepetitionBound(profile, law, _all_runs(law, shift) if base == NORMAL else None)
 
 
 @np.errstate(under="ignore")
@@ -189,15 +169,8 @@ def _table(curve: Repetition, shift: float) -> Dots:
         found[i], start = bound.search(float(dear[i]), start)
     losses, first = np.unique(np.concatenate([dear, losses]), return_index=True)
     deltas = np.concatenate([found, deltas])[first]
-    deltas = np.minimum(deltas, _pure_curve(losses, largest))
+    deltas = np.minimum(deltas, PURE.hockey_stick(losses, largest))
     return lower_envelope(losses, np.minimum.accumulate(deltas))
-
-
-def _pure_curve(losses: Vector, largest: float) -> Vector:
-    """Return the curve that a largest loss implies, if there is one."""
-    if math.isinf(largest):
-        return np.ones_like(losses)
-    return RandomisedResponse().hockey_stick(losses, largest)
 
 
 @lru_cache(maxsize=16)
@@ -233,5 +206,4 @@ def _chords(losses: Vector, deltas: Vector, epsilon: Vector) -> Vector:
     left, right = losses[i], losses[i + 1]
     share = np.expm1(epsilon - left) / np.expm1(right - left)
     rest = np.expm1(epsilon - right) / np.expm1(left - right)
-    values: Vector = rest * deltas[i] + share * deltas[i + 1]
-    return values
+    return np.asarray(rest * deltas[i] + share * deltas[i + 1])

@@ -36,7 +36,6 @@ class Words(Protocol):
 
     def take(self, size: int) -> Any:
         """Return so many independent uniform 64-bit words."""
-        ...
 
 
 class CountLaw(ABC):
@@ -48,16 +47,7 @@ class CountLaw(ABC):
 
     @np.errstate(under="ignore")
     def pmf(self, k: ArrayLike) -> Vector:
-        """Return Pr[K = k].
-
-        Parameters
-        ----------
-        k : array-like of int
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return Pr[K = k] for an array of k."""
         k = np.asarray(k, dtype=np.float64)
         logs = self._log_pmf(np.maximum(k, self._first))
         return np.where((k >= self._first) & (k == np.floor(k)), np.exp(logs), 0.0)
@@ -87,34 +77,15 @@ class CountLaw(ABC):
 
     @abstractmethod
     def log_derivative(self, u: ArrayLike) -> Vector:
-        r"""Return the log of the derivative of the generating function at 1 - u.
+        r"""Return the log of the derivative of the generating function at 1 - u, u in [0, 1].
 
         .. math:: \log f'(1 - u) = \log E[K] - (\eta + 1) \log(1 + u (1 - \gamma) / \gamma), \qquad
                   \log m - m u \text{ (Poisson)}
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
         """
 
     @abstractmethod
     def log_slope(self, u: ArrayLike) -> Vector:
-        """Return the derivative of :meth:`log_derivative` by u.
-
-        Parameters
-        ----------
-        u : array-like
-            In [0, 1].
-
-        Returns
-        -------
-        ndarray
-        """
+        """Return the derivative of :meth:`log_derivative` by u."""
 
     @abstractmethod
     def pure_excess(self, epsilon: float) -> float:
@@ -332,10 +303,9 @@ class TruncatedNegativeBinomial(CountLaw):
         return logs
 
     def _coverage(self, share: float) -> float:
+        # f = expm1(η left)/expm1(η total)
         total = -math.log(self.gamma)
-        left = -math.log(
-            self.gamma + (1.0 - self.gamma) * share
-        )  # f = expm1(η left)/expm1(η total)
+        left = -math.log(self.gamma + (1.0 - self.gamma) * share)
         if self.eta > 0.0:
             scale = math.exp(self.eta * (left - total))
             ratio = exprel(-self.eta * left) / exprel(-self.eta * total)
@@ -360,13 +330,13 @@ class TruncatedNegativeBinomial(CountLaw):
         return (self.eta + 1.0) * min(logs, epsilon)
 
     def _ratio(self, k: int) -> tuple[int, int]:
-        """Return Pr[K = k + 1]/Pr[K = k], (1 - γ) (k + η)/(k + 1), exactly, as a fraction."""
+        # (1 - γ) (k + η)/(k + 1)
         gamma, gamma_unit = self.gamma.as_integer_ratio()
         eta, eta_unit = self.eta.as_integer_ratio()
         return (gamma_unit - gamma) * (k * eta_unit + eta), gamma_unit * eta_unit * (k + 1)
 
     def _inverse_first(self, digits: int) -> Decimal:
-        """Return 1/Pr[K = 1] = (γ^{-η} - 1)/(η (1 - γ)) to so many digits."""
+        # (γ^{-η} - 1)/(η (1 - γ))
         lost = max(0, -Decimal(self.eta * math.log(self.gamma)).adjusted()) if self.eta else 0
         context = Context(prec=digits + lost + _SPARE_DIGITS)
         gamma, eta = Decimal(self.gamma), Decimal(self.eta)
@@ -391,8 +361,7 @@ class PoissonRepetitions(CountLaw):
 
     References
     ----------
-    Papernot and Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022,
-    Theorem 6.
+    Papernot and Steinke, ICLR 2022, Theorem 6.
 
     Examples
     --------
@@ -449,12 +418,10 @@ class PoissonRepetitions(CountLaw):
         return self.mean * math.tanh(0.5 * epsilon)
 
     def _ratio(self, k: int) -> tuple[int, int]:
-        """Return Pr[K = k + 1]/Pr[K = k], m/(k + 1), exactly, as a fraction."""
         mean, unit = self.mean.as_integer_ratio()
         return mean, unit * (k + 1)
 
     def _inverse_first(self, digits: int) -> Decimal:
-        """Return 1/Pr[K = 0] to so many digits."""
         return Context(prec=digits + _SPARE_DIGITS).exp(Decimal(self.mean))
 
 

@@ -11,11 +11,11 @@ import pytest
 from scipy.stats import beta, chi2, gamma, halfnorm
 
 from skdpnoise.mechanisms import AdditiveMechanism, Mechanism
-from skdpnoise.mechanisms.joint.k_norm import KNormMechanism, k_norm
+from skdpnoise.mechanisms.joint.balls import KNormMechanism, k_norm
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sampling._extended import exponentials, half_normals, uniforms
 from skdpnoise.sampling.balls import most_places, rounded_cube, rounded_euclidean
+from skdpnoise.sampling.lazy import exponentials, half_normals, uniforms
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 
 NORMS = [2.0, math.inf]
@@ -96,14 +96,14 @@ def test_further_places_belong_to_the_number_that_was_drawn(draw, law):
     def fine(numbers):
         return np.array([numbers.floor(i, 50) for i in range(n)])
 
-    numbers = draw(SeededWords(3), n, 2, digit_bits=1)
+    numbers = draw(SeededWords(3), n, 2, width=1)
     assert len(numbers.known) > n / 10
     values = fine(numbers)
     assert (values >> 48 == numbers.first).all()
     assert (values == fine(numbers)).all()
     assert quantile_pvalue(values / 2.0**50, law, 200) > FALSE_ALARM
     # Drawing what a comparison has seen anew would be a bias.
-    forgetful = draw(SeededWords(3), n, 2, digit_bits=1)
+    forgetful = draw(SeededWords(3), n, 2, width=1)
     forgetful.known.clear()
     assert quantile_pvalue(fine(forgetful) / 2.0**50, law, 200) < FALSE_ALARM
 

@@ -12,15 +12,15 @@ import pytest
 from scipy.stats import beta
 
 from skdpnoise.mechanisms import Mechanism, calibrate
-from skdpnoise.mechanisms.joint.l1_staircase import (
+from skdpnoise.mechanisms.joint.balls import (
     L1StaircaseMechanism,
     _cumulative,
     l1_staircase,
 )
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sampling._extended import LazyNumbers
 from skdpnoise.sampling.balls import Radii, _spacings, rounded_simplex_levels
+from skdpnoise.sampling.lazy import LazyNumbers
 from skdpnoise.sensitivity import SensitivityProfile
 from tests._statistics import FALSE_ALARM, chi_square_pvalue, uniform_pvalue
 

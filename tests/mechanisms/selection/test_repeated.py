@@ -82,7 +82,7 @@ def gaussian_cells(mu, n):
 def test_the_best_of_k_runs_of_any_discrete_pair_is_below_the_bound(law):
     ratios = []
     for p, q, levels in random_pairs(32):
-        bound = RepetitionBound.of(both_orders(p, q), law)
+        bound = RepetitionBound(both_orders(p, q), law)
         largest = float(np.abs(np.log(q[q > 0] / p[q > 0])).max())
         one, other = best_of(law, p, levels), best_of(law, q, levels)
         for epsilon in (0.0, 0.3 * largest, 0.9 * largest, 1.3 * largest):
@@ -127,7 +127,7 @@ def test_orders_of_a_gaussian_pair_are_below_the_curve(law, mu):
 @EVERY
 def test_on_every_cell_the_law_is_bounded_at_both_ends_and_between(law):
     mu = 0.3
-    bound = RepetitionBound.of(lambda t: NormalShift().hockey_stick(t, mu), law)
+    bound = RepetitionBound(lambda t: NormalShift().hockey_stick(t, mu), law)
     left, right = bound.position[0::2], bound.position[1::2]
     for share in (0.0, 0.1, 0.5, 0.9, 1.0):
         u = (1.0 - share) * left + share * right
@@ -176,9 +176,9 @@ def naive_bound(law, mu, epsilon):
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])
 def test_without_prices_the_bound_is_what_grids_make_of_it(name, mu, epsilon):
     law = LAWS[name]
-    bound = RepetitionBound.of(
-        lambda t: Repetition(law).base.hockey_stick(t, mu), law
-    ).without_prices(np.array([epsilon]))[0]
+    bound = RepetitionBound(lambda t: Repetition(law).base.hockey_stick(t, mu), law).without_prices(
+        np.array([epsilon])
+    )[0]
     assert 1.0 - 1e-4 <= bound / naive_bound(law, mu, epsilon) <= 1.003
 
 
@@ -285,7 +285,7 @@ def test_a_composition_as_base_agrees_with_its_exact_curve():
     shift = 0.1
     one = np.array([math.exp(shift), 1.0]) / (1.0 + math.exp(shift))
     p, q = np.outer(one, one).ravel(), np.outer(one[::-1], one[::-1]).ravel()
-    exact = RepetitionBound.of(both_orders(p, q), law)
+    exact = RepetitionBound(both_orders(p, q), law)
     loss = repeated_loss(PureLoss(shift).numeric().compose(2), law)
     pure = repeated_loss(PureLoss(2.0 * shift), law)
     for epsilon in (0.05, 0.2, 0.4):

@@ -16,8 +16,12 @@ from skdpnoise.mechanisms.selection import (
     ReportNoisyMax,
     whole_quanta,
 )
-from skdpnoise.mechanisms.selection._laws import laplace_law, permute_and_flip_law
-from skdpnoise.mechanisms.selection._sampling import draw_exponential, draw_permute_and_flip
+from skdpnoise.mechanisms.selection._kinds import (
+    draw_exponential,
+    draw_permute_and_flip,
+    laplace_law,
+    permute_and_flip_law,
+)
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import SeededWords

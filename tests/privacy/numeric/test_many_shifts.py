@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import NumericLoss
-from skdpnoise.privacy.numeric import composed_delta
-from skdpnoise.privacy.numeric._plan import _DISTINCT, _NODES_FREE, Plan
+from skdpnoise.privacy.numeric._lattice import _DISTINCT, _NODES_FREE, Plan
+from skdpnoise.privacy.numeric.loss import composed_delta
 
 # Sums of thousands of positive terms in double precision err by less than this.
 ORACLE = 1e-11
@@ -191,7 +191,7 @@ def test_what_stands_for_a_shift_is_a_shift_and_not_below_it(size, reach, unit, 
     values = unit * integer_shifts(rng, size, math.ceil(reach * size) + 1)
     counts = np.ones(size)
     counts[heavy % size] += heavy
-    plan = Plan.of(Steps(), values, counts, 1e-60)
+    plan = Plan(Steps(), values, counts, 1e-60)
     assert set(plan.nodes) <= {0.0, *np.maximum(values, 1e-9 * values[-1])}
     assert (plan.nodes[plan.high] >= plan.shifts).all()
     # Counted from the largest down, no shift has become smaller and none is missing.

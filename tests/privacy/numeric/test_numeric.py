@@ -17,9 +17,8 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_delta,
 )
-from skdpnoise.privacy.numeric import about_epsilon, composed_delta
-from skdpnoise.privacy.numeric._lattice import Nodes, Terms, discretise, find_tilt, window
-from skdpnoise.privacy.numeric._plan import Plan
+from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan
+from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
 
 LAPLACE = get_noise("laplace")
 
@@ -127,7 +126,7 @@ def test_mixtures_of_lattices_agree_with_one_lattice_for_each_shift(monkeypatch)
     for epsilon in (0.5, 3.0, 8.0):
         few = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         with monkeypatch.context() as patch:
-            patch.setattr("skdpnoise.privacy.numeric._plan._NODES_FREE", 10**6)
+            patch.setattr("skdpnoise.privacy.numeric._lattice._NODES_FREE", 10**6)
             each = composed_delta([(LAPLACE, shifts, np.ones(200))], epsilon)
         assert each <= few <= 1.03 * each
 
@@ -138,7 +137,7 @@ def test_shifts_are_only_ever_merged_upwards(n_shifts):
     rng = np.random.default_rng(n_shifts)
     shifts = np.sort(np.exp(rng.uniform(-6.0, 0.0, n_shifts)))
     counts = rng.integers(1, 4, n_shifts).astype(float)
-    plan = Plan.of(LAPLACE, shifts, counts, 1e-60)
+    plan = Plan(LAPLACE, shifts, counts, 1e-60)
     assert plan.shifts.size < n_shifts
     assert plan.counts.sum() == counts.sum()
     for size in shifts:
@@ -159,7 +158,7 @@ def curve_of(lattice, step, n_dots):
 def test_a_mixture_of_two_lattices_covers_every_shift_between_them(family):
     curve = get_noise(family)
     shifts = np.geomspace(0.02, 1.5, 300)
-    plan = Plan.of(curve, shifts, np.ones(300), 1e-30)
+    plan = Plan(curve, shifts, np.ones(300), 1e-30)
     assert plan.nodes.size < plan.shifts.size
     step, lattices = 0.01, []
     for low, high, t, shift in zip(
@@ -176,11 +175,11 @@ def test_a_mixture_of_two_lattices_covers_every_shift_between_them(family):
 def test_no_probability_of_the_transform_is_below_that_of_a_convolution():
     """A convolution of non-negative numbers keeps its relative accuracy, the transform does not."""
     step, count = 0.05, 6
-    lattice = discretise(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
-    terms = Terms(np.array([0]), np.array([0]), np.ones(1), np.array([float(count)]))
-    nodes = Nodes([lattice])
-    state = find_tilt(nodes, terms, 60.0)
-    found = window(nodes, terms, state, 1 << 10, 481.0 - state.mean, step)
+    lattice = Lattice(NormalShift().hockey_stick(step * np.arange(81), 0.5), step)
+    term = np.array([0]), np.array([0]), np.ones(1), np.array([float(count)])
+    composition = Composition([lattice], *term)
+    state = composition.tilted_to(60.0)
+    found = composition.window(state, 1 << 10, 481.0 - state.mean, step)
     tilted = lattice.p * np.exp(state.theta * lattice.losses - state.log_moments[0])
     exact = np.ones(1)
     for _ in range(count):
@@ -281,7 +280,7 @@ def test_a_tiny_delta_keeps_its_relative_accuracy():
 
 def test_chords_lie_above_the_curve_and_keep_its_masses():
     curve, step = RandomisedResponse(), 0.13
-    lattice = discretise(curve.hockey_stick(step * np.arange(12), 1.0), step)
+    lattice = Lattice(curve.hockey_stick(step * np.arange(12), 1.0), step)
     assert lattice.p.sum() + lattice.infinite == pytest.approx(1.0, abs=1e-9)
     assert (lattice.p * np.exp(-step * lattice.losses)).sum() <= 1.0 + 1e-9
     for epsilon in np.linspace(0.0, 1.2, 50):

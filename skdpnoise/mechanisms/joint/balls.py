@@ -1,9 +1,9 @@
-"""Staircase noise on the l1 ball: density flat on shells."""
+"""Pure privacy for vectors that one record moves within a ball: K-norms, and l1 staircases."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from functools import lru_cache
 from itertools import accumulate
@@ -12,23 +12,210 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 
-from skdpnoise.mechanisms.additive import stated
-from skdpnoise.mechanisms.joint._pure import check_units, epsilon_of_each
+from skdpnoise.mechanisms.additive import AdditiveMechanism, stated
+from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.quanta import norm_of_rounding
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.vectors import VectorMechanism
-from skdpnoise.privacy import PrivacyGuarantee, PureLoss, check_count, check_real
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss, check_count, check_real
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sampling import RandomWords
-from skdpnoise.sampling.balls import Radii, rounded_simplex_levels
+from skdpnoise.sampling import RandomWords, balls
 from skdpnoise.sampling.lazy import CAPACITY
+from skdpnoise.sensitivity import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import rounded_up
 
-__all__ = ["L1StaircaseMechanism", "l1_staircase"]
-
-_STEPS = 24  # rounding the value widens the shells by at most 2**-24
+_STEPS = 24  # rounding the value costs at most 2**-24 of the guarantee, or of the shells' width
+_FEWEST_BITS, _MOST_BITS = 16, 44
 _GAMMA_BITS = 32  # gamma is a multiple of 2**-32
 _MOST_LEVELS = 1 << 16
 _MOST_COORDINATES = 1 << 12
+_MARGIN = 1e-12  # floating-point error of a quotient, with room to spare
+_SMALLEST, _LARGEST = 1e-280, 1e280
+
+
+@shared_texts
+@dataclass(frozen=True, slots=True, repr=False)
+class KNormMechanism(VectorMechanism):
+    r"""Release a vector with noise whose density falls with its Euclidean or largest-entry norm.
+
+    .. math:: f(x) \propto e^{-|x|_q / b}, \qquad q \in \{2, \infty\}
+
+    The error of one coordinate is
+
+    .. math:: E|X_j|^p = b^p \, E\chi_{K+1}^p \, E|G|^p \;(q = 2), \qquad
+              b^p \, \frac{\Gamma(K + 1 + p)}{(p + 1) \, \Gamma(K + 1)} \;(q = \infty)
+
+    so the total variance is K (K + 1) b² or K (K + 1)(K + 2) b²/3.
+
+    **Guarantee.** Neighbours are data sets whose values differ by at most Δ in the q-norm, *as
+    computed*. Rounding both to integer grid steps adds at most one grid step per coordinate,
+    K^{1/q} in the norm. So by the triangle inequality no density changes by more than the factor
+    :math:`e^{(\Delta + K^{1/q} 2^{-B} b)/b}`; rounding the noise as well is post-processing. The
+    charge covers ``n_releases`` adaptive releases, by basic composition.
+
+    Parameters
+    ----------
+    norm : float
+        q, 2 or infinity.
+    radius : float
+        Δ, in the units of the value.
+    %(mechanisms: n_coordinates)s
+    scale : float
+        b, in the units of the value.
+    bits : int
+        B: the scale spans 2**bits grid steps.
+    %(mechanisms: n_releases)s
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range.
+
+    References
+    ----------
+    Hardt and Talwar, "On the geometry of differential privacy", STOC 2010, Section 4. Awan and
+    Slavković, "Structure and sensitivity in differential privacy: comparing K-norm mechanisms",
+    JASA 2021.
+
+    Examples
+    --------
+    >>> mechanism = k_norm(2, 1.0, 10, PrivacyGuarantee(epsilon=1.0))
+    >>> mechanism.release(np.zeros(10), random_state=0).shape
+    (10,)
+    >>> round(mechanism.expected_error(), 3)
+    110.0
+    """
+
+    norm: float
+    radius: float
+    n_coordinates: int
+    scale: float
+    bits: int
+    n_releases: int = 1
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        if self.norm not in (2.0, math.inf):
+            raise ValueError(
+                f"The 'norm' parameter of {owner} must be 2 or inf. Got {self.norm!r} instead."
+            )
+        n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
+        stated(self, norm=float(self.norm), n_coordinates=n_coordinates)
+        _check_units(self, "scale", _most_bits(n_coordinates))
+
+    @property
+    def grid_size(self) -> NDArray[np.float64]:
+        return np.full(self.n_coordinates, math.ldexp(self.scale, -self.bits))
+
+    def privacy_loss(self) -> PureLoss:
+        rounding = norm_of_rounding(self.norm, self.n_coordinates, self.bits)
+        each = rounded_up(self.radius / self.scale + rounding)
+        return PureLoss(rounded_up(each * self.n_releases))
+
+    def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
+        draw = balls.rounded_euclidean if self.norm == 2.0 else balls.rounded_cube
+        return draw(rng, count, self.n_coordinates, self.bits)
+
+    def _moments(self, p: float) -> NDArray[np.float64]:
+        size = self.n_coordinates + 1
+        if self.norm == 2.0:
+            log_moment = _log_chi_moment(p, size) + _log_chi_moment(p, 1)
+        else:
+            log_moment = math.lgamma(size + p) - math.lgamma(size) - math.log1p(p)
+        return np.full(self.n_coordinates, self.scale**p * math.exp(log_moment))
+
+    def _facts(self) -> str:
+        return (
+            f"norm={self.norm:g}, radius={self.radius:.6g}, n_coordinates={self.n_coordinates}, "
+            f"scale={self.scale:.6g}"
+        )
+
+
+@shared_texts
+def k_norm(
+    norm: float,
+    radius: float,
+    n_coordinates: int,
+    guarantee: PrivacyGuarantee | PureLoss,
+    *,
+    n_releases: int = 1,
+) -> KNormMechanism | AdditiveMechanism:
+    r"""Return the K-norm mechanism for vectors that one record moves by at most Δ in a norm.
+
+    .. math:: f(x) \propto e^{-\varepsilon |x|_q / \Delta}
+
+    with the rounding of the value included in ε. For q = 1 it is independent Laplace noise. With
+    bounds per coordinate "inid_laplace" may be better.
+
+    Parameters
+    ----------
+    norm : {1, 2, inf}
+        q: what the change is bounded in.
+    radius : float
+        Δ, positive and public, under the neighbouring relation wanted.
+    %(mechanisms: n_coordinates)s
+    guarantee : PrivacyGuarantee or PureLoss
+        What all the releases together may cost. A δ is not used: the result has δ = 0.
+    %(mechanisms: n_releases)s
+
+    Returns
+    -------
+    KNormMechanism or AdditiveMechanism
+        The latter for q = 1.
+
+    Raises
+    ------
+    %(mechanisms: TypeError)s
+    ValueError
+        If one is out of range, or magnitudes are beyond double precision.
+
+    References
+    ----------
+    Those of :class:`KNormMechanism`.
+
+    Examples
+    --------
+    >>> k_norm(2, 1.0, 100, PrivacyGuarantee(epsilon=1.0))
+    KNormMechanism(norm=2, radius=1, n_coordinates=100, scale=1, n_releases=1, loss=1-DP)
+    """
+    norm = check_real("k_norm", "norm", norm, high_closed=True)
+    if norm not in (1.0, 2.0, math.inf):
+        raise ValueError(
+            f"The 'norm' parameter of k_norm must be 1, 2 or inf. Got {norm!r} instead. A ball of "
+            "another norm lies within one of these."
+        )
+    radius = check_real("k_norm", "radius", radius)
+    n_coordinates = check_count("k_norm", "n_coordinates", n_coordinates)
+    n_releases = check_count("k_norm", "n_releases", n_releases)
+    epsilon = _epsilon_of_each("k_norm", guarantee, n_releases)
+    if norm == 1.0:
+        profile = SensitivityProfile(np.full(n_coordinates, radius), l1=radius)
+        whole = PureLoss(epsilon * n_releases)
+        return calibrate("iid_laplace", profile, whole, n_releases=n_releases)
+    needed = math.ceil(_STEPS + math.log2(n_coordinates) / norm - math.log2(epsilon))
+    bits = min(max(needed, _FEWEST_BITS), _most_bits(n_coordinates))
+    available = epsilon - norm_of_rounding(norm, n_coordinates, bits)
+    if available <= 0.0:
+        raise ValueError(
+            "The guarantee asked of k_norm is too small for its integers: the rounding of the "
+            f"value alone would cost {epsilon - available:g} of {epsilon:g}. Ask for a larger "
+            "epsilon, or for fewer releases."
+        )
+    scale = radius / available
+    mechanism = KNormMechanism(norm, radius, n_coordinates, scale, bits, n_releases)
+    while mechanism.privacy_loss().pure_epsilon > epsilon * n_releases:
+        mechanism = replace(mechanism, scale=mechanism.scale * (1.0 + 1e-12))
+    return mechanism
+
+
+def _most_bits(n_coordinates: int) -> int:
+    """Return the binary places at which draws fit 64 bits."""
+    return min(_MOST_BITS, balls.most_places(n_coordinates + 1) - 1)
+
+
+def _log_chi_moment(p: float, size: int) -> float:
+    """Return log E|N(0, I)|^p in so many dimensions."""
+    return 0.5 * p * math.log(2.0) + math.lgamma(0.5 * (size + p)) - math.lgamma(0.5 * size)
 
 
 @shared_texts
@@ -48,10 +235,8 @@ class L1StaircaseMechanism(VectorMechanism):
     changes by at most :math:`e^{\varepsilon}` between neighbours. Rounding the noise is
     post-processing. The charge covers ``n_releases`` adaptive releases, by basic composition.
 
-    Such a density is a mixture of uniform balls: that of radius (j + γ) w has weight
-    :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`, computed to 256 binary places.
-
-    The error of one coordinate is
+    It is a mixture of uniform balls: that of radius (j + γ) w has weight
+    :math:`\propto e^{-j\varepsilon} (j + \gamma)^K`. The error of one coordinate is
 
     .. math:: E|X_i|^p = w^p \frac{\Gamma(p + 1) \, \Gamma(K + 1)}{\Gamma(K + 1 + p)}
               \frac{\sum_j e^{-j\varepsilon} (j + \gamma)^{K + p}}
@@ -70,15 +255,12 @@ class L1StaircaseMechanism(VectorMechanism):
         γ in (0, 1], a multiple of 2**-32.
     bits : int
         The width spans 2**bits grid steps.
-    n_releases : int, default=1
-        Number of releases that are charged for.
+    %(mechanisms: n_releases)s
 
     Raises
     ------
-    TypeError
-        If a field is of the wrong kind.
-    ValueError
-        If one is out of range.
+    TypeError, ValueError
+        If a field is of the wrong kind or out of range.
 
     References
     ----------
@@ -103,26 +285,20 @@ class L1StaircaseMechanism(VectorMechanism):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        facts: dict[str, float] = {
-            name: check_real(owner, name, getattr(self, name))
-            for name in ("radius", "width", "step")
-        }
-        for name in ("n_coordinates", "n_releases"):
-            facts[name] = check_count(owner, name, getattr(self, name))
+        step = check_real(owner, "step", self.step)
+        n_coordinates = check_count(owner, "n_coordinates", self.n_coordinates)
         gamma = check_real(owner, "gamma", self.gamma, high=1.0, high_closed=True)
         if not math.ldexp(gamma, _GAMMA_BITS).is_integer():
             raise ValueError(
                 f"The 'gamma' parameter of {owner} must be a multiple of 2**-{_GAMMA_BITS}. Got "
                 f"{self.gamma!r} instead."
             )
-        bits = check_count(owner, "bits", self.bits, low=0, high=_bits(_MOST_COORDINATES))
-        stated(self, **facts, gamma=gamma, bits=bits)
-        _check_table(owner, self.n_coordinates, self.step)
-        check_units(owner, "width", self.width, bits)
+        _check_table(owner, n_coordinates, step)
+        stated(self, n_coordinates=n_coordinates, step=step, gamma=gamma)
+        _check_units(self, "width", _bits(_MOST_COORDINATES))
 
     @property
     def grid_size(self) -> NDArray[np.float64]:
-        """Size of one integer step of each coordinate, shape (n_coordinates,)."""
         return np.full(self.n_coordinates, math.ldexp(self.width, -self.bits))
 
     def privacy_loss(self) -> PureLoss:
@@ -132,8 +308,8 @@ class L1StaircaseMechanism(VectorMechanism):
 
     def _draw(self, rng: RandomWords, start: int, count: int) -> NDArray[np.int64]:
         least = int(self.gamma * 2**_GAMMA_BITS)
-        radii = Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
-        return rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
+        radii = balls.Radii(_cumulative(self.n_coordinates, self.step, least), least, _GAMMA_BITS)
+        return balls.rounded_simplex_levels(rng, count, self.n_coordinates, self.bits, radii)
 
     def _moments(self, p: float) -> NDArray[np.float64]:
         size = self.n_coordinates
@@ -163,16 +339,15 @@ def l1_staircase(
                    {\sum_j e^{-j\varepsilon} (j + \gamma)^{K}}
 
     unless γ is given, which is the least mean absolute error. No additive noise of the same ε has
-    less, if all that is known of a change is its l1 norm; with bounds per coordinate
-    "inid_laplace" may. The gain over independent Laplace noise grows with ε and shrinks with K.
+    less, if all that is known of a change is its l1 norm. The gain over independent Laplace noise
+    grows with ε and shrinks with K.
 
     Parameters
     ----------
     n_coordinates : int
         K, at most 4096.
     radius : float
-        Δ, the most that one record's change moves the value in the l1 norm, positive and public,
-        under the neighbouring relation wanted.
+        Δ, positive and public, under the neighbouring relation wanted.
     guarantee : PrivacyGuarantee or PureLoss
         What all the releases together may cost. A δ is not used: the result has δ = 0.
     gamma : float or None, default=None
@@ -203,7 +378,7 @@ def l1_staircase(
     n_coordinates = check_count(owner, "n_coordinates", n_coordinates)
     radius = check_real(owner, "radius", radius)
     n_releases = check_count(owner, "n_releases", n_releases)
-    step = epsilon_of_each(owner, guarantee, n_releases)
+    step = _epsilon_of_each(owner, guarantee, n_releases)
     _check_table(owner, n_coordinates, step)
     if gamma is None:
         gamma = _best_gamma(n_coordinates, step)
@@ -292,3 +467,39 @@ def _cumulative(n_coordinates: int, step: float, first: int) -> tuple[int, ...]:
     total = sum(weights)
     cumulative = [(partial << CAPACITY) // total for partial in accumulate(weights)]
     return tuple(cumulative[:-1])
+
+
+def _epsilon_of_each(owner: str, guarantee: object, n_releases: int) -> float:
+    """Return an ε of one release of which ``n_releases`` are at most the guarantee, with δ = 0."""
+    whole = 0.0
+    if isinstance(guarantee, PrivacyGuarantee | PureLoss):
+        whole = number_of(guarantee)
+    if whole == 0.0:
+        allowed = (
+            f"The 'guarantee' parameter of {owner} must be a PrivacyGuarantee or a PureLoss with a "
+            f"positive epsilon. Got {guarantee!r} instead"
+        )
+        if isinstance(guarantee, PrivacyLoss):
+            raise ValueError(f"{allowed}: calibrate Gaussian noise to such a loss.")
+        raise TypeError(f"{allowed}.")
+    each = whole / n_releases
+    while each * n_releases > whole:
+        each *= 1.0 - _MARGIN
+    return each
+
+
+def _check_units(
+    mechanism: KNormMechanism | L1StaircaseMechanism, name: str, most_bits: int
+) -> None:
+    """Check and keep the numbers that both have; the unit of that name must fit doubles."""
+    owner = type(mechanism).__name__
+    radius = check_real(owner, "radius", mechanism.radius)
+    unit = check_real(owner, name, getattr(mechanism, name))
+    n_releases = check_count(owner, "n_releases", mechanism.n_releases)
+    bits = check_count(owner, "bits", mechanism.bits, low=0, high=most_bits)
+    if not (unit <= _LARGEST and unit * 2.0**-bits >= _SMALLEST):
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must be within double precision with its grid "
+            f"steps. Got {unit!r} instead. Choose other units."
+        )
+    stated(mechanism, radius=radius, n_releases=n_releases, bits=bits, **{name: unit})
