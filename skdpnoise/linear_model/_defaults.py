@@ -32,7 +32,7 @@ MOST_PASSES = 20  # that "auto" stands for
 def scaling_share(noise_level: float | None = 0.0) -> float:
     """Share of the budget that goes to private locations and scales."""
     if noise_level is None:
-        return 0.1
+        return 0.14
     return 0.4 * float(min(1.6, max(1.0, noise_level / 0.01) ** 0.75))
 
 
@@ -91,7 +91,8 @@ def residual_share(strength: float, order: float) -> float:
     """Share of the model's budget for the mean of its residuals; 0 where that tells nothing."""
     if (60.0 / strength) ** order > 0.5:
         return 0.0
-    return float(min(0.12 / order, max(0.01, (100.0 / strength) ** order)))
+    most, needed = (0.12, 100.0) if order == 1.0 else (0.3, 200.0)
+    return float(min(most, max(0.01, (needed / strength) ** order)))
 
 
 def gain_share(strength: float, order: float) -> float:
