@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -257,14 +257,15 @@ def total_guarantee(
 
 
 def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, PrivacyReport]]:
-    """Return the reports of steps that were fitted again since the whole was."""
+    """Return the reports of steps, at any depth, that were fitted again since the whole was."""
     found = []
     for name, step in inner_of(whole.estimator, fitted=True)[0]:
         for part in private_parts(step, fitted=True):
+            part = replace(part, label=below(below(whole.label, name), part.label))
             own = getattr(part.estimator, "privacy_", report)
             if own != report:
-                label = below(below(whole.label, name), part.label)
-                found.append((label or type(part.estimator).__name__, own))
+                found.append((part.label or type(part.estimator).__name__, own))
+            found += _fitted_again(part, own)
     return found
 
 

@@ -45,7 +45,7 @@ __all__ = ["PrivateMoments", "PrivateMomentsMixin", "denoised"]
 
 # |x|_1² over p |x|_2²: 2/π for many independent normal entries, below .73 with 99 %.
 _L1_BALL = 0.73
-_MOST_EXPONENT = 100.0
+_MOST_EXPONENT = 30.0  # of radii as they are: with _NARROWEST, what balls of rows may be
 _SMALLEST, _LARGEST = 1e-100, 1e100  # of norms of rows, in the user's units
 _NARROWEST = 1e-60  # bounds on a column, in norms of rows, that still make a difference
 _MATRICES = 8  # of p by p that are held at once
@@ -196,7 +196,7 @@ def _row_bounds(
 
 
 def _unit(radius: float) -> float:
-    """Return the unit of the rows: 1, unless fourth powers of rows would leave double precision."""
+    """Return the unit of rows: 1, unless columns or fourth powers could leave their ranges."""
     exponent = np.floor(np.log2(radius))
     return float(np.exp2(exponent)) if abs(exponent) > _MOST_EXPONENT else 1.0
 

@@ -35,6 +35,7 @@ _NO_ROUNDING = 200  # bits: the rounding of the value is added later
 _COARSE = 0.02  # ratio of the shifts whose Gaussian losses are told apart
 _FEW_SHIFTS, _NEGLIGIBLE = 40, 1e-3  # that a search tells apart; share of the squares below them
 _ROUGH, _FINE = 1e-3, 1e-7  # of log c, while searching and at the end
+_FAR = 1e6  # times the target: of losses beyond double precision, for solvers that need finite ones
 _CLOSE = 1e-4  # excess from which a last secant step leaves no error that counts
 _MANY_SHIFTS = 64
 _MOST_ORDER = 6.0  # of the exponents tried; where delta is total disclosure, more than 2 is best
@@ -89,7 +90,7 @@ class Request:
         assert not isinstance(self.target, PureLoss)
         if isinstance(self.target, GaussianLoss):
             squares = sum(float(n @ gaussian_mu(f, a) ** 2) for f, a, n in groups)
-            return math.sqrt(squares) / self.target.mu - 1.0
+            return min(math.sqrt(squares) / self.target.mu, _FAR) - 1.0
         epsilon, delta = self.target.epsilon, self.target.delta
         if sum(float(n @ curve.max_loss(a)) for curve, a, n in groups) <= epsilon:
             return math.log(_LEAST / delta)
@@ -101,7 +102,8 @@ class Request:
         if not isinstance(self.target, PrivacyGuarantee):
             return self.excess(groups)
         epsilon, delta = self.target.epsilon, self.target.delta
-        return math.log(max(about_epsilon(groups, delta, epsilon), 1e-3 * epsilon) / epsilon)
+        found = about_epsilon(groups, delta, epsilon) / epsilon
+        return math.log(min(max(found, 1e-3), _FAR))
 
     def factor(self, groups: list[Group], start: float, *, rough: bool) -> float:
         """Return the least c for which the shifts divided by c meet the target."""

@@ -500,7 +500,7 @@ class DPMinMaxScaler(PrivateScaler):
         return fitted | {"scale_": scale, "min_": first - low * scale}
 
     def transform(self, X: Any) -> Any:
-        X = super().transform(X)
+        X = self._moved(X, back=False)  # an array, whatever output is set
         return np.clip(X, *self.feature_range, out=X) if self.clip else X
 
     def _steps(self) -> list[tuple[np.ufunc, Any]]:

@@ -227,6 +227,20 @@ def test_a_total_counts_steps_that_were_fitted_again_and_refuses_those_that_were
         total_guarantee(model)
 
 
+@pytest.mark.parametrize("refits_inner", [False, True])
+def test_a_total_counts_steps_at_any_depth_that_were_fitted_again(refits_inner):
+    model = DPPipeline([("outer", DPPipeline([("inner", private_pipeline())]))]).fit(X, Y)
+    assert len(total_guarantee(model).steps) == 1
+    inner = model["outer"]["inner"]
+    if refits_inner:
+        inner.fit(X, Y)
+    inner["model"].set_params(epsilon=5.0).fit(inner[:-1].transform(X), Y)
+    total = total_guarantee(model)
+    assert [name for name, _ in total.steps][-1] == "outer__inner__model"
+    assert len(total.steps) == 2 + refits_inner
+    assert total.basic.epsilon == pytest.approx(6.0 + refits_inner)
+
+
 def test_the_class_that_an_object_claims_is_not_believed():
     class Liar(StandardScaler):
         __class__ = DPStandardScaler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from skdpnoise.ledger import Account, BudgetExceededError, LedgerWarning
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PureLoss, gdp_mu
 from skdpnoise.sampling import words as word_sources
-from tests.contracts._register import MODELS, each, every_private_class
+from tests.contracts._register import MODELS, each, every_private_class, every_private_estimator
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -425,3 +426,15 @@ def test_the_plan_of_a_gaussian_fit_is_its_whole_budget():
     DPLogisticCD(1.0, 1e-6, noise="inid_gaussian", ledger=ledger).fit(X, LABELS)
     assert ledger.charges[0]["cost"] == GaussianLoss(gdp_mu(1.0, 1e-6))
     assert ledger.charges[0]["mechanism"] == "inid_gaussian"
+
+
+@pytest.mark.slow
+@every_private_estimator
+@pytest.mark.parametrize("noise", ["inid_osgt", "inid_subbotin", "inid_flipped_huber"])
+def test_budgets_beyond_what_a_family_can_use_are_fitted_or_refused_before_the_charge(entry, noise):
+    for epsilon in (1e3, 1e4, 1e5):
+        notebook = Notebook()
+        estimator = entry.estimator(epsilon=epsilon, ledger=notebook)
+        with suppress(ValueError):  # some have no such noise
+            estimator.set_params(noise=noise).fit(X, entry.y(X))
+        assert bool(notebook.charges) == hasattr(estimator, "privacy_")

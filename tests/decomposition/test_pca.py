@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -12,10 +13,12 @@ from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skdpnoise.covariance import DPCovariance
 from skdpnoise.decomposition import DPPCA
 from skdpnoise.decomposition import _budget as budget_rules
 from skdpnoise.decomposition._location import Locator, RowSum, _subset
 from skdpnoise.decomposition.moments import denoised
+from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss, PureLoss
@@ -188,6 +191,25 @@ def test_public_bounds_and_norms_save_releases():
     assert labels() in more
     assert labels(center=False) == [*radius, "second moments"]
     assert labels(center=False, row_norm=1000.0) == ["second moments"]
+
+
+@pytest.mark.parametrize("estimator", [DPPCA(1), DPCovariance()], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("row_norm", [1e-100, 1e-30, 1e-20, 1.0, 1e30, 1e100])
+@pytest.mark.parametrize("width", [1e-90, 1e-60, 1e-20, 1.0])
+def test_bounds_and_norms_of_any_size_are_refused_before_the_charge_or_fitted(
+    estimator, row_norm, width
+):
+    X = problem(500)[:, :2]
+    for bounds in ((0.0, width), ([0.0, -np.inf], [width, np.inf])):
+        ledger = PrivacyLedger("patients", 50.0, 1e-3)
+        model = clone(estimator).set_params(
+            feature_bounds=bounds, row_norm=row_norm, ledger=ledger, random_state=0
+        )
+        with suppress(ValueError):
+            model.fit(X)
+        assert len(ledger.charges()) == hasattr(model, "privacy_")
+    # The radius that is found is as small as the columns without bounds.
+    model.set_params(row_norm=None).fit(problem(5_000)[:, :2] * 1e-20)
 
 
 def test_narrow_public_bounds_put_less_noise_on_their_columns():

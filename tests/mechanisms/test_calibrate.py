@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from skdpnoise.mechanisms import AdditiveMechanism, _numeric, calibrate, noise_options
+from skdpnoise.mechanisms.additive import least_mu
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 from tests._audit import resource
@@ -354,6 +355,22 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
             assert other.own_loss().delta(epsilon) <= GaussianLoss(0.25).delta(epsilon)
     with pytest.raises(ValueError, match=r"'gaussian', 'laplace'.*inid_truncated_laplace"):
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("family", ["laplace", "gaussian", "osgt", "subbotin", "flipped_huber"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4)])
+@pytest.mark.parametrize("size", [30.0, 100.0, 300.0, 1e4, 1e6])
+def test_losses_beyond_double_precision_give_less_noise_and_no_error(family, shape, size):
+    sensitivity, n_releases = SensitivityProfile(np.linspace(1.0, 2.0, shape[0])), shape[1]
+    mechanism = calibrate(f"inid_{family}", sensitivity, GaussianLoss(size), n_releases=n_releases)
+    assert np.isfinite(mechanism.scale).all()
+    assert (mechanism.scale > 0.0).all()
+    assert least_mu(mechanism) <= size * (1.0 + 1e-12)
+    if size <= 100.0:
+        approximate = PrivacyGuarantee(size, 1e-6)
+        mechanism = calibrate(f"inid_{family}", sensitivity, approximate, n_releases=n_releases)
+        assert mechanism.own_loss().delta(size) <= 1e-6
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "inid", "", "iid_cauchy", "best_laplace", "AUTO"])

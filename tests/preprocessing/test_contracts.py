@@ -53,21 +53,23 @@ def table():
 ALL = [*SCALERS, BoundsClipper(([0.0, -4.0, -1.0], [12.0, -2.0, 1.0]))]
 
 
-@pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
-class TestCompany:
-    def test_frames_of_pandas_and_polars_are_kept(self, estimator, table):
-        plain = _seeded(estimator).fit(table).transform(table)
-        for kind, frame in (
-            ("pandas", pd.DataFrame(table, columns=list("abc"))),
-            ("polars", pl.DataFrame(table, schema=list("abc"))),
-        ):
-            scaler = _seeded(estimator).set_output(transform=kind).fit(frame)
-            result = scaler.transform(frame)
+@pytest.mark.parametrize("estimator", [*ALL, *NON_DEFAULT], ids=lambda e: type(e).__name__)
+def test_frames_of_pandas_and_polars_are_kept(estimator, table):
+    plain = _seeded(estimator).fit(table).transform(table)
+    for kind, frame in (
+        ("pandas", pd.DataFrame(table, columns=list("abc"))),
+        ("polars", pl.DataFrame(table, schema=list("abc"))),
+    ):
+        scaler = _seeded(estimator).set_output(transform=kind)
+        for result in (scaler.fit_transform(frame), scaler.transform(frame)):
             assert type(result) is type(frame)
             assert list(result.columns) == list("abc")
-            assert list(scaler.get_feature_names_out()) == list("abc")
             np.testing.assert_allclose(result.to_numpy(), plain, rtol=1e-12)
+        assert list(scaler.get_feature_names_out()) == list("abc")
 
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda e: type(e).__name__)
+class TestCompany:
     def test_frames_are_kept_in_a_column_transformer_within_a_pipeline(self, estimator, table):
         frame = pd.DataFrame(table, columns=list("abc")).assign(kind="x")
         encoder = OneHotEncoder(categories=[["x", "z"]], sparse_output=False)

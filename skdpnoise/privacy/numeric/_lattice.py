@@ -21,6 +21,7 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 _EPS = np.finfo(np.float64).eps
+_LARGE = 340.0  # a logarithm: sums of products of two such numbers stay in double precision
 _TAIL = 44.0  # what lies outside the window is below e**-44 of what is inside
 _NODES_FREE = 48  # so many different shifts of a curve get a lattice each
 _RATIO = 1.07  # between lattices, where there are more, or the next larger shift
@@ -190,9 +191,9 @@ class Window:
     def about_quantile(self, delta: float) -> float:
         """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
         theta, losses = self.state.theta, self.losses
-        offset = np.maximum(losses - float(losses[-1]), -600.0 / self.step)
+        offset = np.maximum(losses - float(losses[-1]), -_LARGE / self.step)
         logs = self.state.cumulant - theta * float(losses[-1]) - math.log(delta)
-        mass = self.probability * np.exp(np.minimum(logs - theta * offset, 600.0))
+        mass = self.probability * np.exp(np.minimum(logs - theta * offset, _LARGE))
         above = np.cumsum(mass[::-1])[::-1]
         discounted = np.cumsum((mass * np.exp(-self.step * offset))[::-1])[::-1]
         # The tail beyond loss l, in units of δ; it falls with l.
