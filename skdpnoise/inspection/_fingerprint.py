@@ -232,11 +232,16 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
 def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield what a pickle would hold beside attributes; items; what nobody can read as such."""
     kind = type(value)
+    with suppress(Exception):
+        known = _of_libraries(f"{kind.__module__}.{kind.__qualname__}", value)
+        if known is not None:
+            yield from known
+            return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             reducer = copyreg.dispatch_table.get(kind)
-            reduced = value.__reduce_ex__(_PROTOCOL) if reducer is None else reducer(value)
+            reduced: Any = value.__reduce_ex__(_PROTOCOL) if reducer is None else reducer(value)
             if isinstance(reduced, str):
                 yield "global", reduced
                 return
@@ -254,6 +259,19 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield "unread", Unread(f"{kind.__module__}.{kind.__qualname__}")
         return
     yield "state", kept
+
+
+def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
+    """Return what parts of well-known libraries hold that do not pickle; None of all others."""
+    if name == "pandas._libs.internals.BlockValuesRefs":  # weak references
+        return []
+    if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
+        return [("values", value.values)]
+    if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
+        return [("state", value.__getstate__())]
+    if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
+        return [("memory", memoryview(value).tobytes()), (".base", value.base)]
+    return None
 
 
 def _is_of_python(kind: type) -> bool:
@@ -351,6 +369,11 @@ _HASHES = tuple(
     )
 )
 _OF_CSV: type = type(csv.reader(()))
+_DIALECT: type = type(csv.reader(()).dialect)
+_OF_DIALECTS = (
+    *("delimiter", "quotechar", "escapechar", "lineterminator", "quoting"),
+    *("doublequote", "skipinitialspace", "strict"),
+)
 # What no pickle holds and what is read here, or what holds nothing that is published.
 _READ_OTHERWISE = frozenset(
     (
@@ -386,7 +409,16 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
     (_HASHES, _of_hash, False),
     ((re.Match,), lambda value: ([], b"", [(".regs", value.regs)]), False),
     ((_OF_CSV,), _of_reader, False),
-    ((struct.Struct,), lambda value: ([str(value.format)], b"", [(".format", value.format)]), False),
+    (
+        (_DIALECT,),
+        lambda value: ([repr(getattr(value, name)) for name in _OF_DIALECTS], b"", []),
+        True,
+    ),
+    (
+        (struct.Struct,),
+        lambda value: ([str(value.format)], b"", [(".format", value.format)]),
+        False,
+    ),
     ((Context,), lambda value: ([], b"", [("variables", list(value.items()))]), True),
     ((types.FunctionType,), _of_function, False),
     ((types.CodeType,), _of_code, True),

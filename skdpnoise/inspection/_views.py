@@ -97,7 +97,8 @@ class _Look:
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []
         kind = value if isinstance(value, type) else type(value)
-        arranged = getattr(value, "dtype", ""), getattr(value, "shape", "")
+        told = (getattr(value, name, "") for name in ("dtype", "shape"))
+        arranged = tuple("" if callable(one) else one for one in told)  # no method's address
         self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
         if value is None or id(value) in self._seen:
             return []
@@ -118,7 +119,8 @@ class _Look:
                 labels = getattr(value, name, None)
                 if labels is not None and not callable(labels):
                     self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
-            parts.append(("", value.to_numpy()))
+            with suppress(Exception):  # some have no such numbers, or want more arguments
+                parts.append(("", value.to_numpy()))
         return [*parts, *_items(value), *self._attributes(value)]
 
     def _attributes(self, value: Any) -> list[tuple[str, Any]]:
@@ -143,7 +145,7 @@ def _items(value: Any) -> list[tuple[str, Any]]:
             return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
         items = array.ravel().tolist() if array.dtype.hasobject else []
     elif isinstance(value, list | tuple):
-        items = list((list if isinstance(value, list) else tuple).__iter__(value))
+        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
     else:
         return []
     whole = [("[...]", fingerprint(value))] if len(items) > _LONGEST else []
