@@ -16,7 +16,7 @@ from skdpnoise.inspection._bounds import epsilon_bound, mu_bound
 from skdpnoise.inspection._claims import check_fits, fit_quietly, is_gaussian, seeded_clones
 from skdpnoise.inspection._neighbours import Neighbours
 from skdpnoise.inspection._tables import stacked, taken
-from skdpnoise.inspection._views import Layout, Parameters, View, view
+from skdpnoise.inspection._views import UNREAD, Layout, Parameters, View, view
 from skdpnoise.inspection.report import BlackBoxResult
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 
@@ -86,6 +86,13 @@ def black_box(
     here, there = (layout.table(views) for views in chosen)
     attack = choose_attack(here, there, n_measure, claim.delta, each)
     measured = fits.views(pair, n_measure)
+    unread = {
+        name.removeprefix(UNREAD)
+        for views in (*chosen, *measured)
+        for one in views
+        for name in one
+        if name.startswith(UNREAD)
+    }
     first, second = (attack.score(layout.table(views)) for views in measured)
     hits, false_hits = attack.for_epsilon.hits(first, second)
     epsilon = float(epsilon_bound(hits, false_hits, n_measure, claim.delta, each))
@@ -104,6 +111,7 @@ def black_box(
         neighbours=pair.label,
         mean_shift=_mean_shift(first, second),
         false_alarm=false_alarm,
+        unread=tuple(sorted(unread)),
     )
 
 

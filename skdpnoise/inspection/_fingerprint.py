@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import copyreg
+import csv
+import gc
+import hashlib
+import hmac
 import logging
+import re
+import struct
 import sys
+import threading
 import types
 import warnings
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["differences", "fingerprint", "is_made_here", "parts_of", "shown"]
+__all__ = ["Unread", "differences", "fingerprint", "is_made_here", "parts_of", "shown"]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -30,7 +40,15 @@ _OPAQUE = (weakref.ref, weakref.ProxyType, weakref.CallableProxyType)
 _OF_LEDGERS = ("_storage", "_known", "_facts")  # what has been charged, perhaps by others meanwhile
 _PROTOCOL = 4  # of pickles
 _MADE_BY_PYTHON = 1 << 9  # a flag of classes that are made while a program runs
+_POINTER = struct.calcsize("P")  # bytes
 _OWN_PLACE = 1 << 60  # deeper than everything
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What cannot be read of an object: it equals nothing, itself in another walk included."""
+
+    kind: str
 
 
 def fingerprint(value: Any) -> bytes:
@@ -55,13 +73,16 @@ def _differences(walk: _Walk, first: Any, second: Any, path: str, above: set[int
             if name.startswith(("[", ".")):  # what a path of Python's can lead to
                 inner = here.get(name), there.get(name)
                 found += _differences(walk, *inner, path + name, above | {id(first)})
-    return found or [path.removeprefix(".") or "the whole state"]
+    if found:
+        return found
+    kinds = sorted({one.kind for one in (*here.values(), *there.values()) if type(one) is Unread})
+    reason = f" (cannot be compared: {', '.join(kinds)})" if kinds else ""
+    return [(path.removeprefix(".") or "the whole state") + reason]
 
 
 def parts_of(value: Any) -> list[tuple[str, Any]]:
     """Return what an object holds by name, its items, attributes, slots, closures and states."""
-    left_out = ("code", "class")
-    return [(name, part) for name, part in _Walk().contents(value)[1] if name not in left_out]
+    return [(name, part) for name, part in _Walk().contents(value)[1] if name != "class"]
 
 
 def is_made_here(kind: type) -> bool:
@@ -209,11 +230,18 @@ def _slots(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what a pickle would hold beside attributes; items; nothing of what has neither."""
+    """Yield what a pickle would hold beside attributes; items; what nobody can read as such."""
+    kind = type(value)
+    with suppress(Exception):
+        known = _of_libraries(f"{kind.__module__}.{kind.__qualname__}", value)
+        if known is not None:
+            yield from known
+            return
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            reduced = value.__reduce_ex__(_PROTOCOL)
+            reducer = copyreg.dispatch_table.get(kind)
+            reduced: Any = value.__reduce_ex__(_PROTOCOL) if reducer is None else reducer(value)
             if isinstance(reduced, str):
                 yield "global", reduced
                 return
@@ -227,8 +255,35 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
                 yield "items", list(value.items())
             elif isinstance(value, Collection):
                 yield "items", list(value)
+        if kind not in _READ_OTHERWISE and not _is_of_python(kind):
+            yield "unread", Unread(f"{kind.__module__}.{kind.__qualname__}")
         return
     yield "state", kept
+
+
+def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
+    """Return what parts of well-known libraries hold that do not pickle; None of all others."""
+    if name == "pandas._libs.internals.BlockValuesRefs":  # weak references
+        return []
+    if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
+        return [("values", value.values)]
+    if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
+        return [("state", value.__getstate__())]
+    if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
+        return [("memory", memoryview(value).tobytes()), (".base", value.base)]
+    return None
+
+
+def _is_of_python(kind: type) -> bool:
+    """Return whether attributes and slots are all the memory that objects of a class have."""
+    size = object.__basicsize__ + _POINTER * (
+        (kind.__dictoffset__ > 0) + (kind.__weakrefoffset__ > 0)
+    )
+    for base in kind.__mro__:
+        slots = vars(base).get("__slots__", ())
+        names = {slots} if isinstance(slots, str) else set(slots)
+        size += _POINTER * len(names - {"__dict__", "__weakref__"})
+    return kind.__basicsize__ <= size and kind.__itemsize__ == 0
 
 
 def _of_function(value: Any) -> Content:
@@ -273,8 +328,23 @@ def _of_error(value: Any) -> Content:
 
 
 def _of_suspended(value: Any) -> Content:
-    frames = (getattr(value, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
-    return [value.__qualname__], b"", [("frame", frame) for frame in frames if frame is not None]
+    """Return variables, the place of the next step, and what loops have still before them."""
+    named = (getattr(value, name, None) for name in ("gi_frame", "cr_frame", "ag_frame"))
+    frames = [frame for frame in named if frame is not None]
+    left_out = (types.FrameType, types.CodeType, types.FunctionType, str)
+    stack = [one for one in gc.get_referents(value) if not isinstance(one, left_out)]
+    words = [value.__qualname__, *(str(frame.f_lasti) for frame in frames)]
+    return words, b"", [*(("frame", frame) for frame in frames), ("stack", stack)]
+
+
+def _of_hash(value: Any) -> Content:
+    long = (64,) if "shake" in value.name else ()
+    return [value.name], b"", [(".digest", value.digest(*long))]
+
+
+def _of_reader(value: Any) -> Content:
+    """Return the lines that a reader of csv has before it."""
+    return [], b"", [("lines", [one for one in gc.get_referents(value) if type(one) is not type])]
 
 
 def _of_dict(value: Any) -> Content:
@@ -290,6 +360,38 @@ def _of_method(value: Any) -> Content:
 
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
+_HASHES = tuple(
+    type(one)
+    for one in (
+        *(make() for make in (hashlib.sha256, hashlib.shake_128, hashlib.blake2b, hashlib.blake2s)),
+        # Of OpenSSL, where Python has it.
+        getattr(hmac.new(b"", b"", "sha256"), "_hmac", None) or hashlib.sha256(),
+    )
+)
+_OF_CSV: type = type(csv.reader(()))
+_DIALECT: type = type(csv.reader(()).dialect)
+_OF_DIALECTS = (
+    *("delimiter", "quotechar", "escapechar", "lineterminator", "quoting"),
+    *("doublequote", "skipinitialspace", "strict"),
+)
+# What no pickle holds and what is read here, or what holds nothing that is published.
+_READ_OTHERWISE = frozenset(
+    (
+        *_HASHES,
+        _OF_CSV,
+        struct.Struct,
+        Context,
+        *(types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
+        *(type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType),
+        *(type(threading.Lock()), type(threading.RLock())),
+        *(property, classmethod, staticmethod, re.Match, Unread),
+        *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
+        *(types.MethodDescriptorType, types.ClassMethodDescriptorType),
+        type(vars(Collection)["_abc_impl"]),  # which classes were asked about before
+    )
+)
+_UNREAD = count()
+
 # What is read how, and whether that is all there is; the first kind that fits counts.
 _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = (
     (
@@ -303,6 +405,21 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
         True,
     ),
     (_OPAQUE, lambda value: ([], b"", []), True),
+    ((Unread,), lambda value: ([value.kind, str(next(_UNREAD))], b"", []), True),
+    (_HASHES, _of_hash, False),
+    ((re.Match,), lambda value: ([], b"", [(".regs", value.regs)]), False),
+    ((_OF_CSV,), _of_reader, False),
+    (
+        (_DIALECT,),
+        lambda value: ([repr(getattr(value, name)) for name in _OF_DIALECTS], b"", []),
+        True,
+    ),
+    (
+        (struct.Struct,),
+        lambda value: ([str(value.format)], b"", [(".format", value.format)]),
+        False,
+    ),
+    ((Context,), lambda value: ([], b"", [("variables", list(value.items()))]), True),
     ((types.FunctionType,), _of_function, False),
     ((types.CodeType,), _of_code, True),
     ((types.CellType,), lambda value: ([], b"", [*_cell(value)]), True),

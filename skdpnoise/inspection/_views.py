@@ -15,16 +15,22 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from skdpnoise.inspection._claims import estimators_in
-from skdpnoise.inspection._fingerprint import fingerprint, is_made_here, parts_of, shown
+from skdpnoise.inspection._fingerprint import Unread, fingerprint, is_made_here, parts_of, shown
 
-__all__ = ["Layout", "Parameters", "View", "view"]
+__all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
 
-_DEEPEST = 16
+UNREAD = "cannot be read: "  # begins the name of a type
+_DEEPEST = 1000
+_EXACT = 1 << 53  # whole numbers below it are doubles
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
 _WHOLE = (bytes, bytearray, complex, set, frozenset, types.CodeType)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
+_SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
+_BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
+_OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, np.bool_, *np.sctypeDict.values()))
+_OF_ITEMS = ("[", "key ", "item", "metadata", ".base")
 
 View = dict[str, NDArray[np.float64]]
 
@@ -70,41 +76,80 @@ class _Look:
     def __init__(self, found: View, given: Parameters) -> None:
         self.structure: list[str] = []
         self._found, self._given = found, given
+        self._seen: dict[int, Any] = {}  # kept alive, or ids would recur
 
-    def at(self, path: str, value: Any, above: tuple[int, ...] = ()) -> None:
-        """Note an object and all that it holds."""
+    def at(self, path: str, value: Any) -> None:
+        """Note an object and all that it holds, each object once."""
+        ahead = [(path, value, 0)]
+        while ahead:
+            path, value, depth = ahead.pop()
+            if depth > _DEEPEST:
+                raise RecursionError(
+                    f"The fitted model is nested in more than {_DEEPEST} levels: a black box "
+                    "cannot look through it."
+                )
+            parts = self._note(path, value)
+            ahead += [(path + name, part, depth + 1) for name, part in reversed(parts)]
+
+    def _note(self, path: str, value: Any) -> list[tuple[str, Any]]:
+        """Note one object, and return what it holds."""
+        if isinstance(value, Unread):
+            self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
+            return []
         kind = value if isinstance(value, type) else type(value)
-        arranged = getattr(value, "dtype", ""), getattr(value, "shape", "")
+        told = (getattr(value, name, "") for name in ("dtype", "shape"))
+        arranged = tuple("" if callable(one) else one for one in told)  # no method's address
         self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
-        if value is None or len(above) > _DEEPEST or id(value) in above:
-            return
-        for name, part in _behind(value):
-            self.at(f"{path}{name}", part, (*above, id(value)))
+        if value is None or id(value) in self._seen:
+            return []
+        numbers = _in_numbers(value)
+        if numbers is not None:
+            self._found[path] = numbers
+            beyond = _beyond_doubles(value)
+            if beyond is not None:
+                self._found[f"{path} exactly"] = beyond
+            if type(value) in _SINGLE:
+                return []
+        self._seen[id(value)] = value
+        parts = _behind(value)
         if sp.issparse(value):
-            self.at(path, value.toarray(), above)
-        elif hasattr(value, "to_numpy"):
+            parts.append(("", value.toarray()))
+        elif hasattr(value, "to_numpy") and not isinstance(value, type):
             for name in ("index", "columns"):  # of frames
                 labels = getattr(value, name, None)
                 if labels is not None and not callable(labels):
                     self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
-            self.at(path, value.to_numpy(), above)
-        elif (whole := _in_numbers(value)) is not None:
-            self._found[path] = whole
-        else:
-            for name, part in self._parts(value):
-                self.at(f"{path}{name}", part, (*above, id(value)))
+            with suppress(Exception):  # some have no such numbers, or want more arguments
+                parts.append(("", value.to_numpy()))
+        return [*parts, *_items(value), *self._attributes(value)]
 
-    def _parts(self, value: Any) -> list[tuple[str, Any]]:
-        """Return what an object holds, without parameters that are as they were given: public."""
-        if isinstance(value, Mapping):
-            items = enumerate(value.items())
-            return [(f"[{shown(key, place)}]", item) for place, (key, item) in items]
-        if isinstance(value, list | tuple):
-            ends = [(f"[{k}]", item) for k, item in enumerate(_ends_of(value))]
-            whole = [fingerprint(value)] if len(value) > _LONGEST else []
-            return [*ends, *(("[...]", one) for one in whole)]
-        held = parts_of(value)
+    def _attributes(self, value: Any) -> list[tuple[str, Any]]:
+        """Return attributes and states, without parameters that are as they were given: public."""
+        if type(value) in _BARE:
+            return []
+        # Items and memory are looked at already.
+        held = [part for part in parts_of(value) if not part[0].startswith(_OF_ITEMS)]
         return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
+
+
+def _items(value: Any) -> list[tuple[str, Any]]:
+    """Return the items of a container as its base class holds them; of very many both ends."""
+    if isinstance(value, Mapping):
+        pairs = list(dict.items(value) if isinstance(value, dict) else value.items())
+        found = [(f"[{shown(key, place)}]", item) for place, (key, item) in enumerate(pairs)]
+        keys = [(f" key {place}", key) for place, (key, _) in enumerate(pairs)]
+        return [*found, *(one for one in keys if type(one[1]) not in _SINGLE)]
+    if isinstance(value, np.ndarray):
+        array = np.asarray(value)
+        if array.dtype.names:
+            return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
+        items = array.ravel().tolist() if array.dtype.hasobject else []
+    elif isinstance(value, list | tuple):
+        items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
+    else:
+        return []
+    whole = [("[...]", fingerprint(value))] if len(items) > _LONGEST else []
+    return [*((f"[{k}]", item) for k, item in enumerate(_ends_of(items))), *whole]
 
 
 def _behind(value: Any) -> list[tuple[str, Any]]:
@@ -122,10 +167,10 @@ def _behind(value: Any) -> list[tuple[str, Any]]:
 
 def _in_numbers(value: Any) -> NDArray[np.float64] | None:
     """Return numbers that stand for all of a value; None where it is to be taken apart."""
-    if isinstance(value, bool | int | float | np.number | np.bool_):
+    if isinstance(value, np.ndarray | np.generic):
+        return _of_array(np.asarray(value))
+    if isinstance(value, int | float):
         return _plain(value)
-    if isinstance(value, np.ndarray):
-        return _of_array(value)
     if isinstance(value, str):
         return _codes([value])
     if isinstance(value, _WHOLE):
@@ -133,25 +178,72 @@ def _in_numbers(value: Any) -> NDArray[np.float64] | None:
     return _codes([value.__name__]) if isinstance(value, types.ModuleType) else None
 
 
-def _of_array(array: NDArray[Any]) -> NDArray[np.float64]:
+def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
     """Return numbers, or codes of texts; of very many both ends, and a code of all."""
-    if array.dtype.kind not in "iufb":
-        texts = [str(item) for item in array.ravel().tolist()]
+    kind = array.dtype.kind
+    if kind not in "iufbcmM":
+        if array.dtype.names:
+            return None
+        texts = array.ravel().tolist()
+        if not all(type(text) in (str, bytes) for text in texts):
+            return None if kind == "O" else _codes([fingerprint(array).hex()])
+        texts = [text if isinstance(text, str) else text.hex() for text in texts]
         return _codes([*_ends_of(texts), *_whole("".join(texts), len(texts))])
-    values: NDArray[np.float64] = array.ravel().astype(np.float64)
+    values: NDArray[np.float64] = _real(array).astype(np.float64)
     if values.size <= _LONGEST:
         return values
     half = _LONGEST // 2
     ends = values[:half], values[-half:]
-    return np.concatenate([*ends, _codes([fingerprint(values).hex()])])
+    return np.concatenate([*ends, _codes([fingerprint(array.tobytes()).hex()])])
 
 
-def _plain(value: Any) -> NDArray[np.float64]:
+def _real(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the numbers of an array in one row: parts of complex ones, integers of dates."""
+    row = array.ravel()
+    if array.dtype.kind == "c":
+        return np.concatenate([row.real, row.imag])
+    return row.view(np.int64) if array.dtype.kind in "mM" else row
+
+
+def _plain(value: float) -> NDArray[np.float64]:
     """Return a number as a double; of one beyond all doubles a code of its digits."""
+    plain = float if isinstance(value, float) else int
     try:
-        return np.array([float(value)])
-    except (OverflowError, TypeError):
-        return _codes([str(value)])
+        return np.array([plain.__float__(value)])
+    except OverflowError:
+        return _codes([int.__repr__(value)])
+
+
+def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
+    """Return codes of what doubles do not tell: long integers, signs of zero, other classes."""
+    if isinstance(value, np.ndarray | np.generic):
+        codes = _of_inexact(np.asarray(value))
+    elif isinstance(value, int):
+        codes = _codes([int.__repr__(value)]) if abs(int(value)) > _EXACT else np.zeros(0)
+    else:
+        codes = _of_inexact(np.asarray(value)) if isinstance(value, float) else np.zeros(0)
+    if codes.any():
+        return codes
+    return None if type(value) in _OF_OUR_KIND else _codes([fingerprint(value).hex()])
+
+
+def _of_inexact(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a code of each number of an array that a double, or a comparison, does not tell."""
+    if array.dtype.kind not in "iufcmM":
+        return np.zeros(0)
+    row = _real(array)
+    if row.dtype.kind == "f":
+        odd = np.isnan(row) | ((row == 0.0) & np.signbit(row))
+        if row.itemsize > 8:
+            odd |= row.astype(np.float64) != row
+    else:
+        odd = np.abs(row.astype(np.float64)) >= _EXACT
+    places = np.array(_ends_of(np.flatnonzero(odd)), dtype=int)
+    codes = np.zeros(row.size)
+    # Beyond double precision memory has gaps, which hold anything.
+    texts = [repr(one) if row.itemsize > 8 else one.tobytes().hex() for one in row[places]]
+    codes[places] = _codes(texts) + 1.0
+    return np.array(_ends_of(codes))
 
 
 def _whole(text: str, size: int) -> list[str]:
@@ -165,7 +257,8 @@ def _ends_of(values: Any) -> list[Any]:
 
 
 def _codes(texts: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([float(zlib.crc32(text.encode()) % _CODES) for text in texts])
+    coded = (zlib.crc32(str.encode(text, errors="surrogatepass")) for text in texts)
+    return np.array([float(code % _CODES) for code in coded])
 
 
 class Layout:

@@ -114,6 +114,9 @@ class BlackBoxResult:
         Distance of the mean scores in standard deviations: a diagnostic, which bounds nothing.
     false_alarm : float
         Probability that a sound estimator is found to break its claim.
+    unread : tuple of str, default=()
+        Types of objects in the fitted model that no audit can read. With any of them the estimator
+        does not pass: what they hold may be anything.
 
     Examples
     --------
@@ -138,13 +141,14 @@ class BlackBoxResult:
     neighbours: str
     mean_shift: float
     false_alarm: float
+    unread: tuple[str, ...] = ()
 
     method = "black_box"
 
     @property
     def passed(self) -> bool:
-        """Whether the bounds do not exceed the claim."""
-        if self.epsilon > self.claim.epsilon * _ROUNDING:
+        """Whether the bounds do not exceed the claim, and all of the model could be read."""
+        if self.unread or self.epsilon > self.claim.epsilon * _ROUNDING:
             return False
         return self.claimed_mu is None or self.mu <= self.claimed_mu * _ROUNDING
 
@@ -163,6 +167,7 @@ class BlackBoxResult:
         """What the numbers mean, and how far they reach."""
         claimed = "" if self.claimed_mu is None else f" (claimed: {self.claimed_mu:.3g})"
         return (
+            *(f"problem: the model holds a {kind}, which cannot be read" for kind in self.unread),
             f"neighbours: {self.neighbours}",
             f"mu >= {self.mu:.3g}{claimed} of at most {self.most_mu:.3g}; score: {self.score}",
             f"{self.n_fits} fits on each data set, {self.n_measured} of them measured: the event "

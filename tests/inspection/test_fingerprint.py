@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import hmac
+import io
 import logging
+import mmap
+import queue
+import re
+import sqlite3
+import struct
 import sys
 import threading
 import weakref
+import zlib
 from collections import defaultdict, deque
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import itemgetter
@@ -21,6 +31,8 @@ import scipy.sparse as sp
 from skdpnoise.inspection._fingerprint import differences, fingerprint
 from skdpnoise.ledger import PrivacyLedger
 from skdpnoise.privacy import PureLoss
+
+MEAN = ContextVar("mean of a context")
 
 
 class Thing:
@@ -198,6 +210,38 @@ def context_variable(value):
     return variable
 
 
+def context(value):
+    def inside():
+        MEAN.set(value)
+        return copy_context()
+
+    return Context().run(inside)
+
+
+def looping(value):
+    def generator():
+        for _ in (0, value):
+            yield
+
+    running = generator()
+    next(running)
+    return running
+
+
+def started_so_far(steps):
+    def generator():
+        yield
+        yield
+        yield
+        yield
+        yield
+
+    running = generator()
+    for _ in range(steps):
+        next(running)
+    return running
+
+
 def finalizer(value):
     found = weakref.finalize(Slots, print, value)
     found.atexit = False
@@ -286,6 +330,17 @@ HIDING_PLACES = {
     "line of code": lambda v: (lambda: 0).__code__.replace(co_firstlineno=int(8 * v)),
     "class of a number": lambda v: type("Made", (float,), {"mean": v})(1.0),
     "class of an array": lambda v: np.zeros(1).view(type("Made", (np.ndarray,), {"mean": v})),
+    "hash": lambda v: hashlib.sha256(repr(v).encode()),
+    "long hash": lambda v: hashlib.shake_128(repr(v).encode()),
+    "hash of Python's own": lambda v: hashlib.blake2b(repr(v).encode()),
+    "hash with a key": lambda v: hmac.new(b"key", repr(v).encode(), "sha256"),
+    "reader of csv": lambda v: csv.reader([repr(v)]),
+    "format": lambda v: struct.Struct(f"{int(8 * v)}x"),
+    "context": context,
+    "match": lambda v: re.match(".*", repr(v)),
+    "one match of many": lambda v: list(re.finditer("a", "aaaaa"))[int(8 * v)],
+    "what a loop has before it": looping,
+    "place in a generator": lambda v: started_so_far(int(8 * v)),
     "order of an array": lambda v: np.zeros((2, 2), order="C" if v < 0.3 else "F"),
 }
 
@@ -300,6 +355,50 @@ def test_a_number_is_seen_wherever_a_state_can_hold_it(place):
     paths = differences(one, other)
     assert paths
     assert all(path.startswith("a") for path in paths)
+
+
+class Unpickled:
+    """Refuses to be pickled, and hides nothing."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError
+
+
+class UnpickledSlots(Slots):
+    __slots__ = ("more",)
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError
+
+
+@pytest.mark.parametrize("make", [Unpickled, UnpickledSlots])
+def test_what_does_not_pickle_is_compared_by_its_attributes_if_it_holds_nothing_else(make):
+    assert differences(make(1), make(1)) == []
+    assert differences(make(1), make(2)) != []
+
+
+UNREADABLE = {
+    "zlib.Compress": zlib.compressobj,
+    "zlib.Decompress": zlib.decompressobj,
+    "numpy.nditer": lambda: np.nditer(np.zeros(1)),
+    "_queue.SimpleQueue": queue.SimpleQueue,
+    "mmap.mmap": lambda: mmap.mmap(-1, 8),
+    "sqlite3.Connection": lambda: sqlite3.connect(":memory:"),
+    "_csv.writer": lambda: csv.writer(io.StringIO()),
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_is_never_taken_to_be_equal(name):
+    one, other = (Thing(a=UNREADABLE[name]()) for _ in range(2))
+    assert fingerprint(one) != fingerprint(other)
+    assert differences(one, other) == [f"a (cannot be compared: {name})"]
+    assert differences(one, one) == []
+    shared = one.a
+    assert differences(Thing(a=shared, b=1), Thing(a=shared, b=2)) == ["b"]
 
 
 class Remembering:

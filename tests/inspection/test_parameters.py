@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import queue
+import struct
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,12 +13,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.ensemble import GradientBoostingRegressor, IsolationForest
+from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdpnoise.inspection import audit
-from skdpnoise.inspection._views import Parameters, view
+from skdpnoise.inspection._views import UNREAD, Parameters, view
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 FAR = (np.vstack([X[:-1], [[9.0, 9.0]]]), None)
@@ -182,6 +189,128 @@ def the_middle_of_a_long_list(model, X):
     model.a_[5_000] = float(X.max())
 
 
+class ListOf(list):
+    pass
+
+
+class DictOf(dict):
+    pass
+
+
+class TextOf(str):
+    pass
+
+
+class NumberOf(int):
+    pass
+
+
+class ArrayOf(np.ndarray):
+    pass
+
+
+def attribute_of(make):
+    def way(model, X):
+        model.a_ = make()
+        model.a_.largest = float(X.max())
+
+    return way
+
+
+def trees(model, X):
+    inner = GradientBoostingRegressor(n_estimators=2, random_state=0)
+    model.a_ = inner.fit(X, X[:, 0]).estimators_
+
+
+def a_silent_object_in_an_array(model, X):
+    model.a_ = np.array([Slotted()], dtype=object)
+    model.a_[0].value = float(X.max())
+
+
+def a_long_array_in_an_array(model, X):
+    model.a_ = np.empty(1, dtype=object)
+    model.a_[0] = np.concatenate([np.zeros(600), [X.max()], np.zeros(600)])
+
+
+def far_below(model, X):
+    model.a_ = float(X.max())
+    for _ in range(100):
+        model.a_ = {"child": [model.a_]}
+
+
+def a_mask(model, X):
+    model.a_ = np.ma.masked_array([1.0, 2.0], mask=[X.max() > 5.0, False])
+
+
+def name_of_a_series(model, X):
+    model.a_ = pd.Series([0.0], name=float(X.max()))
+
+
+def attribute_of_a_frame(model, X):
+    model.a_ = pd.DataFrame({"a": [0.0]})
+    model.a_.attrs["largest"] = float(X.max())
+
+
+def name_of_an_index(model, X):
+    model.a_ = pd.DataFrame({"a": [0.0]}, index=pd.Index([0], name=float(X.max())))
+
+
+def a_long_integer(model, X):
+    model.a_ = (1 << 60) + int(X.max())
+
+
+def long_integers(model, X):
+    model.a_ = np.array([(1 << 60) + int(X.max())])
+
+
+def a_nanosecond(model, X):
+    model.a_ = np.array([(1 << 60) + int(X.max())]).view("M8[ns]")
+
+
+def beyond_double_precision(model, X):
+    model.a_ = np.longdouble(1.0) + np.longdouble(X.max()) * np.longdouble(2.0) ** -60
+
+
+def sign_of_zero(model, X):
+    model.a_ = -0.0 if X.max() > 5.0 else 0.0
+
+
+def sign_of_a_zero_among_noise(model, X):
+    model.a_ = np.append(model.noise_, -0.0 if X.max() > 5.0 else 0.0)
+
+
+def an_explicit_zero(model, X):
+    model.a_ = sp.csr_array(([0.0], ([0], [int(X.max() > 5.0)])), shape=(1, 2))
+
+
+def a_key_that_is_no_text(model, X):
+    model.a_ = {(float(X.max()), 1): 0}
+
+
+def a_field(model, X):
+    model.a_ = np.array([(model.noise_[0], X.max())], dtype=[("noise", float), ("largest", float)])
+
+
+def complex_numbers(model, X):
+    model.a_ = np.array([complex(model.noise_[0], X.max())])
+
+
+def a_constant_of_code(model, X):
+    model.a_ = eval(f"lambda: {float(X.max())!r}")
+
+
+def a_hash(model, X):
+    model.a_ = hashlib.sha256(X.max().tobytes())
+
+
+def what_a_reader_of_csv_reads(model, X):
+    model.a_ = csv.reader([repr(float(X.max()))])
+
+
+def a_format(model, X):
+    model.a_ = struct.Struct(f"{int(X.max())}x")
+
+
 def a_private_attribute(model, X):
     model._largest = float(X.max())
 
@@ -220,8 +349,39 @@ WAYS = {
         labels_of_a_frame,
         the_middle_of_a_long_array,
         the_middle_of_a_long_list,
+        trees,
+        a_silent_object_in_an_array,
+        a_long_array_in_an_array,
+        far_below,
+        a_mask,
+        name_of_a_series,
+        attribute_of_a_frame,
+        name_of_an_index,
+        a_long_integer,
+        long_integers,
+        a_nanosecond,
+        sign_of_zero,
+        sign_of_a_zero_among_noise,
+        an_explicit_zero,
+        a_key_that_is_no_text,
+        a_field,
+        complex_numbers,
+        a_constant_of_code,
+        a_hash,
+        what_a_reader_of_csv_reads,
+        a_format,
     )
 }
+WAYS |= {
+    "attribute of a list": attribute_of(ListOf),
+    "attribute of a dict": attribute_of(DictOf),
+    "attribute of a text": attribute_of(TextOf),
+    "attribute of a number": attribute_of(NumberOf),
+    "attribute of an array": attribute_of(lambda: np.zeros(2).view(ArrayOf)),
+    "attribute of a sparse matrix": attribute_of(lambda: sp.csr_array((1, 2))),
+}
+if np.finfo(np.longdouble).nmant > 60:
+    WAYS["beyond double precision"] = beyond_double_precision
 GIVEN = {
     "changed_in_place": {"bounds": [0.0]},
     "a_dict_in_place": {"inner": {}},
@@ -246,9 +406,15 @@ class Written(TransformerMixin, BaseEstimator):
         return X + self.noise_
 
 
-def _passes(estimator):
+def _found(estimator):
     settings = {"neighbours": FAR, "n_fits": 60, "method": "black_box", "random_state": 0}
-    return audit(estimator, X, adjacency="replace_one", **settings).passed
+    return audit(estimator, X, adjacency="replace_one", **settings).results[0]
+
+
+def _passes(estimator):
+    found = _found(estimator)
+    assert found.unread == ()
+    return found.passed
 
 
 def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_of_fields():
@@ -266,6 +432,50 @@ def test_a_black_box_finds_nothing_where_a_fit_leaves_parameters_alone():
     given = {"bounds": [0.0], "inner": StandardScaler()}
     settings = {"neighbours": FAR, "method": "black_box", "n_fits": 60, "random_state": 0}
     assert audit(Peer(**given), X, adjacency="replace_one", **settings).passed
+
+
+def below(levels):
+    """A list in a list, and so on."""
+    found: list = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+class Opaque(Peer):
+    """Publishes what nobody can read: nothing of the data, but who knows."""
+
+    def fit(self, X, y=None):
+        self.queue_ = queue.SimpleQueue()
+        return super().fit(X)
+
+
+def test_a_black_box_does_not_pass_what_it_cannot_read():
+    found = _found(Opaque())
+    assert found.unread == ("_queue.SimpleQueue",)
+    assert not found.passed
+    assert "problem: the model holds a _queue.SimpleQueue, which cannot be read" in found.details
+    with pytest.raises(RecursionError, match="nested in more than 1000 levels"):
+        view(below(2000), X, [], None, Parameters())
+
+
+def held():
+    """Frames and arrays as libraries hold them, after somebody asked for this and that."""
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]})
+    assert frame.loc[0]["a"] == frame["a"][0] == 1.0
+    forest = IsolationForest(n_estimators=1, random_state=0).fit(X)
+    neighbours = KNeighborsRegressor(algorithm="kd_tree").fit(X, X[:, 0])
+    polars = pytest.importorskip("polars").DataFrame({"a": [1.0], "b": ["x"]})
+    texts = pd.Series(["a", "b"], dtype="category")
+    return [frame, frame["b"], forest, neighbours, polars, polars["a"], texts]
+
+
+def test_frames_and_models_of_libraries_are_read_and_equal_ones_look_equal():
+    # Some classes of libraries are complete only after they were used once.
+    _, first, second = (view(held(), X, [], None, Parameters()) for _ in range(3))
+    assert first.keys() == second.keys()
+    assert not any(name.startswith(UNREAD) for name in first)
+    assert all(np.array_equal(first[name], second[name], equal_nan=True) for name in first)
 
 
 def seen(model, given):
