@@ -9,7 +9,7 @@ from skdpnoise.ledger._room import largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
-from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.checks import check_option, check_type, complaint
 
 UNITS = ("record", "group")
 
@@ -22,10 +22,10 @@ def checked(
     wanted = {"unit": unit, "adaptive": adaptive}
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
-        raise ValueError(
-            f"The {missing!r} parameter of {owner} must be given along with the other half of the "
-            "budget, or both left out to open a data set. Got None instead."
+        must = (
+            "be given along with the other half of the budget, or both left out to open a data set"
         )
+        raise ValueError(complaint(owner, missing, must, "None"))
     if unit is not None:
         check_option(owner, "unit", unit, UNITS)
     if adaptive is not None:
@@ -78,10 +78,8 @@ def loss_of(
     for method in ("own_loss", "privacy_loss"):
         if callable(getattr(cost, method, None)) and not isinstance(cost, type):
             return getattr(cost, method)(), getattr(cost, "noise", None)
-    raise TypeError(
-        f"The {name!r} parameter of {owner} must be a PrivacyLoss or a mechanism. Got "
-        f"{type(cost).__name__} instead."
-    )
+    must = "be a PrivacyLoss or a mechanism"
+    raise TypeError(complaint(owner, name, must, type(cost).__name__))
 
 
 def refusal(
@@ -154,8 +152,6 @@ def stated(
     single.only = None  # for the sake of speed
     epsilon = single.epsilon(delta)
     if epsilon == math.inf:
-        raise ValueError(
-            "The 'cost' parameter of PrivacyLedger.charge must have a finite epsilon at the "
-            f"delta={delta:g} of the budget. Got {loss} instead."
-        )
+        must = f"have a finite epsilon at the delta={delta:g} of the budget"
+        raise ValueError(complaint(owner, "cost", must, str(loss)))
     return epsilon, delta

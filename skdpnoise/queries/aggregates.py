@@ -14,7 +14,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_array, check_order
+from skdpnoise.privacy.checks import check_array, check_order, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table
@@ -130,15 +130,13 @@ def private_count(
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
     n, rng = _count(owner, records), random_words(random_state)
-    query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    query.spend_for(mechanism)
+    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
     total = min(n, _MOST) * _count_steps(mechanism)
     (released,) = _with_noise([total], mechanism, rng)
-    return PrivateEstimate(
-        round(released), _rounded_deviation(mechanism), mechanism, secure=rng.secure
-    )
+    error = _rounded_deviation(mechanism)
+    return PrivateEstimate(round(released), error, mechanism, secure=rng.secure)
 
 
 @shared_texts
@@ -338,10 +336,9 @@ def _count(owner: str, records: ArrayLike) -> int:
     if mask.dtype.kind == "b" and mask.ndim == 1:
         return int(np.count_nonzero(mask))
     if mask.ndim != 0 or mask.dtype.kind not in "iu":
-        raise TypeError(
-            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
-            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
-        )
+        given = f"an array of dtype {mask.dtype} and shape {mask.shape}"
+        must = "be an int or a one-dimensional array of bool"
+        raise TypeError(complaint(owner, "records", must, given))
     if int(mask) < 0:
         raise ValueError(
             f"The 'records' parameter of {owner} must not be negative if it is a count."
@@ -451,10 +448,8 @@ def _check_summands(
     """Return what `as_table` does and the bounds of every column, or say what is wrong."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
-            f"of real numbers are not integer. Got {noise!r} instead."
-        )
+        must = "name a noise on the real numbers, since sums of real numbers are not integer"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
     table, shape = as_table(owner, values)
     columns = table.shape[1:]
     remedy = "Values without bounds cannot be protected by noise."

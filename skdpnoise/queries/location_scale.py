@@ -14,7 +14,6 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
 from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
 from skdpnoise.sampling import RandomWords
@@ -167,7 +166,7 @@ def _refine(
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    release = partial(ranges.releases.sums, Records(ranges.table), columns)
+    release = partial(ranges.releases.sums, ranges.records, columns)
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)

@@ -167,7 +167,7 @@ def private_moments(
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
-    totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
+    totals = _exact_sums(ranges.records, kept, ranges.center[kept], half)
     released, deviation = _release(mechanism, totals, factors, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m

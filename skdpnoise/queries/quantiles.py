@@ -16,6 +16,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
@@ -144,10 +145,8 @@ def private_quantiles(
     owner = "private_quantiles"
     wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
-        raise ValueError(
-            f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
-            f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
-        )
+        must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
+        raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
     columns = Columns(query, noise, values, bounds)
     chosen, total = quantiles_budget(
@@ -168,7 +167,7 @@ def private_quantiles(
             releases.noise, ranges.budget, n_bins_of_each, query.adjacency
         )
         releases.charge("cumulative counts", mechanism)
-        counts = _counts(Records(ranges.table), kept, edges)
+        counts = _counts(ranges.records, kept, edges)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
