@@ -176,14 +176,11 @@ class Account:
         """
         note_charge("fit", tuple(stages))
         with self._lock:
-            self._spend(stages, noise)
-
-    def _spend(self, stages: Sequence[LossBudget], noise: str | None) -> None:
-        losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
-        if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
-            losses = [loss.numeric() for loss in losses]
-        self._charge_ledger(reduce(add, losses), noise, "fit")
-        self._planned = True
+            losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
+            if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
+                losses = [loss.numeric() for loss in losses]
+            self._charge_ledger(reduce(add, losses), noise, "fit")
+            self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
@@ -204,26 +201,23 @@ class Account:
         """
         note_charge(label, mechanism)
         with self._lock:
-            self._charge(label, mechanism)
-
-    def _charge(self, label: str, mechanism: Chargeable) -> None:
-        loss = self._of_unit(mechanism.privacy_loss())
-        total = loss if self._total is None else self._total + loss
-        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
-        if total.delta(epsilon) > delta:
-            raise BudgetExceededError(
-                f"{label!r} would cost {loss}, but {self._total or 'nothing'} of "
-                f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
-                "release less."
-            )
-        if not self._planned:
-            own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
-            exact = own() if self.rows_per_group in (None, 1) else loss
-            self._charge_ledger(exact, mechanism.noise, label)
-        self._total = total
-        sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
-        scales = float(mechanism.scale.min()), float(mechanism.scale.max())
-        self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
+            loss = self._of_unit(mechanism.privacy_loss())
+            total = loss if self._total is None else self._total + loss
+            epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+            if total.delta(epsilon) > delta:
+                raise BudgetExceededError(
+                    f"{label!r} would cost {loss}, but {self._total or 'nothing'} of "
+                    f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
+                    "release less."
+                )
+            if not self._planned:
+                own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
+                exact = own() if self.rows_per_group in (None, 1) else loss
+                self._charge_ledger(exact, mechanism.noise, label)
+            self._total = total
+            sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
+            scales = float(mechanism.scale.min()), float(mechanism.scale.max())
+            self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -281,12 +275,11 @@ class Account:
             estimator, self.guarantee, made, total, secure, rows, n_records=n_records
         )
 
-    # A copy that counted for itself would overspend.
-    def __copy__(self) -> Account:
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Account:
-        return self
+    # A copy that counted for itself would overspend.
+    __copy__ = __deepcopy__
 
     @property
     def _owner(self) -> str | None:

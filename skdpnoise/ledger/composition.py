@@ -303,13 +303,9 @@ def compact(loss: PrivacyLoss) -> PrivacyLoss:
 
 def _parts_of(loss: PrivacyLoss) -> tuple[dict[str, Decimal], list[Term]]:
     """Return what a loss adds to the sums, rounded up, and its terms but for normal shifts."""
-    terms: Iterable[Term]
-    if isinstance(loss, PureLoss):
-        terms = [(RandomisedResponse(), loss.pure_epsilon, 1)] if loss.pure_epsilon else []
-    elif isinstance(loss, GaussianLoss):
-        terms = [(NormalShift(), loss.mu, 1)]
-    else:
-        terms = loss.numeric().terms
+    terms = loss.numeric().terms
+    if isinstance(loss, GaussianLoss):  # whose form in numbers is rounded up
+        terms = ((NormalShift(), loss.mu, 1),)
     since = normal = squares = Decimal(0)
     others = []
     for curve, shift, count in terms:

@@ -162,10 +162,8 @@ def private_quantiles(
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
             for j in kept.tolist()
         ]
-        n_bins_of_each = [ends.size - 1 for ends in edges]
-        _, strategies, mechanism = _plan(
-            releases.noise, ranges.budget, n_bins_of_each, query.adjacency
-        )
+        sizes = [ends.size - 1 for ends in edges]
+        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, query.adjacency)
         releases.charge("cumulative counts", mechanism)
         counts = _counts(ranges.records, kept, edges)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]

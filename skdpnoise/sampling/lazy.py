@@ -85,14 +85,11 @@ def is_smaller(digits: Digits, position: int, one: int, other: int) -> tuple[int
     """Return 1 if number `one` is below number `other`, else 0; `UNDECIDED` if all digits agree."""
     words, width, numbers = digits
     for i in range(1, numbers.shape[1]):
-        if numbers[one, 0] < i:
-            numbers[one, 0] = i
-            numbers[one, i] = take_bits(words, position, width)
-            position += width
-        if numbers[other, 0] < i:
-            numbers[other, 0] = i
-            numbers[other, i] = take_bits(words, position, width)
-            position += width
+        for number in (one, other):
+            if numbers[number, 0] < i:
+                numbers[number, 0] = i
+                numbers[number, i] = take_bits(words, position, width)
+                position += width
         if numbers[one, i] != numbers[other, i]:
             return (1 if numbers[one, i] < numbers[other, i] else 0), position
     return UNDECIDED, position
