@@ -15,7 +15,7 @@ from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
@@ -129,12 +129,12 @@ def private_location_scale(
     """
     owner = "private_location_scale"
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    data = Columns(query, noise, _stacked(columns), bounds, "columns")
-    n_samples = query.count(n_samples, len(data.table))
+    ranges = Ranges(query, noise, _stacked(columns), bounds, "columns")
+    n_samples = query.count(n_samples, len(ranges.records))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
+    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges = Ranges(data, noise, total, n_samples, charge)
+    ranges.find(noise, total, n_samples, charge)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)

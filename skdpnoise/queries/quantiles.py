@@ -21,7 +21,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Charge, Columns, Ranges
+from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -148,11 +148,11 @@ def private_quantiles(
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns(query, noise, values, bounds)
+    ranges = Ranges(query, noise, values, bounds)
     chosen, total = quantiles_budget(
-        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
+        noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
     )
-    ranges = Ranges(columns, chosen, total, n_samples, charge)
+    ranges.find(chosen, total, n_samples, charge)
     found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)

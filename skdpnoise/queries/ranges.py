@@ -112,8 +112,8 @@ def uncharged(label: str, mechanism: Any) -> None:
     """Charge nothing: without an account the caller does the accounting."""
 
 
-class Columns:
-    """Private values with public bounds; "columns" may be empty under "add_remove"."""
+class Ranges:
+    """Where the values of each column are, and what is left to release more about them."""
 
     def __init__(
         self,
@@ -123,6 +123,7 @@ class Columns:
         bounds: tuple[ArrayLike, ArrayLike] | None,
         name: str = "values",
     ) -> None:
+        """Check the values, of which there may be none as "columns" under "add_remove"."""
         owner, matrix = query.owner, name == "columns"
         allowed = noise_options(adaptive=True)
         if noise not in allowed:
@@ -132,44 +133,35 @@ class Columns:
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        self.table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        table = array if array.dtype.kind == "f" else array.astype(np.float64)
         # low, high: shape (n_columns,); infinite where there are no bounds
         self.low, self.high = (
-            np.broadcast_to(np.asarray(end, dtype=float), self.table.shape[1])
+            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
             for end in bounds or (-np.inf, np.inf)
         )
         check_order(owner, "bounds", self.low, self.high)
-        self.query, self.bounded = query, np.isfinite(self.low) & np.isfinite(self.high)
+        self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        self.query, self.records = query, Records(table)
 
     @property
     def n_releases(self) -> int:
         """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
-
-class Ranges:
-    """Where the values of each column are, and what is left to release more about them."""
-
-    def __init__(
-        self,
-        columns: Columns,
-        noise: str,
-        budget: LossBudget,
-        n_samples: float | None,
-        charge: Charge | None,
+    def find(
+        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
     ) -> None:
         """Charge the budget, and estimate ranges that are not public with a part of it."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # bought under "add_remove" unless one is given. The shares of the budget never add up to
         # more than the whole, whatever is released.
-        query, self.bounded, self.records = columns.query, columns.bounded, Records(columns.table)
-        relation = query.adjacency
-        self.releases = Releases(noise, relation, query.rng, charge or uncharged)
+        query, searched = self.query, ~self.bounded
+        self.releases = Releases(noise, query.adjacency, query.rng, charge or uncharged)
         if n_samples is not None:
             n_samples = check_real(query.owner, "n_samples", n_samples)
         query.spend(budget, noise)
-        counts, searched = n_samples is None and relation == "add_remove", ~self.bounded
+        counts = n_samples is None and query.adjacency == "add_remove"
         *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
             n_samples = release_record_count(
@@ -181,7 +173,7 @@ class Ranges:
         # In the units of the columns: middle and half width of public bounds; else a location, and
         # a power of two about one standard deviation. Halves are taken before the sum, so that the
         # widest bounds do not overflow.
-        low, high = (np.where(searched, 0.0, end) for end in (columns.low, columns.high))
+        low, high = (np.where(searched, 0.0, end) for end in (self.low, self.high))
         self.center, self.unit = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
         # false where a column is constant, or drowned in noise
         self.found = self.bounded.copy()

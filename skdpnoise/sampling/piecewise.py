@@ -215,7 +215,6 @@ def _fall(exponent: Exponent) -> float:
 
 def _law(exponent: Exponent, *, on_integers: bool) -> Law:
     length, increase = exponent.period or (math.inf, 0.0)
-    fall = _fall(exponent)
     # Integers, whole periods and what is left of them are exact in doubles.
     exact = on_integers and (exponent.period is None or length.is_integer())
     return Law(
@@ -225,8 +224,7 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Law:
         end=exponent.end,
         length=length,
         increase=increase,
-        fall=fall,
-        slack=2.0 * fall + ROUNDING,
+        fall=_fall(exponent),
         spread=0.0 if exact else 2.0**-49,
         point=1.0 if on_integers else 0.0,
     )
