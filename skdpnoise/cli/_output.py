@@ -77,7 +77,6 @@ def _cell(value: object) -> str:
 
 
 def _plain(headers: Sequence[str] | None, texts: list[list[str]], right: list[bool]) -> list[str]:
-    """Return the lines of a table with aligned columns."""
     lines = [*([] if headers is None else [headers]), *texts]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     if headers is not None:

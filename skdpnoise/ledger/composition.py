@@ -62,6 +62,9 @@ from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 
 __all__ = ["Composition", "compact"]
 
+SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
+"""Names of the sums over all losses that a composition keeps."""
+
 _SUMS = Context(prec=40, rounding=ROUND_CEILING)
 _MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
 _PER_OCTAVE = 512  # steps of the grid of shifts in a doubling
@@ -237,11 +240,10 @@ class Composition:
 
     def to_json(self) -> dict[str, Any]:
         """Return all sums as JSON, exactly."""
-        names = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
         return {
             "format": 1,
             "count": self.count,
-            **{name: str(getattr(self, name)) for name in names},
+            **{name: str(getattr(self, name)) for name in (*SUM_NAMES, "since")},
             "terms": terms_to_json(self._flat()),
             "anchor": None if self.anchor is None else [str(value) for value in self.anchor],
         }

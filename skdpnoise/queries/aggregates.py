@@ -361,7 +361,7 @@ class _Bounds:
 def _release(
     query: Query, table: NDArray[Any], bounds: _Bounds, mechanism: AdditiveMechanism
 ) -> tuple[Floats, float | None]:
-    """Charge the ledger; return noisy sums, from the centre, and the noisy count if there is any."""
+    """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
     # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
     # its rounding to grid steps by one more at most: what the mechanism is charged for.

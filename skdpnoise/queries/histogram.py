@@ -106,11 +106,9 @@ def noisy_histogram(
     if array.size != sensitivity.n_coordinates or (
         mechanism.family.lattice and not are_integers(array)
     ):
-        raise ValueError(
-            f"The 'counts' parameter of {owner} must have {sensitivity.n_coordinates} "
-            "entries, those of the sensitivity, integer for noise on the integers. Got shape "
-            f"{array.shape} and noise={mechanism.noise!r}."
-        )
+        size, given = sensitivity.n_coordinates, f"shape {array.shape}, noise {mechanism.noise!r}"
+        must = f"have {size} entries, those of the sensitivity, integer for noise on the integers"
+        raise ValueError(complaint(owner, "counts", must, given))
     Query(owner, guarantee, adjacency, ledger, rng).spend_for(mechanism)
     noisy = mechanism.release(array.reshape(-1), rng)
     return noisy.reshape(array.shape), mechanism

@@ -220,11 +220,18 @@ def private_norm_quantile(
     charge = charge or uncharged
     query.spend(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        mechanism = NormQuantileMechanism.within(
-            budget.share(_MAGNITUDE), monotonic=query.adjacency == "add_remove"
-        )
+        first, monotonic = budget.share(_MAGNITUDE), query.adjacency == "add_remove"
+        mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
         charge("magnitude of norms", mechanism)
-        low, high = _find_window(up_to, low, high, limits is None, mechanism, query.rng)
+        tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
+        preference = np.zeros(tops.size)
+        if limits is None:
+            octaves = tops / (_PER_OCTAVE * _PREFERRED)
+            # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
+            preference = -np.log1p(octaves**2) * mechanism.scale[0]
+        held = up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST]
+        high = int(tops[mechanism.select(_window_utilities(held, preference), query.rng)])
+        low = high - _WINDOW
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
     charge("norm quantile", mechanism)
@@ -261,28 +268,6 @@ def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
     least[np.isinf(norms)] = last
     span = np.clip(least, _LOWEST, last) - _LOWEST
     return np.asarray(np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1)))
-
-
-def _find_window(
-    up_to: NDArray[np.int_],
-    low: int,
-    high: int,
-    unlimited: bool,
-    mechanism: NormQuantileMechanism,
-    rng: RandomWords,
-) -> tuple[int, int]:
-    """Return the ends, in quarters of an octave, of a window that holds most norms."""
-    tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
-    preference = np.zeros(tops.size)
-    if unlimited:
-        octaves = tops / (_PER_OCTAVE * _PREFERRED)
-        # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
-        preference = -np.log1p(octaves**2) * mechanism.scale[0]
-    utilities = _window_utilities(
-        up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST], preference
-    )
-    top = int(tops[mechanism.select(utilities, rng)])
-    return top - _WINDOW, top
 
 
 def _check_limits(owner: str, limits: tuple[float, float]) -> tuple[int, int]:

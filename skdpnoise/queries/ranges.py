@@ -123,7 +123,7 @@ class Ranges:
         bounds: tuple[ArrayLike, ArrayLike] | None,
         name: str = "values",
     ) -> None:
-        """Check the values, of which there may be none as "columns" under "add_remove"."""
+        """Check the values; "columns" may be empty under "add_remove"."""
         owner, matrix = query.owner, name == "columns"
         allowed = noise_options(adaptive=True)
         if noise not in allowed:
@@ -157,16 +157,15 @@ class Ranges:
         # bought under "add_remove" unless one is given. The shares of the budget never add up to
         # more than the whole, whatever is released.
         query, searched = self.query, ~self.bounded
-        self.releases = Releases(noise, query.adjacency, query.rng, charge or uncharged)
+        charge = charge or uncharged
+        self.releases = Releases(noise, query.adjacency, query.rng, charge)
         if n_samples is not None:
             n_samples = check_real(query.owner, "n_samples", n_samples)
         query.spend(budget, noise)
         counts = n_samples is None and query.adjacency == "add_remove"
         *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
-            n_samples = release_record_count(
-                len(self.records), budget, noise, query.rng, self.releases.charge
-            )
+            n_samples = release_record_count(len(self.records), budget, noise, query.rng, charge)
         elif n_samples is None:
             n_samples = float(len(self.records))
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately

@@ -113,9 +113,8 @@ def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float
 @inner
 def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
-    low = math.ldexp(float(index), int(level))
-    least, most = bounds(low, math.ldexp(float(index + 1), int(level)) - law.point, law, 0.0)
-    return least, most
+    low, end = math.ldexp(float(index), int(level)), math.ldexp(float(index + 1), int(level))
+    return bounds(low, end - law.point, law, 0.0)
 
 
 @Compilable

@@ -149,15 +149,13 @@ def exponential(digits: Digits, position: int) -> tuple[int, int]:
     # u_2 > ... of uniforms, n of them after x, n is even with probability exp(-x). So the first x
     # of an even run has density proportional to exp(-x) on [0, 1), and the number of odd runs
     # before it, each of probability 1/e, is the integer part.
-    integer_part = 0
-    while integer_part <= _LARGEST_INTEGER_PART:
+    for integer_part in range(_LARGEST_INTEGER_PART + 1):
         digits.numbers[_X, 0] = 0
         odd, position = run_parity(digits, position, _X)
         if odd < 0:
             return -1, position
         if odd == 0:
             return integer_part, position
-        integer_part += 1
     return -1, position
 
 
