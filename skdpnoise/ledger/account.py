@@ -256,7 +256,7 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
-        total, n_records = self._total, self.n_records
+        total, n = self._total, self.n_records
         if total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged = []
@@ -269,11 +269,9 @@ class Account:
             scale = min(scales), max(scales)
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
         if total is None:
-            total, n_records = PureLoss(0.0), None
+            total, n = PureLoss(0.0), None
         made, rows = tuple(merged), self.rows_per_group
-        return PrivacyReport(
-            estimator, self.guarantee, made, total, secure, rows, n_records=n_records
-        )
+        return PrivacyReport(estimator, self.guarantee, made, total, secure, rows, n_records=n)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
         return self

@@ -112,14 +112,13 @@ def refusal(
 
 def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: str | None) -> None:
     """Refuse a cost that is stated for other neighbours than those of the ledger."""
+    owner = "PrivacyLedger.charge"
     if adjacency is not None and adjacency != facts.adjacency:
-        raise ValueError(
-            f"The 'adjacency' parameter of PrivacyLedger.charge must be {facts.adjacency!r}, that "
-            f"of the data set {dataset!r}. Got {adjacency!r} instead. Fit with "
-            f"adjacency={facts.adjacency!r}."
-        )
+        must = f"be {facts.adjacency!r}, that of the data set {dataset!r}"
+        remedy = f"Fit with adjacency={facts.adjacency!r}."
+        raise ValueError(complaint(owner, "adjacency", must, repr(adjacency), remedy))
     if unit is not None:
-        check_option("PrivacyLedger.charge", "unit", unit, UNITS)
+        check_option(owner, "unit", unit, UNITS)
     if unit == "group" and facts.unit == "record" and facts.adjacency == "add_remove":
         raise ValueError(
             "The 'unit' parameter of PrivacyLedger.charge must be 'record', since the data set "
@@ -128,11 +127,9 @@ def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: st
             "create the ledger with unit='group'."
         )
     if unit == "record" and facts.unit == "group":
-        raise ValueError(
-            "The 'unit' parameter of PrivacyLedger.charge must be 'group', since the data set "
-            f"{dataset!r} protects all records of a group. Got 'record' instead. Pass groups= to "
-            "fit, and rows_per_group to the estimator."
-        )
+        must = f"be 'group', since the data set {dataset!r} protects all records of a group"
+        remedy = "Pass groups= to fit, and rows_per_group to the estimator."
+        raise ValueError(complaint(owner, "unit", must, "'record'", remedy))
 
 
 def stated(

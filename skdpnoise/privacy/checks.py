@@ -20,9 +20,9 @@ Adjacency = Literal["replace_one", "add_remove"]
 _ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
-def complaint(owner: str, name: str, must: str, got: str) -> str:
-    """Return what an error says of a parameter: what it must be, and what it is."""
-    return f"The {name!r} parameter of {owner} must {must}. Got {got} instead."
+def complaint(owner: str, name: str, must: str, got: str, remedy: str = "") -> str:
+    """Return what an error says of a parameter: what it must be, what it is, and what to do."""
+    return f"The {name!r} parameter of {owner} must {must}. Got {got} instead. {remedy}".rstrip()
 
 
 def check_real(

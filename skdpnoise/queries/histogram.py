@@ -189,11 +189,10 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     """Return how many values fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
-        raise ValueError(
-            f"The 'bins' parameter of {owner} must be a one-dimensional array of at least two "
-            f"edges. Got an array of dtype {edges.dtype} and shape {edges.shape} instead. For "
-            "equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
-        )
+        must = "be a one-dimensional array of at least two edges"
+        given = f"an array of dtype {edges.dtype} and shape {edges.shape}"
+        remedy = "For equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
+        raise ValueError(complaint(owner, "bins", must, given, remedy))
     edges = edges.astype(np.float64)
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
