@@ -46,18 +46,9 @@ from numpy.typing import NDArray
 from scipy.special import erfinv, ndtri_exp
 
 from skdpnoise.ledger.encoding import terms_to_json
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-    RandomisedResponse,
-    gdp_epsilon,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy.conversions import gdp_epsilon, gdp_mu
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 
 __all__ = ["Composition", "compact"]

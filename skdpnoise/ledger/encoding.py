@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PoissonRepetitions,
-    PrivacyLoss,
-    PureLoss,
-    RandomisedResponse,
-    Repetition,
-    TruncatedNegativeBinomial,
-)
-from skdpnoise.privacy.repetition.curve import Composed
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
+from skdpnoise.privacy.repetition.curve import Composed, Repetition
+from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 
 __all__ = ["decode_loss", "encode_loss"]
 

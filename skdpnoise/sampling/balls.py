@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.privacy.checks import complaint
 from skdpnoise.sampling import lazy
 from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.lazy import LazyNumbers
@@ -263,11 +264,9 @@ def rounded_wishart(
     # could move over a rounding boundary are computed again in integers of more places.
     n_normals = 2 * (size + 1)
     if size > MOST_ROWS or bits + n_normals.bit_length() > _MOST_RESULT_BITS:
-        raise ValueError(
-            f"The 'size' parameter of rounded_wishart must be at most {MOST_ROWS}, and less for "
-            f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
-            f"{bits!r} instead."
-        )
+        must = f"be at most {MOST_ROWS}, and less for so many binary places"
+        given, remedy = f"{size!r} and 'bits' {bits!r}", "Integers of 64 bits hold no more."
+        raise ValueError(complaint("rounded_wishart", "size", must, given, remedy))
     normals = lazy.half_normals(rng, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
     sign = lazy.with_random_signs(rng, ones).reshape(size, n_normals)

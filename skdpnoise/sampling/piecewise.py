@@ -231,11 +231,8 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Law:
 def _table(exponent: Exponent, bits: int | None) -> Table:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
-        raise ValueError(
-            "The noise of this Exponent is too wide for samples of 64 bits"
-            + ("" if bits is None else f" with bits={bits!r}: ask for fewer bits")
-            + "."
-        )
+        remedy = "" if bits is None else f" with bits={bits!r}: ask for fewer bits"
+        raise ValueError(f"The noise of this Exponent is too wide for samples of 64 bits{remedy}.")
     return table
 
 
