@@ -11,14 +11,9 @@ from dataclasses import asdict
 from typing import Any
 
 from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, printable
-from skdpnoise.ledger import (
-    Charge,
-    LedgerStorageError,
-    PrivacyLedger,
-    UnknownDatasetError,
-    encode_loss,
-)
+from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import past
+from skdpnoise.ledger.encoding import encode_loss
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 

@@ -47,7 +47,7 @@ def print_table(
         from rich.console import Console
         from rich.table import Table
     except ImportError:
-        print(_plain(headers, texts, right, title))
+        print("\n".join([title, *_plain(headers, texts, right)]))
         return
     shown = headers is not None
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, show_header=shown)
@@ -76,21 +76,15 @@ def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value))
 
 
-def _plain(
-    headers: Sequence[str] | None,
-    texts: Sequence[Sequence[str]],
-    right: Sequence[bool],
-    title: str,
-) -> str:
+def _plain(headers: Sequence[str] | None, texts: list[list[str]], right: list[bool]) -> list[str]:
     lines = [*([] if headers is None else [headers]), *texts]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     if headers is not None:
         lines.insert(1, ["-" * width for width in widths])
-    aligned = (
+    return [
         "  ".join(
             cell.rjust(width) if numeric else cell.ljust(width)
             for cell, width, numeric in zip(line, widths, right, strict=True)
         ).rstrip()
         for line in lines
-    )
-    return "\n".join([title, *aligned])
+    ]

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import cast
 
 from skdpnoise.ledger.charge import Charge
-from skdpnoise.ledger.composition import Anchor, Composition
+from skdpnoise.ledger.composition import SUM_NAMES, Anchor, Composition
 from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
 from skdpnoise.ledger.storage import reading
@@ -23,7 +23,6 @@ __all__ = ["Known"]
 
 _SUMMARISE = 64  # charges that a newcomer must read one by one, at most
 _SKEW = timedelta(seconds=10)  # by which the clocks of two machines may disagree in silence
-_SUMS = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
 _ALIKE = Decimal("1e-25")  # sums round up, in whatever order they are made, in the fortieth place
 
 
@@ -159,11 +158,11 @@ def _agree(total: Composition, text: str) -> bool:
     """Return whether a summary has the sums of the charges that it covers."""
     try:
         stored = json.loads(text)
-        sums = {name: Decimal(stored[name]) for name in (*_SUMS, "since")}
+        sums = {name: Decimal(stored[name]) for name in (*SUM_NAMES, "since")}
         set(terms_from_json(stored["terms"]))  # what is not compared must be readable too
         if stored["anchor"] is not None:
             Anchor(*map(Decimal, stored["anchor"]))
-        pairs = [(getattr(total, name), sums[name]) for name in _SUMS]
+        pairs = [(getattr(total, name), sums[name]) for name in SUM_NAMES]
         return stored["count"] == total.count and all(
             a == b or (a.is_finite() and abs(a - b) <= _ALIKE * abs(a)) for a, b in pairs
         )

@@ -176,14 +176,11 @@ class Account:
         """
         note_charge("fit", tuple(stages))
         with self._lock:
-            self._spend(stages, noise)
-
-    def _spend(self, stages: Sequence[LossBudget], noise: str | None) -> None:
-        losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
-        if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
-            losses = [loss.numeric() for loss in losses]
-        self._charge_ledger(reduce(add, losses), noise, "fit")
-        self._planned = True
+            losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
+            if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
+                losses = [loss.numeric() for loss in losses]
+            self._charge_ledger(reduce(add, losses), noise, "fit")
+            self._planned = True
 
     def charge(self, label: str, mechanism: Chargeable) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
@@ -204,26 +201,23 @@ class Account:
         """
         note_charge(label, mechanism)
         with self._lock:
-            self._charge(label, mechanism)
-
-    def _charge(self, label: str, mechanism: Chargeable) -> None:
-        loss = self._of_unit(mechanism.privacy_loss())
-        total = loss if self._total is None else self._total + loss
-        epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
-        if total.delta(epsilon) > delta:
-            raise BudgetExceededError(
-                f"{label!r} would cost {loss}, but {self._total or 'nothing'} of "
-                f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
-                "release less."
-            )
-        if not self._planned:
-            own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
-            exact = own() if self.rows_per_group in (None, 1) else loss
-            self._charge_ledger(exact, mechanism.noise, label)
-        self._total = total
-        sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
-        scales = float(mechanism.scale.min()), float(mechanism.scale.max())
-        self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
+            loss = self._of_unit(mechanism.privacy_loss())
+            total = loss if self._total is None else self._total + loss
+            epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
+            if total.delta(epsilon) > delta:
+                raise BudgetExceededError(
+                    f"{label!r} would cost {loss}, but {self._total or 'nothing'} of "
+                    f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
+                    "release less."
+                )
+            if not self._planned:
+                own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
+                exact = own() if self.rows_per_group in (None, 1) else loss
+                self._charge_ledger(exact, mechanism.noise, label)
+            self._total = total
+            sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates
+            scales = float(mechanism.scale.min()), float(mechanism.scale.max())
+            self._releases.append(Release(label, mechanism.noise, *sizes, scales, loss))
 
     @contextmanager
     def noted(self) -> Iterator[None]:
@@ -262,7 +256,7 @@ class Account:
         ValueError
             If nothing was charged and that is not expected.
         """
-        total, n_records = self._total, self.n_records
+        total, n = self._total, self.n_records
         if total is None and not empty:
             raise ValueError("Nothing was charged to this account: there is nothing to report.")
         merged = []
@@ -275,18 +269,15 @@ class Account:
             scale = min(scales), max(scales)
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
         if total is None:
-            total, n_records = PureLoss(0.0), None
+            total, n = PureLoss(0.0), None
         made, rows = tuple(merged), self.rows_per_group
-        return PrivacyReport(
-            estimator, self.guarantee, made, total, secure, rows, n_records=n_records
-        )
+        return PrivacyReport(estimator, self.guarantee, made, total, secure, rows, n_records=n)
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
+        return self
 
     # A copy that counted for itself would overspend.
-    def __copy__(self) -> Account:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Account:
-        return self
+    __copy__ = __deepcopy__
 
     @property
     def _owner(self) -> str | None:

@@ -46,21 +46,15 @@ from numpy.typing import NDArray
 from scipy.special import erfinv, ndtri_exp
 
 from skdpnoise.ledger.encoding import terms_to_json
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PrivacyGuarantee,
-    PrivacyLoss,
-    PureLoss,
-    RandomisedResponse,
-    gdp_epsilon,
-    gdp_mu,
-)
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy.conversions import gdp_epsilon, gdp_mu
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
 
 __all__ = ["Composition", "compact"]
+
+SUM_NAMES = ("pure", "normal", "squares", "basic_epsilon", "basic_delta")
+"""Names of the sums over all losses that a composition keeps."""
 
 _SUMS = Context(prec=40, rounding=ROUND_CEILING)
 _MANY = 512  # distinct shifts of a curve before they are rounded up to the grid
@@ -237,11 +231,10 @@ class Composition:
 
     def to_json(self) -> dict[str, Any]:
         """Return all sums as JSON, exactly."""
-        names = ("pure", "normal", "squares", "basic_epsilon", "basic_delta", "since")
         return {
             "format": 1,
             "count": self.count,
-            **{name: str(getattr(self, name)) for name in names},
+            **{name: str(getattr(self, name)) for name in (*SUM_NAMES, "since")},
             "terms": terms_to_json(self._flat()),
             "anchor": None if self.anchor is None else [str(value) for value in self.anchor],
         }
@@ -303,13 +296,9 @@ def compact(loss: PrivacyLoss) -> PrivacyLoss:
 
 def _parts_of(loss: PrivacyLoss) -> tuple[dict[str, Decimal], list[Term]]:
     """Return what a loss adds to the sums, rounded up, and its terms but for normal shifts."""
-    terms: Iterable[Term]
-    if isinstance(loss, PureLoss):
-        terms = [(RandomisedResponse(), loss.pure_epsilon, 1)] if loss.pure_epsilon else []
-    elif isinstance(loss, GaussianLoss):
-        terms = [(NormalShift(), loss.mu, 1)]
-    else:
-        terms = loss.numeric().terms
+    terms = loss.numeric().terms
+    if isinstance(loss, GaussianLoss):  # whose form in numbers is rounded up
+        terms = ((NormalShift(), loss.mu, 1),)
     since = normal = squares = Decimal(0)
     others = []
     for curve, shift, count in terms:

@@ -10,19 +10,10 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.noises import get_noise, noise_names
-from skdpnoise.privacy import (
-    GaussianLoss,
-    LossCurve,
-    NormalShift,
-    NumericLoss,
-    PoissonRepetitions,
-    PrivacyLoss,
-    PureLoss,
-    RandomisedResponse,
-    Repetition,
-    TruncatedNegativeBinomial,
-)
-from skdpnoise.privacy.repetition.curve import Composed
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
+from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
+from skdpnoise.privacy.repetition.curve import Composed, Repetition
+from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 
 __all__ = ["decode_loss", "encode_loss"]
 
@@ -159,27 +150,25 @@ def _from_json(stored: Any) -> Any:
         return stored
     if "kind" in stored:
         return _loss_from_json(stored)
-    fields = {name: _from_json(value) for name, value in stored.items() if name != "curve"}
-    return _curve_class(stored["curve"])(**fields)
+    known = _curves().get(stored["curve"])
+    if known is None:
+        had = f"The stored loss has the curve {stored['curve']!r}"
+        raise ValueError(f"{had}, {_UNKNOWN}, or register the family.")
+    return known(**{name: _from_json(value) for name, value in stored.items() if name != "curve"})
+
+
+def _curves() -> dict[str, type]:
+    """Return the classes of all curves by the names they are stored under."""
+    return {**CURVES, **{f"noise:{name}": type(get_noise(name)) for name in noise_names()}}
 
 
 @lru_cache(maxsize=256)
 def _curve_name(kind: Any) -> str:
-    named = [name for name, known in CURVES.items() if known is kind]
-    named += [f"noise:{name}" for name in noise_names() if type(get_noise(name)) is kind]
-    if named and dataclasses.is_dataclass(kind):
-        return named[0]
+    for name, known in _curves().items():
+        if known is kind and dataclasses.is_dataclass(kind):
+            return name
     raise TypeError(
         f"A ledger cannot write down a loss with the curve {kind.__name__}: it knows the noise "
         f"families ({', '.join(noise_names())}) and {', '.join(CURVES)}. Register the curve's "
         "class as a noise family, or charge a bound such as PureLoss or GaussianLoss."
     )
-
-
-def _curve_class(name: str) -> type:
-    if name in CURVES:
-        return CURVES[name]
-    prefix, _, family = name.partition(":")
-    if prefix == "noise" and family in noise_names():
-        return type(get_noise(family))
-    raise ValueError(f"The stored loss has the curve {name!r}, {_UNKNOWN}, or register the family.")

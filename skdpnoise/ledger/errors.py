@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "BudgetChangedError",
-    "LedgerError",
-    "LedgerSchemaError",
-    "LedgerStorageError",
-    "LedgerWarning",
-    "UnknownDatasetError",
-]
-
 
 class LedgerError(ValueError):
     """Base of what a ledger refuses; :class:`BudgetExceededError` stands beside it.

@@ -11,16 +11,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureL
 from skdpnoise.sampling.observer import is_observed
 from skdpnoise.sampling.words import SEEDED, with_caveat
 
-__all__ = [
-    "DECLARED",
-    "SOURCE",
-    "PrivacyReport",
-    "Release",
-    "card",
-    "facts_in_html",
-    "neighbours",
-    "table",
-]
+__all__ = ["PrivacyReport", "Release"]
 
 NEIGHBOURS = {
     ("replace_one", "record"): "two data sets are neighbours if one record of one is replaced by "

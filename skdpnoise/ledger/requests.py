@@ -9,7 +9,7 @@ from skdpnoise.ledger._room import largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
-from skdpnoise.privacy.checks import check_option, check_type
+from skdpnoise.privacy.checks import check_option, check_type, complaint
 
 UNITS = ("record", "group")
 
@@ -22,10 +22,10 @@ def checked(
     wanted = {"unit": unit, "adaptive": adaptive}
     if (epsilon is None) != (delta is None):
         missing = "epsilon" if epsilon is None else "delta"
-        raise ValueError(
-            f"The {missing!r} parameter of {owner} must be given along with the other half of the "
-            "budget, or both left out to open a data set. Got None instead."
+        must = (
+            "be given along with the other half of the budget, or both left out to open a data set"
         )
+        raise ValueError(complaint(owner, missing, must, "None"))
     if unit is not None:
         check_option(owner, "unit", unit, UNITS)
     if adaptive is not None:
@@ -78,10 +78,8 @@ def loss_of(
     for method in ("own_loss", "privacy_loss"):
         if callable(getattr(cost, method, None)) and not isinstance(cost, type):
             return getattr(cost, method)(), getattr(cost, "noise", None)
-    raise TypeError(
-        f"The {name!r} parameter of {owner} must be a PrivacyLoss or a mechanism. Got "
-        f"{type(cost).__name__} instead."
-    )
+    must = "be a PrivacyLoss or a mechanism"
+    raise TypeError(complaint(owner, name, must, type(cost).__name__))
 
 
 def refusal(
@@ -114,14 +112,13 @@ def refusal(
 
 def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: str | None) -> None:
     """Refuse a cost that is stated for other neighbours than those of the ledger."""
+    owner = "PrivacyLedger.charge"
     if adjacency is not None and adjacency != facts.adjacency:
-        raise ValueError(
-            f"The 'adjacency' parameter of PrivacyLedger.charge must be {facts.adjacency!r}, that "
-            f"of the data set {dataset!r}. Got {adjacency!r} instead. Fit with "
-            f"adjacency={facts.adjacency!r}."
-        )
+        must = f"be {facts.adjacency!r}, that of the data set {dataset!r}"
+        remedy = f"Fit with adjacency={facts.adjacency!r}."
+        raise ValueError(complaint(owner, "adjacency", must, repr(adjacency), remedy))
     if unit is not None:
-        check_option("PrivacyLedger.charge", "unit", unit, UNITS)
+        check_option(owner, "unit", unit, UNITS)
     if unit == "group" and facts.unit == "record" and facts.adjacency == "add_remove":
         raise ValueError(
             "The 'unit' parameter of PrivacyLedger.charge must be 'record', since the data set "
@@ -130,11 +127,9 @@ def check_kind(facts: Facts, dataset: str, adjacency: Adjacency | None, unit: st
             "create the ledger with unit='group'."
         )
     if unit == "record" and facts.unit == "group":
-        raise ValueError(
-            "The 'unit' parameter of PrivacyLedger.charge must be 'group', since the data set "
-            f"{dataset!r} protects all records of a group. Got 'record' instead. Pass groups= to "
-            "fit, and rows_per_group to the estimator."
-        )
+        must = f"be 'group', since the data set {dataset!r} protects all records of a group"
+        remedy = "Pass groups= to fit, and rows_per_group to the estimator."
+        raise ValueError(complaint(owner, "unit", must, "'record'", remedy))
 
 
 def stated(
@@ -154,8 +149,6 @@ def stated(
     single.only = None  # for the sake of speed
     epsilon = single.epsilon(delta)
     if epsilon == math.inf:
-        raise ValueError(
-            "The 'cost' parameter of PrivacyLedger.charge must have a finite epsilon at the "
-            f"delta={delta:g} of the budget. Got {loss} instead."
-        )
+        must = f"have a finite epsilon at the delta={delta:g} of the budget"
+        raise ValueError(complaint(owner, "cost", must, str(loss)))
     return epsilon, delta

@@ -20,6 +20,11 @@ Adjacency = Literal["replace_one", "add_remove"]
 _ADJACENCIES: tuple[Adjacency, ...] = get_args(Adjacency)
 
 
+def complaint(owner: str, name: str, must: str, got: str, remedy: str = "") -> str:
+    """Return what an error says of a parameter: what it must be, what it is, and what to do."""
+    return f"The {name!r} parameter of {owner} must {must}. Got {got} instead. {remedy}".rstrip()
+
+
 def check_real(
     owner: str,
     name: str,
@@ -213,7 +218,5 @@ def check_type(owner: str, name: str, value: object, *kinds: type) -> None:
     """Refuse what is not exactly of one of these classes: a subclass may do anything."""
     if type(value) not in kinds:
         names = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(
-            f"The {name!r} parameter of {owner} must be of type {names}. Got an object of type "
-            f"{type(value).__name__} instead."
-        )
+        given = f"an object of type {type(value).__name__}"
+        raise TypeError(complaint(owner, name, f"be of type {names}", given))

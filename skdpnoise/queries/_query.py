@@ -54,12 +54,9 @@ class Query:
         random_state: Any,
     ) -> Query:
         """Return a query whose relation, if none is named, is that of the guarantee; else any."""
-        if adjacency is None:
-            adjacency = "replace_one"
-            if isinstance(guarantee, PrivacyGuarantee):
-                adjacency = guarantee.adjacency
-        rng = random_words(random_state)
-        return cls(owner, guarantee, check_adjacency(owner, adjacency), ledger, rng)
+        stated = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else "replace_one"
+        relation = check_adjacency(owner, stated if adjacency is None else adjacency)
+        return cls(owner, guarantee, relation, ledger, random_words(random_state))
 
     def count(self, n_samples: float | None, n_records: int, low: float = 0.0) -> float:
         """Return the number of records that was given, or else is public."""

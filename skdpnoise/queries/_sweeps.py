@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -86,37 +85,29 @@ def tallies(
 ) -> Iterator[tuple[Places, Integers]]:
     """Yield places in `columns`, and `width` integers for each of them: the sums of all visits."""
     n, (loops, most_threads) = len(source), _loops(len(source) * columns.size)
+
+    def count(which: Places, rows: tuple[int, int]) -> Integers:
+        """Return the sums of the visits to a range of rows."""
+        counts = np.zeros((which.size, width), dtype=np.int64)
+        n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, rows[1] - rows[0]))
+        tile = np.empty((which.size, n_rows + _PADDING))
+        for begin in range(*rows, n_rows):
+            n = min(n_rows, rows[1] - begin)
+            with np.errstate(all="ignore"):  # a warning would tell of a single record
+                source.load(loops, columns[which], begin, n, tile)
+                visit(loops, tile, n, counts, which)
+        return counts
+
     for start in range(0, columns.size, _MOST_COLUMNS):
         which = np.arange(start, min(start + _MOST_COLUMNS, columns.size))
         n_threads = max(1, min(most_threads, n * which.size // _VALUES_PER_THREAD))
         first, *others = pairwise(n * i // n_threads for i in range(n_threads + 1))
-        load = partial(source.load, loops, columns[which])
-        count = partial(_count, load, partial(visit, loops), which, width)
         # Threads are plain ones, which work after a fork and under joblib, as the loops release the
         # lock of the interpreter.
         with ThreadPoolExecutor(n_threads) as pool:
-            waiting = [pool.submit(count, rows) for rows in others]
-            totals = sum((part.result() for part in waiting), start=count(first))
+            waiting = [pool.submit(count, which, rows) for rows in others]
+            totals = sum((part.result() for part in waiting), start=count(which, first))
         yield which, totals
-
-
-def _count(
-    load: Callable[[int, int, Floats], None],
-    visit: Callable[[Floats, int, Integers, Places], None],
-    which: Places,
-    width: int,
-    rows: tuple[int, int],
-) -> Integers:
-    """Return the sums of the visits to a range of rows."""
-    counts = np.zeros((which.size, width), dtype=np.int64)
-    n_rows = max(1, min(_ENTRIES // which.size, _MOST_ROWS, rows[1] - rows[0]))
-    tile = np.empty((which.size, n_rows + _PADDING))
-    for begin in range(*rows, n_rows):
-        n = min(n_rows, rows[1] - begin)
-        with np.errstate(all="ignore"):  # a warning would tell of a single record
-            load(begin, n, tile)
-            visit(tile, n, counts, which)
-    return counts
 
 
 def _loops(n_values: int) -> tuple[Any, int]:

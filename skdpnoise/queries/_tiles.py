@@ -96,11 +96,8 @@ def add_powers(tile: Floats, n: int, counts: Integers) -> None:
     k = tile[:, :n]
     high = np.floor(k * (1.0 / DIGIT))
     low = k - high * DIGIT
-    sums = [
-        k.sum(axis=1),
-        *((one * other).sum(axis=1) for one, other in ((high, high), (high, low), (low, low))),
-    ]
-    whole = np.stack(sums, axis=1).astype(np.int64)
+    parts = k, high * high, high * low, low * low
+    whole = np.stack([part.sum(axis=1) for part in parts], axis=1).astype(np.int64)
     counts[:, 0::2] += whole >> LIMB
     counts[:, 1::2] += whole & ((1 << LIMB) - 1)
 

@@ -14,7 +14,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
-from skdpnoise.privacy.checks import check_array, check_order
+from skdpnoise.privacy.checks import check_array, check_order, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table
@@ -130,15 +130,13 @@ def private_count(
     owner = "private_count"
     relation = checked_relation(owner, adjacency, guarantee)
     n, rng = _count(owner, records), random_words(random_state)
-    query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, SensitivityProfile([1.0]), guarantee)
-    query.spend_for(mechanism)
+    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
     # No number fails after the charge: what is cut off moves no two counts further apart.
     total = min(n, _MOST) * _count_steps(mechanism)
     (released,) = _with_noise([total], mechanism, rng)
-    return PrivateEstimate(
-        round(released), _rounded_deviation(mechanism), mechanism, secure=rng.secure
-    )
+    error = _rounded_deviation(mechanism)
+    return PrivateEstimate(round(released), error, mechanism, secure=rng.secure)
 
 
 @shared_texts
@@ -216,7 +214,7 @@ def private_sum(
     if relation == "add_remove":
         profile = clipped_sum(bounds.low, bounds.high, relation)
     mechanism = calibrate(noise, profile, guarantee, weights=importance)
-    deviation, n, counted = mechanism.standard_deviation, float(len(table)), False
+    deviation, counted = mechanism.standard_deviation, False
     if relation == "add_remove" and centre.any():
         joint = _with_count(query, noise, bounds, float(importance @ centre**2))
         combined = np.hypot(joint.standard_deviation[:-1], centre * joint.standard_deviation[-1])
@@ -226,13 +224,9 @@ def private_sum(
         mechanism, deviation = joint, combined
     elif relation == "add_remove":
         bounds = bounds.uncentred()
-    noisy = _release(query, table, bounds, mechanism, counted=counted)
-    if counted:
-        n = float(noisy[-1])
-    sums = noisy[: table.shape[1]] + n * bounds.centre
-    return PrivateEstimate(
-        shape(sums), shape(deviation), mechanism, n if counted else None, query.rng.secure
-    )
+    sums, count = _release(query, table, bounds, mechanism)
+    sums = sums + (len(table) if count is None else count) * bounds.centre
+    return PrivateEstimate(shape(sums), shape(deviation), mechanism, count, query.rng.secure)
 
 
 @shared_texts
@@ -306,23 +300,22 @@ def private_mean(
     relation = checked_relation(owner, adjacency, guarantee)
     table, shape, bounds = _check_summands(owner, values, low, high, weights, noise)
     query = Query(owner, guarantee, relation, ledger, random_words(random_state))
-    half, counted = bounds.half_width, relation == "add_remove"
-    if counted:
+    half, n = bounds.half_width, len(table)
+    if relation == "add_remove":
         mechanism = _with_count(query, noise, bounds, float(bounds.weights @ half**2) / 3)
+    elif n == 0:
+        raise ValueError(
+            f"The 'values' parameter of {owner} must not be empty under 'replace_one', where the "
+            "number of records is public: an empty table has no mean."
+        )
     else:
-        if len(table) == 0:
-            raise ValueError(
-                f"The 'values' parameter of {owner} must not be empty under 'replace_one', where "
-                "the number of records is public: an empty table has no mean."
-            )
         profile = SensitivityProfile(2.0 * half)
         mechanism = calibrate(noise, profile, guarantee, weights=bounds.weights)
-    noisy = _release(query, table, bounds, mechanism, counted=counted)
-    count = float(noisy[-1]) if counted else None
-    divisor = float(len(table)) if count is None else max(count, 1.0)
-    distance = np.clip(noisy[: half.size] / divisor, -half, half)
+    sums, count = _release(query, table, bounds, mechanism)
+    divisor = float(n) if count is None else max(count, 1.0)
+    distance = np.clip(sums / divisor, -half, half)
     deviation = mechanism.standard_deviation
-    if counted:
+    if count is not None:
         deviation = np.hypot(deviation[:-1], distance * deviation[-1])
     mean = np.clip(bounds.centre + distance, bounds.low, bounds.high)
     # Between two bounds no estimate errs by more than their distance.
@@ -338,10 +331,9 @@ def _count(owner: str, records: ArrayLike) -> int:
     if mask.dtype.kind == "b" and mask.ndim == 1:
         return int(np.count_nonzero(mask))
     if mask.ndim != 0 or mask.dtype.kind not in "iu":
-        raise TypeError(
-            f"The 'records' parameter of {owner} must be an int or a one-dimensional array of "
-            f"bool. Got an array of dtype {mask.dtype} and shape {mask.shape} instead."
-        )
+        given = f"an array of dtype {mask.dtype} and shape {mask.shape}"
+        must = "be an int or a one-dimensional array of bool"
+        raise TypeError(complaint(owner, "records", must, given))
     if int(mask) < 0:
         raise ValueError(
             f"The 'records' parameter of {owner} must not be negative if it is a count."
@@ -367,18 +359,14 @@ class _Bounds:
 
 
 def _release(
-    query: Query,
-    table: NDArray[Any],
-    bounds: _Bounds,
-    mechanism: AdditiveMechanism,
-    *,
-    counted: bool,
-) -> Floats:
-    """Charge the ledger; return noisy sums, measured from the centre, and then the noisy count."""
+    query: Query, table: NDArray[Any], bounds: _Bounds, mechanism: AdditiveMechanism
+) -> tuple[Floats, float | None]:
+    """Charge the ledger; return noisy sums, from the centre, and a noisy count if there is one."""
     # A contribution is at most floor(half_width/u) steps of u = 2**-16 grid steps to either side,
     # so that the exact sum moves by at most half_width/u (twice that if a record is replaced), and
     # its rounding to grid steps by one more at most: what the mechanism is charged for.
-    unit = np.ldexp(mechanism.grid_size[: table.shape[1]], -_FINE_BITS)
+    n_columns = bounds.half_width.size
+    unit = np.ldexp(mechanism.grid_size[:n_columns], -_FINE_BITS)
     if np.floor(bounds.half_width / unit).max() >= 2.0**62:
         raise ValueError(
             f"The bounds of {query.owner} are too wide in some columns for the noise that others "
@@ -386,9 +374,11 @@ def _release(
         )
     query.spend_for(mechanism)
     totals = _exact_sums(table, bounds, unit)
-    if counted:
-        totals.append(len(table) * _count_steps(mechanism))
-    return _with_noise(totals, mechanism, query.rng)
+    if mechanism.grid_size.size == n_columns:
+        return _with_noise(totals, mechanism, query.rng), None
+    totals.append(len(table) * _count_steps(mechanism))
+    noisy = _with_noise(totals, mechanism, query.rng)
+    return noisy[:-1], float(noisy[-1])
 
 
 @np.errstate(over="ignore")  # a warning would tell of a single record
@@ -451,10 +441,8 @@ def _check_summands(
     """Return what `as_table` does and the bounds of every column, or say what is wrong."""
     family = str(noise).partition("_")[2]
     if family in noise_names() and get_noise(family).lattice:
-        raise ValueError(
-            f"The 'noise' parameter of {owner} must name a noise on the real numbers, since sums "
-            f"of real numbers are not integer. Got {noise!r} instead."
-        )
+        must = "name a noise on the real numbers, since sums of real numbers are not integer"
+        raise ValueError(complaint(owner, "noise", must, repr(noise)))
     table, shape = as_table(owner, values)
     columns = table.shape[1:]
     remedy = "Values without bounds cannot be protected by noise."

@@ -93,13 +93,12 @@ def private_argmax(
     else:
         # ε-DP is the case of a range from −ε to ε: 2 logit Φ(μ/2) of range, half of it for ε.
         epsilon = range_epsilon(guarantee.mu) * (1.0 if ranged else 0.5)
-    chosen = method
     if method == "auto":
-        chosen = "exponential" if ranged else "permute_and_flip"
+        method = "exponential" if ranged else "permute_and_flip"
     mechanism: ExponentialMechanism | PermuteAndFlip | ReportNoisyMax
-    if chosen == "report_noisy_max":
+    if method == "report_noisy_max":
         mechanism = ReportNoisyMax(sensitivity, epsilon, monotonic, noise="laplace")
-    elif chosen == "exponential":
+    elif method == "exponential":
         mechanism = ExponentialMechanism(sensitivity, epsilon, monotonic)
     else:
         mechanism = PermuteAndFlip(sensitivity, epsilon, monotonic)
@@ -109,5 +108,5 @@ def private_argmax(
     if ranged and isinstance(mechanism, ExponentialMechanism):
         cost = mechanism.gaussian_loss()
     relation = guarantee.adjacency if isinstance(guarantee, PrivacyGuarantee) else None
-    Query("private_argmax", guarantee, relation, ledger, rng).spend(cost, chosen)
+    Query("private_argmax", guarantee, relation, ledger, rng).spend(cost, method)
     return mechanism.select(utilities, rng), mechanism

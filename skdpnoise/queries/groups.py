@@ -149,10 +149,14 @@ def _numbered(labels: NDArray[Any]) -> tuple[NDArray[np.intp], bool]:
     seen: dict[Any, int] = {}
     codes = [seen.setdefault(label, len(seen)) for label in labels.tolist()]
     known = _known_laws()
-    kinds = {kind for label in seen for kind in _kinds_of(label)}
-    if not all(_is_known(label, known) for label in seen) or (len(kinds) > 1 and kinds != {None}):
+    parts = [part for label in seen for part in _parts(label)]
+    missing = any(map(_is_missing, parts))
+    by_value = all((type(p).__hash__, type(p).__eq__) in known or _is_missing(p) for p in parts)
+    # Text equals nothing else, and is left out.
+    kinds = {_kind_of(p) for p in parts if not isinstance(p, str | bytes | tuple | frozenset)}
+    if not by_value or len(kinds) > 1:
         raise TypeError("labels that may be hashed by identity: equal ones would be two groups")
-    return np.array(codes, dtype=np.intp), any(map(_is_missing, seen))
+    return np.array(codes, dtype=np.intp), missing
 
 
 def _known_laws() -> set[tuple[Any, Any]]:
@@ -163,30 +167,22 @@ def _known_laws() -> set[tuple[Any, Any]]:
     return {(kind.__hash__, kind.__eq__) for kind in [*classes, *np.sctypeDict.values()]}
 
 
-def _kinds_of(label: Any) -> Iterator[Any]:
-    """Yield numpy's types in a label that are hashed in their own way, and None for others."""
-    # Text equals nothing else, and is left out.
+def _parts(label: Any) -> Iterator[Any]:
+    """Yield a label, and all that is in it if it is a tuple or a set."""
+    yield label
     if isinstance(label, tuple | frozenset):
         for part in label:
-            yield from _kinds_of(part)
-    elif isinstance(label, np.generic) and not isinstance(label, _LIKE_PYTHON):
-        yield label.dtype
-    elif not isinstance(label, str | bytes):
-        yield None
+            yield from _parts(part)
 
 
-def _is_known(label: Any, known: set[tuple[Any, Any]]) -> bool:
-    """Return whether a label, and every part of it, is of a class that is hashed by its value."""
-    kind: Any = type(label)
-    if (kind.__hash__, kind.__eq__) not in known:
-        return _is_missing(label)
-    return not isinstance(label, tuple | frozenset) or all(_is_known(part, known) for part in label)
+def _kind_of(label: Any) -> Any:
+    """Return numpy's type of a label that is hashed in its own way, and None for others."""
+    own = isinstance(label, np.generic) and not isinstance(label, _LIKE_PYTHON)
+    return label.dtype if own else None
 
 
 def _is_missing(label: Any) -> bool:
-    """Return whether a label, or a part of it, does not equal itself: it would name no group."""
-    if isinstance(label, tuple | frozenset):
-        return any(map(_is_missing, label))
+    """Return whether a label does not equal itself: it would name no group."""
     if type(label).__name__ in ("NoneType", "NAType", "NaTType"):
         return True
     # pyarrow's scalars say themselves whether they hold a value.
@@ -206,7 +202,4 @@ def _as_array(groups: Any) -> Any:
     if not isinstance(groups, list | tuple):
         return None
     # One by one: numpy would make strings of 1 and "a", and a matrix of tuples.
-    labels = np.empty(len(groups), dtype=object)
-    for row, label in enumerate(groups):
-        labels[row] = label
-    return labels
+    return np.fromiter(groups, dtype=object, count=len(groups))

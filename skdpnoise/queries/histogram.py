@@ -13,6 +13,7 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.exact import are_finite, are_integers, are_real, exact_numbers
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
+from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query, as_table
@@ -79,7 +80,7 @@ def noisy_histogram(
     >>> int(noisy.argmax()), mechanism.noise
     (0, 'inid_laplace')
     """
-    array = exact_numbers(counts)
+    owner, array = "noisy_histogram", exact_numbers(counts)
     numbers = array.dtype.kind != "b" and are_real(array)
     if not numbers or array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
@@ -105,12 +106,10 @@ def noisy_histogram(
     if array.size != sensitivity.n_coordinates or (
         mechanism.family.lattice and not are_integers(array)
     ):
-        raise ValueError(
-            f"The 'counts' parameter of noisy_histogram must have {sensitivity.n_coordinates} "
-            "entries, those of the sensitivity, integer for noise on the integers. Got shape "
-            f"{array.shape} and noise={mechanism.noise!r}."
-        )
-    Query("noisy_histogram", guarantee, adjacency, ledger, rng).spend_for(mechanism)
+        size, given = sensitivity.n_coordinates, f"shape {array.shape}, noise {mechanism.noise!r}"
+        must = f"have {size} entries, those of the sensitivity, integer for noise on the integers"
+        raise ValueError(complaint(owner, "counts", must, given))
+    Query(owner, guarantee, adjacency, ledger, rng).spend_for(mechanism)
     noisy = mechanism.release(array.reshape(-1), rng)
     return noisy.reshape(array.shape), mechanism
 
@@ -180,9 +179,8 @@ def private_histogram(
     else:
         counts = _count_categories(owner, values, categories)
     rng = random_words(random_state)
-    query = Query(owner, guarantee, relation, ledger, rng)
     mechanism = calibrate(noise, histogram_counts(counts.size, relation), guarantee)
-    query.spend_for(mechanism)
+    Query(owner, guarantee, relation, ledger, rng).spend_for(mechanism)
     noisy = mechanism.release(counts, rng)
     return PrivateEstimate(noisy, mechanism.standard_deviation, mechanism, secure=rng.secure)
 
@@ -191,11 +189,10 @@ def _count_bins(owner: str, values: ArrayLike, bins: ArrayLike) -> Integers:
     """Return how many values fall in each bin."""
     edges = np.asarray(bins)
     if edges.ndim != 1 or edges.size < 2 or edges.dtype.kind not in "iuf":
-        raise ValueError(
-            f"The 'bins' parameter of {owner} must be a one-dimensional array of at least two "
-            f"edges. Got an array of dtype {edges.dtype} and shape {edges.shape} instead. For "
-            "equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
-        )
+        must = "be a one-dimensional array of at least two edges"
+        given = f"an array of dtype {edges.dtype} and shape {edges.shape}"
+        remedy = "For equal bins between public ends use numpy.linspace(low, high, n_bins + 1)."
+        raise ValueError(complaint(owner, "bins", must, given, remedy))
     edges = edges.astype(np.float64)
     if not (edges[1:] > edges[:-1]).all():
         raise ValueError(f"The 'bins' parameter of {owner} must increase strictly.")
@@ -223,8 +220,6 @@ def _one_by_one(owner: str, name: str, given: Any) -> list[Hashable]:
     else:
         shape, labels = np.shape(given), np.asarray(given).tolist()
     if len(shape) != 1 or not all(isinstance(label, Hashable) for label in labels):
-        raise ValueError(
-            f"The {name!r} parameter of {owner} must be one-dimensional, with labels that can be "
-            f"hashed. Got an array of shape {shape} instead."
-        )
+        must = "be one-dimensional, with labels that can be hashed"
+        raise ValueError(complaint(owner, name, must, f"an array of shape {shape}"))
     return labels

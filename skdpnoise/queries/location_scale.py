@@ -14,9 +14,8 @@ from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
-from skdpnoise.queries._sweeps import Records
 from skdpnoise.queries._tiles import Floats, Places
-from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Columns, Ranges
+from skdpnoise.queries.ranges import DIGIT_BITS, MOST_DIGITS, SEARCH_SHARES, Charge, Ranges
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import clipped_sum
 
@@ -130,12 +129,12 @@ def private_location_scale(
     """
     owner = "private_location_scale"
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    data = Columns(query, noise, _stacked(columns), bounds, "columns")
-    n_samples = query.count(n_samples, len(data.table))
+    ranges = Ranges(query, noise, _stacked(columns), bounds, "columns")
+    n_samples = query.count(n_samples, len(ranges.records))
     # One family for all steps: that for a few sums.
-    sums = clipped_sum(-np.ones(data.low.size), 1.0, query.adjacency)
+    sums = clipped_sum(-np.ones(ranges.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges = Ranges(data, noise, total, n_samples, charge)
+    ranges.find(noise, total, n_samples, charge)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)
@@ -167,7 +166,7 @@ def _refine(
 ) -> tuple[Floats, Floats]:
     """Return locations and scales from the values clipped to a reach in units of the locations."""
     location, unit = ranges.center[columns], ranges.unit[columns]
-    release = partial(ranges.releases.sums, Records(ranges.table), columns)
+    release = partial(ranges.releases.sums, ranges.records, columns)
 
     def clipped(loops: Any, tile: Floats, n: int, _: Any, which: Places) -> None:
         loops.clip(tile, n, location[which], unit[which], reach)

@@ -18,7 +18,7 @@ from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import DIGIT, LIMB, STEPS, Floats, Places
-from skdpnoise.queries.ranges import Charge, Columns, Ranges
+from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import clipped_sum
 from skdpnoise.sensitivity.bounds import FREE_L1, FREE_L2, clipped_moments
 
@@ -149,11 +149,11 @@ def private_moments(
     """
     owner = "private_moments"
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns(query, noise, values, bounds)
+    ranges = Ranges(query, noise, values, bounds)
     chosen, budget = moments_budget(
-        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
+        noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
     )
-    ranges = Ranges(columns, chosen, budget, n_samples, charge)
+    ranges.find(chosen, budget, n_samples, charge)
     n = ranges.n_samples
     kept = np.flatnonzero(ranges.found)
     mean, spread = np.zeros(ranges.found.size), np.ones(ranges.found.size)
@@ -167,7 +167,7 @@ def private_moments(
     factors, mechanism = _calibrated(ranges, reach / typical, second=second)
     label = "means and mean squares" if second else "means"
     ranges.releases.charge(label, mechanism)
-    totals = _exact_sums(Records(ranges.table), kept, ranges.center[kept], half)
+    totals = _exact_sums(ranges.records, kept, ranges.center[kept], half)
     released, deviation = _release(mechanism, totals, factors, ranges.releases.rng)
     m = np.clip(released[0] / n, -1.0, 1.0)
     mean[kept] = ranges.center[kept] + half * m

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, range_epsilon
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
-from skdpnoise.privacy.checks import check_real, check_type
+from skdpnoise.privacy.checks import check_real, check_type, complaint
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._tiles import Floats
+from skdpnoise.queries.ranges import Charge, uncharged
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -136,7 +135,7 @@ def private_norm_quantile(
     n_samples: float | None = None,
     adjacency: Adjacency | None = None,
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
-    charge: Callable[[str, Any], None] | None = None,
+    charge: Charge | None = None,
     ledger: LedgerLike | None = None,
 ) -> float:
     r"""Choose a radius that about a share `level` of the rows do not exceed.
@@ -218,19 +217,24 @@ def private_norm_quantile(
     low, high = (_LOWEST, _HIGHEST) if limits is None else _check_limits(owner, limits)
     with np.errstate(over="ignore"):  # a warning would tell of a single record
         up_to = _counts(values.astype(np.float64, copy=False), high)
-    name = NormQuantileMechanism.within(budget).noise
-    query.spend(budget, name)
+    charge = charge or uncharged
+    query.spend(budget, NormQuantileMechanism.within(budget).noise)
     if high - low > _WINDOW:
-        mechanism = NormQuantileMechanism.within(
-            budget.share(_MAGNITUDE), monotonic=query.adjacency == "add_remove"
-        )
-        if charge is not None:
-            charge("magnitude of norms", mechanism)
-        low, high = _find_window(up_to, low, high, limits is None, mechanism, query.rng)
+        first, monotonic = budget.share(_MAGNITUDE), query.adjacency == "add_remove"
+        mechanism = NormQuantileMechanism.within(first, monotonic=monotonic)
+        charge("magnitude of norms", mechanism)
+        tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
+        preference = np.zeros(tops.size)
+        if limits is None:
+            octaves = tops / (_PER_OCTAVE * _PREFERRED)
+            # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
+            preference = -np.log1p(octaves**2) * mechanism.scale[0]
+        held = up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST]
+        high = int(tops[mechanism.select(_window_utilities(held, preference), query.rng)])
+        low = high - _WINDOW
         budget = budget.share(1.0 - _MAGNITUDE)
     mechanism = NormQuantileMechanism.within(budget)
-    if charge is not None:
-        charge("norm quantile", mechanism)
+    charge("norm quantile", mechanism)
     candidates = np.arange(low, high + 1)
     octaves = (candidates - low) / _PER_OCTAVE
     price = (1.0 - q) * n_samples * octaves * min(_PRICE, _MOST_PRICE / max(1.0, octaves[-1]))
@@ -266,35 +270,11 @@ def _counts(norms: Floats, last: int) -> NDArray[np.int_]:
     return np.asarray(np.cumsum(np.bincount(span, minlength=last - _LOWEST + 1)))
 
 
-def _find_window(
-    up_to: NDArray[np.int_],
-    low: int,
-    high: int,
-    unlimited: bool,
-    mechanism: NormQuantileMechanism,
-    rng: RandomWords,
-) -> tuple[int, int]:
-    """Return the ends, in quarters of an octave, of a window that holds most norms."""
-    tops = np.arange(high, low + _WINDOW - 1, -_PER_OCTAVE)
-    preference = np.zeros(tops.size)
-    if unlimited:
-        octaves = tops / (_PER_OCTAVE * _PREFERRED)
-        # in records: an exponential mechanism multiplies probabilities by exp(utility / scale)
-        preference = -np.log1p(octaves**2) * mechanism.scale[0]
-    utilities = _window_utilities(
-        up_to[tops - _LOWEST] - up_to[tops - _WINDOW - _LOWEST], preference
-    )
-    top = int(tops[mechanism.select(utilities, rng)])
-    return top - _WINDOW, top
-
-
 def _check_limits(owner: str, limits: tuple[float, float]) -> tuple[int, int]:
     low, high = limits
     if not (0.0 < low <= high and math.isfinite(high)):
-        raise ValueError(
-            f"The 'limits' parameter of {owner} must be a pair (low, high) with 0 < low <= high. "
-            f"Got {limits!r} instead."
-        )
+        must = "be a pair (low, high) with 0 < low <= high"
+        raise ValueError(complaint(owner, "limits", must, repr(limits)))
     ends = (math.floor(_PER_OCTAVE * math.log2(low)), math.ceil(_PER_OCTAVE * math.log2(high)))
     first, last = (min(max(end, _LOWEST), _HIGHEST) for end in ends)
     return first, last

@@ -16,11 +16,12 @@ from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.sharing import shared_budget
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import complaint
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
 from skdpnoise.queries._sweeps import Records, tallies
 from skdpnoise.queries._tiles import Floats, Integers, Places
-from skdpnoise.queries.ranges import Charge, Columns, Ranges
+from skdpnoise.queries.ranges import Charge, Ranges
 from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 __all__ = ["Quantiles", "private_quantiles", "quantiles_budget"]
@@ -144,16 +145,14 @@ def private_quantiles(
     owner = "private_quantiles"
     wanted = np.atleast_1d(np.asarray(probabilities, dtype=np.float64))
     if wanted.ndim != 1 or not ((wanted >= 0.0) & (wanted <= 1.0)).all():
-        raise ValueError(
-            f"The 'probabilities' parameter of {owner} must be a number or a one-dimensional array "
-            f"of numbers in the range [0, 1]. Got {probabilities!r} instead."
-        )
+        must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
+        raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    columns = Columns(query, noise, values, bounds)
+    ranges = Ranges(query, noise, values, bounds)
     chosen, total = quantiles_budget(
-        noise, guarantee, columns.low.size, query.adjacency, columns.n_releases
+        noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
     )
-    ranges = Ranges(columns, chosen, total, n_samples, charge)
+    ranges.find(chosen, total, n_samples, charge)
     found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
     kept = np.flatnonzero(found)
@@ -163,12 +162,10 @@ def private_quantiles(
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
             for j in kept.tolist()
         ]
-        n_bins_of_each = [ends.size - 1 for ends in edges]
-        _, strategies, mechanism = _plan(
-            releases.noise, ranges.budget, n_bins_of_each, query.adjacency
-        )
+        sizes = [ends.size - 1 for ends in edges]
+        _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, query.adjacency)
         releases.charge("cumulative counts", mechanism)
-        counts = _counts(Records(ranges.table), kept, edges)
+        counts = _counts(ranges.records, kept, edges)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])

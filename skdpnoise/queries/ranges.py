@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from skdpnoise.mechanisms.calibrate import calibrate
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.privacy import Adjacency, LossBudget, check_real
-from skdpnoise.privacy.checks import check_order
+from skdpnoise.privacy.checks import check_order, complaint
 from skdpnoise.queries._query import Query, as_table
 from skdpnoise.queries._sweeps import Gaps, Records, Visit, tallies
 from skdpnoise.queries._tiles import LARGEST_EXPONENT, LONGEST, Floats, Integers, Places
@@ -112,8 +112,8 @@ def uncharged(label: str, mechanism: Any) -> None:
     """Charge nothing: without an account the caller does the accounting."""
 
 
-class Columns:
-    """Private values with public bounds; "columns" may be empty under "add_remove"."""
+class Ranges:
+    """Where the values of each column are, and what is left to release more about them."""
 
     def __init__(
         self,
@@ -123,67 +123,56 @@ class Columns:
         bounds: tuple[ArrayLike, ArrayLike] | None,
         name: str = "values",
     ) -> None:
+        """Check the values; "columns" may be empty under "add_remove"."""
         owner, matrix = query.owner, name == "columns"
         allowed = noise_options(adaptive=True)
         if noise not in allowed:
-            raise ValueError(
-                f"The 'noise' parameter of {owner} must be among {allowed}, which all of its "
-                f"releases can take. Got {noise!r} instead."
-            )
+            must = f"be among {allowed}, which all of its releases can take"
+            raise ValueError(complaint(owner, "noise", must, repr(noise)))
         array, _ = as_table(owner, values, name=name, n_dims=(2,) if matrix else (1, 2))
         if len(array) == 0 and not (matrix and query.adjacency == "add_remove"):
             raise ValueError(f"The {name!r} parameter of {owner} must not be empty.")
         # Floats stay as they are: a copy of large data would be as large again.
-        self.table = array if array.dtype.kind == "f" else array.astype(np.float64)
+        table = array if array.dtype.kind == "f" else array.astype(np.float64)
         # low, high: shape (n_columns,); infinite where there are no bounds
         self.low, self.high = (
-            np.broadcast_to(np.asarray(end, dtype=float), self.table.shape[1])
+            np.broadcast_to(np.asarray(end, dtype=float), table.shape[1])
             for end in bounds or (-np.inf, np.inf)
         )
         check_order(owner, "bounds", self.low, self.high)
-        self.query, self.bounded = query, np.isfinite(self.low) & np.isfinite(self.high)
+        self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
+        self.query, self.records = query, Records(table)
 
     @property
     def n_releases(self) -> int:
         """Releases that find all ranges, and the one that comes after."""
         return 1 if self.bounded.all() else STEPS
 
-
-class Ranges:
-    """Where the values of each column are, and what is left to release more about them."""
-
-    def __init__(
-        self,
-        columns: Columns,
-        noise: str,
-        budget: LossBudget,
-        n_samples: float | None,
-        charge: Charge | None,
+    def find(
+        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
     ) -> None:
         """Charge the budget, and estimate ranges that are not public with a part of it."""
         # Columns without bounds are searched for their magnitude and location as
         # skdpnoise.queries.private_location_scale says, steps 1 and 2; the number of records is
         # bought under "add_remove" unless one is given. The shares of the budget never add up to
         # more than the whole, whatever is released.
-        query, self.table, self.bounded = columns.query, columns.table, columns.bounded
-        relation = query.adjacency
-        self.releases = Releases(noise, relation, query.rng, charge or uncharged)
+        query, searched = self.query, ~self.bounded
+        charge = charge or uncharged
+        self.releases = Releases(noise, query.adjacency, query.rng, charge)
         if n_samples is not None:
             n_samples = check_real(query.owner, "n_samples", n_samples)
         query.spend(budget, noise)
-        counts, searched = n_samples is None and relation == "add_remove", ~self.bounded
+        counts = n_samples is None and query.adjacency == "add_remove"
         *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
-            n_samples = release_record_count(
-                len(self.table), budget, noise, query.rng, self.releases.charge
-            )
+            n_samples = release_record_count(len(self.records), budget, noise, query.rng, charge)
         elif n_samples is None:
-            n_samples = float(len(self.table))
+            n_samples = float(len(self.records))
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
         # In the units of the columns: middle and half width of public bounds; else a location, and
         # a power of two about one standard deviation. Halves are taken before the sum, so that the
         # widest bounds do not overflow.
-        low, high = (np.where(searched, 0.0, end) for end in (columns.low, columns.high))
+        low, high = (np.where(searched, 0.0, end) for end in (self.low, self.high))
         self.center, self.unit = 0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low
         # false where a column is constant, or drowned in noise
         self.found = self.bounded.copy()
@@ -193,85 +182,70 @@ class Ranges:
 
     def _search(self, columns: Places, losses: Sequence[LossBudget]) -> None:
         """Find the magnitudes of columns, and then locations of those that have one."""
-        magnitudes = _magnitudes(self.table, columns, losses[0], self.releases)
-        self.unit[columns], self.found[columns] = magnitudes
+        self.unit[columns], self.found[columns] = self._magnitudes(columns, losses[0])
         kept = columns[self.found[columns]]
         if kept.size:
-            self.center[kept], self.found[kept] = _locations(
-                Records(self.table), kept, self.unit[kept], losses[1:], self.releases
-            )
+            self.center[kept], self.found[kept] = self._locations(kept, losses[1:])
 
+    def _magnitudes(self, columns: Places, loss: LossBudget) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return powers of two near the typical difference of two records, and which stand out."""
+        gaps = Gaps(self.records.table, secret_order(self.releases.rng, len(self.records)))
 
-def _magnitudes(
-    table: NDArray[np.floating], columns: Places, loss: LossBudget, releases: Releases
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return powers of two near the typical difference of two records, and which stand out."""
-    gaps = Gaps(table, secret_order(releases.rng, len(table)))
+        def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
+            loops.count_exponents(tile, n, counts)
 
-    def visit(loops: Any, tile: Floats, n: int, counts: Integers, _: Places) -> None:
-        loops.count_exponents(tile, n, counts)
+        counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
+        fullest, stands_out = self.releases.fullest_bins(counts, loss, "magnitudes", paired=True)
+        return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
-    counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
-    fullest, stands_out = releases.fullest_bins(counts, loss, "magnitudes", paired=True)
-    return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
-
-
-def _locations(
-    records: Records,
-    columns: Places,
-    magnitude: Floats,
-    losses: Sequence[LossBudget],
-    releases: Releases,
-) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
-    inverse = 0.5 / magnitude  # a power of two, so that products are what quotients would be
-
-    def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
-        loops.count_lengths(tile, n, inverse[which], counts)
-
-    counts = np.concatenate([c for _, c in tallies(records, columns, 2 * (LONGEST + 1), visit)])
-    fullest, stands_out = releases.fullest_bins(counts, losses[0], "locations, coarse")
-    kept = np.flatnonzero(stands_out)
-    index = _find_digits(records, columns[kept], inverse[kept], fullest[kept], losses[1], releases)
-    location = np.zeros(columns.size)
-    location[kept] = index * 2.0 * magnitude[kept]
-    return location, stands_out
-
-
-def _find_digits(
-    records: Records,
-    columns: Places,
-    inverse: Floats,
-    lengths: Places,
-    loss: LossBudget,
-    releases: Releases,
-) -> Floats:
-    """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
-    n_bits, below_zero = np.divmod(lengths, 2)
-    free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
-    start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)
-
-    def sweep(some: Places) -> Iterator[tuple[Places, Integers]]:
-        shift = np.maximum(free_bits[some] - DIGIT_BITS, 0)
-        known = np.stack([below_zero[some], start[some], shift, free_bits[some] - shift])
+    def _locations(
+        self, columns: Places, losses: Sequence[LossBudget]
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return centres of well-filled bins two magnitudes wide, and which columns have one."""
+        width = 2.0 * self.unit[columns]
+        inverse = 1.0 / width  # a power of two, so that products are what quotients would be
 
         def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
-            loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
+            loops.count_lengths(tile, n, inverse[which], counts)
 
-        return tallies(records, columns[some], 1 << int(known[3].max(initial=0)), visit)
+        tallied = tallies(self.records, columns, 2 * (LONGEST + 1), visit)
+        counts = np.concatenate([c for _, c in tallied])
+        fullest, stands_out = self.releases.fullest_bins(counts, losses[0], "locations, coarse")
+        kept = np.flatnonzero(stands_out)
+        location = np.zeros(columns.size)
+        index = self._find_digits(columns[kept], inverse[kept], fullest[kept], losses[1])
+        location[kept] = index * width[kept]
+        return location, stands_out
 
-    several = np.flatnonzero(free_bits)
-    for which, counts in sweep(several):
-        for j, digits in zip(several[which].tolist(), counts, strict=True):
-            n_digits = -(-int(free_bits[j]) // DIGIT_BITS)
-            share = loss.share(1.0 / (columns.size * n_digits))
-            while True:
-                width = min(int(free_bits[j]), DIGIT_BITS)
-                counted = digits[np.newaxis, : 1 << width]
-                digit, _ = releases.fullest_bins(counted, share, "locations, digits")
-                free_bits[j] -= width
-                start[j] += int(digit[0]) << int(free_bits[j])
-                if free_bits[j] == 0:
-                    break
-                ((_, (digits,)),) = sweep(np.array([j]))
-    return np.where(below_zero, -1.0, 1.0) * (start + 0.5)
+    def _find_digits(
+        self, columns: Places, inverse: Floats, lengths: Places, loss: LossBudget
+    ) -> Floats:
+        """Return the middles of bins of known signs and bit lengths, in widths of a bin."""
+        n_bits, below_zero = np.divmod(lengths, 2)
+        free_bits = np.maximum(n_bits - 1, 0)  # the leading bit is known
+        start = np.where(n_bits > 0, np.int64(1) << free_bits, 0)
+
+        def sweep(some: Places) -> Iterator[tuple[Places, Integers]]:
+            shift = np.maximum(free_bits[some] - DIGIT_BITS, 0)
+            known = np.stack([below_zero[some], start[some], shift, free_bits[some] - shift])
+
+            def visit(loops: Any, tile: Floats, n: int, counts: Integers, which: Places) -> None:
+                loops.count_digits(tile, n, inverse[some[which]], known[:, which], counts)
+
+            return tallies(self.records, columns[some], 1 << int(known[3].max(initial=0)), visit)
+
+        several = np.flatnonzero(free_bits)
+        for which, counts in sweep(several):
+            for j, digits in zip(several[which].tolist(), counts, strict=True):
+                n_digits = -(-int(free_bits[j]) // DIGIT_BITS)
+                share = loss.share(1.0 / (columns.size * n_digits))
+                while True:
+                    width = min(int(free_bits[j]), DIGIT_BITS)
+                    counted = digits[np.newaxis, : 1 << width]
+                    digit, _ = self.releases.fullest_bins(counted, share, "locations, digits")
+                    free_bits[j] -= width
+                    start[j] += int(digit[0]) << int(free_bits[j])
+                    if free_bits[j] == 0:
+                        break
+                    ((_, (digits,)),) = sweep(np.array([j]))
+        return np.where(below_zero, -1.0, 1.0) * (start + 0.5)

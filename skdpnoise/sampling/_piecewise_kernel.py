@@ -58,7 +58,6 @@ class Law(NamedTuple):
     length: float  # of a period, or infinity
     increase: float
     fall: float  # bound on rho(x) - rho(y) for x < y: not zero where c0 was rounded
-    slack: float  # 2 * fall + ROUNDING
     spread: float  # relative displacement of an argument, covering its rounding
     point: float  # 1.0 for laws on the integers, whose cells are sets of points; else 0.0
 
@@ -103,19 +102,19 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
 @inner
 def bounds(low: float, high: float, law: Law, band: float) -> tuple[float, float]:
     """Return numbers below and above exp(-rho(x) + rho(0)) for all x from `low` to `high`."""
+    slack = 2.0 * law.fall + ROUNDING
     value, error = evaluate(high * (1.0 + law.spread), law)
-    least = math.exp(-value - error - law.slack - band)
+    least = math.exp(-value - error - slack - band)
     value, error = evaluate(low * (1.0 - law.spread), law)
-    highest = -value + error + law.slack + band
+    highest = -value + error + slack + band
     return least, math.exp(highest) if highest < LARGEST_POWER else math.inf
 
 
 @inner
 def cell_bounds(index: int, level: int, law: Law) -> tuple[float, float]:
     """Return bounds of the density on the cell from index * 2**level to (index + 1) * 2**level."""
-    low = math.ldexp(float(index), int(level))
-    least, most = bounds(low, math.ldexp(float(index + 1), int(level)) - law.point, law, 0.0)
-    return least, most
+    low, end = math.ldexp(float(index), int(level)), math.ldexp(float(index + 1), int(level))
+    return bounds(low, end - law.point, law, 0.0)
 
 
 @Compilable

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from skdpnoise.privacy.checks import complaint
 from skdpnoise.sampling import lazy
 from skdpnoise.sampling.bits import Floats, Integers
 from skdpnoise.sampling.lazy import LazyNumbers
@@ -90,23 +91,25 @@ def rounded_euclidean(
     table = normals.first.reshape(n_draws, n_coordinates + odd)
     total = terms.first.reshape(n_draws, n_terms).sum(axis=1)
 
-    def bound(one: int) -> Floats:
+    def bound(one: int) -> Integers:
         variance = np.ldexp((total + one * n_terms).astype(np.float64), 1 - terms.bits)
         if odd:
             variance += np.ldexp((table[:, -1] + one).astype(np.float64), -places) ** 2
         magnitude = (table[:, :n_coordinates] + one) * np.sqrt(variance)[:, None]
-        error = 1.0 + (_FLOAT_ERROR if one else -_FLOAT_ERROR)
-        twice: Floats = np.floor(np.ldexp(magnitude * error, bits + 1 - places))
-        return twice
+        return _away(magnitude, _FLOAT_ERROR if one else -_FLOAT_ERROR, bits + 1 - places)
 
-    low = bound(0)
-    twice = low.astype(np.int64)
-    for draw, column in np.argwhere(low != bound(1)).tolist():
+    twice = bound(0)
+    for draw, column in np.argwhere(twice != bound(1)).tolist():
         extra = (normals, (draw + 1) * table.shape[1] - 1) if odd else None
         index = draw * table.shape[1] + column
         mine = range(draw * n_terms, (draw + 1) * n_terms)
         twice[draw, column] = scaled_normal(terms, mine, (normals, index), extra, 2 * bits + 2)
     return lazy.with_random_signs(rng, (twice + 1) >> 1)
+
+
+def _away(magnitudes: Floats, error: float, places: int) -> Integers:
+    """Return floor(2**places times magnitudes), moved down or up by a relative error first."""
+    return np.floor(np.ldexp(magnitudes * (1.0 + error), places)).astype(np.int64)
 
 
 def scaled_normal(
@@ -228,10 +231,9 @@ def rounded_frobenius(
     ends = []
     for one, variance in enumerate((low, high)):
         first = math.ldexp((variance >> 128) + one, -2 * places)
-        scale = np.sqrt(np.where(halved, 0.5, 1.0) * first)
-        error = 1.0 + (_MATRIX_ERROR if one else -_MATRIX_ERROR)
-        magnitude = (normals.first + one) * scale * error
-        ends.append(np.floor(np.ldexp(magnitude, bits + 1 - places)).astype(np.int64))
+        scale: Floats = np.sqrt(np.where(halved, 0.5, 1.0) * first)
+        error = _MATRIX_ERROR if one else -_MATRIX_ERROR
+        ends.append(_away((normals.first + one) * scale, error, bits + 1 - places))
     twice = ends[0]
     for index in np.flatnonzero(ends[0] != ends[1]).tolist():
         twice_bits = 2 * bits + 2 - int(halved[index])
@@ -262,11 +264,9 @@ def rounded_wishart(
     # could move over a rounding boundary are computed again in integers of more places.
     n_normals = 2 * (size + 1)
     if size > MOST_ROWS or bits + n_normals.bit_length() > _MOST_RESULT_BITS:
-        raise ValueError(
-            f"The 'size' parameter of rounded_wishart must be at most {MOST_ROWS}, and less for "
-            f"so many binary places: integers of 64 bits hold no more. Got {size!r} and 'bits' "
-            f"{bits!r} instead."
-        )
+        must = f"be at most {MOST_ROWS}, and less for so many binary places"
+        given, remedy = f"{size!r} and 'bits' {bits!r}", "Integers of 64 bits hold no more."
+        raise ValueError(complaint("rounded_wishart", "size", must, given, remedy))
     normals = lazy.half_normals(rng, size * n_normals, places)
     ones = np.ones(normals.first.size, dtype=np.int64)
     sign = lazy.with_random_signs(rng, ones).reshape(size, n_normals)
@@ -281,8 +281,7 @@ def rounded_wishart(
             ends.append((above + (low >> (2 * _LIMB))) >> (shift - 2 * _LIMB))
     rows, columns = np.triu_indices(size)
     twice = ends[0][rows, columns]
-    open_entries = np.flatnonzero(twice != ends[1][rows, columns])
-    for index in open_entries.tolist():
+    for index in np.flatnonzero(twice != ends[1][rows, columns]).tolist():
         twice[index] = _product(normals, sign, int(rows[index]), int(columns[index]), bits + 1)
     drawn = (twice + 1) >> 1
     diagonal = rows == columns

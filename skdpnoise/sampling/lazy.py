@@ -85,14 +85,11 @@ def is_smaller(digits: Digits, position: int, one: int, other: int) -> tuple[int
     """Return 1 if number `one` is below number `other`, else 0; `UNDECIDED` if all digits agree."""
     words, width, numbers = digits
     for i in range(1, numbers.shape[1]):
-        if numbers[one, 0] < i:
-            numbers[one, 0] = i
-            numbers[one, i] = take_bits(words, position, width)
-            position += width
-        if numbers[other, 0] < i:
-            numbers[other, 0] = i
-            numbers[other, i] = take_bits(words, position, width)
-            position += width
+        for number in (one, other):
+            if numbers[number, 0] < i:
+                numbers[number, 0] = i
+                numbers[number, i] = take_bits(words, position, width)
+                position += width
         if numbers[one, i] != numbers[other, i]:
             return (1 if numbers[one, i] < numbers[other, i] else 0), position
     return UNDECIDED, position
@@ -152,15 +149,13 @@ def exponential(digits: Digits, position: int) -> tuple[int, int]:
     # u_2 > ... of uniforms, n of them after x, n is even with probability exp(-x). So the first x
     # of an even run has density proportional to exp(-x) on [0, 1), and the number of odd runs
     # before it, each of probability 1/e, is the integer part.
-    integer_part = 0
-    while integer_part <= _LARGEST_INTEGER_PART:
+    for integer_part in range(_LARGEST_INTEGER_PART + 1):
         digits.numbers[_X, 0] = 0
         odd, position = run_parity(digits, position, _X)
         if odd < 0:
             return -1, position
         if odd == 0:
             return integer_part, position
-        integer_part += 1
     return -1, position
 
 

@@ -45,7 +45,7 @@ from numbers import Real
 
 import numpy as np
 
-from skdpnoise.privacy.checks import check_count, check_real
+from skdpnoise.privacy.checks import check_count, check_real, complaint
 from skdpnoise.sampling._piecewise_exact import OutOfWordsError, draw_exactly
 from skdpnoise.sampling._piecewise_kernel import ROUNDING, Law, Table, build_table, fill_piecewise
 from skdpnoise.sampling.bits import BROKEN, Integers, Progress, Words, fill
@@ -130,9 +130,7 @@ class Exponent:
 
 
 def _fault(name: str, allowed: str, value: object) -> ValueError:
-    return ValueError(
-        f"The {name!r} parameter of Exponent must be {allowed}. Got {value!r} instead."
-    )
+    return ValueError(complaint("Exponent", name, f"be {allowed}", repr(value)))
 
 
 def _floats(name: str, values: object, count: int | None = None) -> tuple[float, ...]:
@@ -196,8 +194,7 @@ def _fall(exponent: Exponent) -> float:
         first = exponent.coefficients[0]
         ends.append(length)
         after.append((first[0] + increase, 0.0, 0.0, 0.0))
-    for i, (knot, right) in enumerate(zip(ends, after, strict=True)):
-        left = exponent.coefficients[i]
+    for knot, left, right in zip(ends, exponent.coefficients, after, strict=False):
         with np.errstate(over="ignore"):
             power = float(np.power(knot, exponent.power)) if left[3] or right[3] else 0.0
         powers = (1.0, knot, knot * knot, power)
@@ -215,7 +212,6 @@ def _fall(exponent: Exponent) -> float:
 
 def _law(exponent: Exponent, *, on_integers: bool) -> Law:
     length, increase = exponent.period or (math.inf, 0.0)
-    fall = _fall(exponent)
     # Integers, whole periods and what is left of them are exact in doubles.
     exact = on_integers and (exponent.period is None or length.is_integer())
     return Law(
@@ -225,8 +221,7 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Law:
         end=exponent.end,
         length=length,
         increase=increase,
-        fall=fall,
-        slack=2.0 * fall + ROUNDING,
+        fall=_fall(exponent),
         spread=0.0 if exact else 2.0**-49,
         point=1.0 if on_integers else 0.0,
     )
@@ -236,11 +231,8 @@ def _law(exponent: Exponent, *, on_integers: bool) -> Law:
 def _table(exponent: Exponent, bits: int | None) -> Table:
     table = build_table(_law(exponent, on_integers=bits is None), bits)
     if table is None:
-        raise ValueError(
-            "The noise of this Exponent is too wide for samples of 64 bits"
-            + ("" if bits is None else f" with bits={bits!r}: ask for fewer bits")
-            + "."
-        )
+        remedy = "" if bits is None else f" with bits={bits!r}: ask for fewer bits"
+        raise ValueError(f"The noise of this Exponent is too wide for samples of 64 bits{remedy}.")
     return table
 
 

@@ -41,9 +41,10 @@ def bounds_of(low, high, n_columns):
     return _check_summands("f", np.zeros((1, n_columns)), low, high, None, "auto")[2]
 
 
-def noisy_sums(data, bounds, mechanism, *, counted=False):
+def noisy_sums(data, bounds, mechanism):
     query = Query("f", PureLoss(1.0), None, None, SeededWords(0))
-    return _release(query, data, bounds, mechanism, counted=counted)
+    sums, count = _release(query, data, bounds, mechanism)
+    return sums if count is None else np.append(sums, count)
 
 
 def deviation_pvalue(errors, stated):
@@ -83,7 +84,7 @@ def test_no_record_moves_what_is_released_further_than_the_profile(adjacency, wa
 
     def released(data):
         # Same words, same noise: the difference is that of the exact integers.
-        noisy = noisy_sums(data, bounds, mechanism, counted=counted)
+        noisy = noisy_sums(data, bounds, mechanism)
         return np.rint(noisy / mechanism.grid_size)
 
     limit = mechanism.sensitivity.per_coordinate / mechanism.grid_size

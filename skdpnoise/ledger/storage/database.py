@@ -106,19 +106,17 @@ class DatabaseStorage:
         with self._connected(write=False) as connection:
             version = version_of(connection, self.shown)
             current = version == VERSION
-            facts = self._facts(connection, dataset) if current else None
-            known = self._names(connection) if current and facts is None else []
+            stored, known = self._stored(connection, dataset) if current else (None, [])
         only_opened = wanted.get("epsilon") is None and (current or version == 0)
-        if facts is not None or only_opened:
-            return memory.settled(dataset, facts, wanted, known)
+        if stored is not None or only_opened:
+            return memory.settled(dataset, stored, wanted, known)
         with self._connected(write=True) as connection:
             if self._url.get_backend_name() == "postgresql":
                 connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
             version = version_of(connection, self.shown)
             if version != VERSION:
                 bring_up_to_date(connection, version)
-            stored = self._facts(connection, dataset)
-            known = [] if stored else self._names(connection)
+            stored, known = self._stored(connection, dataset)
             facts = memory.settled(dataset, stored, wanted, known)
             if stored is None:
                 values = {**vars(facts), "adaptive": int(facts.adaptive), "head": START}
@@ -214,22 +212,21 @@ class DatabaseStorage:
         sa.event.listen(engine, "begin", begin)
         return engine
 
-    @contextmanager
-    def _connected(self, *, write: bool) -> Iterator[Any]:
+    def _connected(self, *, write: bool) -> Any:
         engine = self._engine().execution_options(skdpnoise_write=write)
         if not (write or self._sqlite):  # all that is read is of one moment
             engine = engine.execution_options(isolation_level="REPEATABLE READ")
-        with engine.begin() as connection:
-            yield connection
+        return engine.begin()
 
-    def _facts(self, connection: Any, dataset: str) -> Facts | None:
+    def _stored(self, connection: Any, dataset: str) -> tuple[Facts | None, list[str]]:
+        """Return what was set for a data set; if nothing was, the names of all others."""
         row = self._row(connection, dataset)
         if row is None:
-            return None
+            return None, self._names(connection)
         facts = _facts_in(row)
         with reading.readable("The budget", f"the data set {dataset!r} in {self.shown}"):
             reading.check_facts(facts, row.adaptive)
-        return facts
+        return facts, []
 
     def _names(self, connection: Any) -> list[str]:
         names = connection.execute(self.sa.select(self.datasets.c.name)).scalars().all()
