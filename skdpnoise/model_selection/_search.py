@@ -31,28 +31,17 @@ from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
-from skdpnoise.mechanisms.selection import choose_repetitions
+from skdpnoise.mechanisms import choose_repetitions
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
+from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._runs import (
-    FAILED,
-    HIDDEN,
-    REFERENCE,
-    Outcome,
-    Parts,
-    Problem,
-    Rows,
-    SearchStopped,
-    Target,
-    divide,
-    release_units,
-    without_traces,
-)
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
@@ -156,7 +145,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # calibrate
         strategy = self._strategy(guarantee, candidates, most)
         buys = scoring.needs_target and strategy.name != "release"
-        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, rng)
+        parts = self._divided(rows, codes, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
         records = (scoring, X, y, parts, buys, known)
@@ -168,13 +157,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
         # draw, choose, store
         with self._noted(report):
-            outcome = without_traces(lambda: self._run(problem, strategy))
+            outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought = advice.bought_number(outcome.model)
             settled(outcome.model, report, ledger)
             self.privacy_ = report
             self._store(outcome, problem, strategy)
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_once(HIDDEN)
+                advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
 
@@ -186,10 +175,10 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
                 y = problem.y[problem.parts.reference]
-                target, hidden = release_units(problem, y, strategy.total)
+                target, hidden = _runs.release_units(problem, y, strategy.total)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:
-                raise SearchStopped(FAILED)
+                raise _runs.SearchStopped(_runs.FAILED)
             return outcome._replace(hidden=hidden)
 
     @contextmanager
@@ -242,7 +231,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
         kind = "pure" if isinstance(total, PureLoss) else "gaussian"
         runs = RepeatedRuns.within(guarantee, law, kind, most or 1)
-        if name == "auto" and _size(each.fit_budget) >= _NEARLY * _size(runs.fit_budget):
+        if name == "auto" and number_of(each.fit_budget) >= _NEARLY * number_of(runs.fit_budget):
             return each
         return runs
 
@@ -255,7 +244,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         given = self.validation_fraction
         fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
-        parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
+        parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
@@ -326,10 +315,6 @@ def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]
 
     yield tell
     whole.call_on_fit_task_end(**common)
-
-
-def _size(budget: LossBudget) -> float:
-    return budget.pure_epsilon if isinstance(budget, PureLoss) else budget.mu
 
 
 @shared_texts

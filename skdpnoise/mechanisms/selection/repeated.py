@@ -23,11 +23,7 @@ from skdpnoise.privacy.conversions import gdp_mu
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.privacy.loss import LossBudget
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
-from skdpnoise.privacy.repetition.laws import (
-    RepetitionLaw,
-    TruncatedNegativeBinomial,
-    check_law,
-)
+from skdpnoise.privacy.repetition.laws import RepetitionLaw, TruncatedNegativeBinomial, check_law
 
 _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
