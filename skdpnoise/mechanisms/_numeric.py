@@ -24,12 +24,10 @@ from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift
-from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
+from skdpnoise.privacy.numeric.loss import Group, about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]
-Group = tuple[LossCurve, Vector, Vector]
-"""A curve, shifts, and how often each is composed."""
 
 _NO_ROUNDING = 200  # bits: the rounding of the value is added later
 _COARSE = 0.02  # ratio of the shifts whose Gaussian losses are told apart

@@ -15,13 +15,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._numeric import Group, Request, least_factor
+from skdpnoise.mechanisms._numeric import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.noises.registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.numeric.loss import Group
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]

@@ -158,7 +158,7 @@ def _gdp_mu(epsilon: float, delta: float) -> float:
     high = 2.0 * low
     while _log_gdp_delta(high, epsilon) <= target:
         low, high = high, 2.0 * high
-    return _bisect(lambda mu: _log_gdp_delta(mu, epsilon) <= target, low, high)[0]
+    return bisect(lambda mu: _log_gdp_delta(mu, epsilon) <= target, low, high)[0]
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -197,7 +197,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     while _log_gdp_delta(mu, high) > target:
         high *= 2.0
-    return _bisect(lambda epsilon: _log_gdp_delta(mu, epsilon) > target, 0.0, high)[1]
+    return bisect(lambda epsilon: _log_gdp_delta(mu, epsilon) > target, 0.0, high)[1]
 
 
 def zcdp_rho(mu: float) -> float:
@@ -357,7 +357,7 @@ def _mills_descent(y: NDArray[np.float64]) -> NDArray[np.float64]:
     return descent
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Return neighbouring floats around the point where ``holds`` turns from true to false."""
     middle = 0.5 * (low + high)
     while low < middle < high:

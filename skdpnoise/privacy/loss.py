@@ -204,7 +204,7 @@ class PureLoss(_Divisible):
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, PureLoss):
             return PureLoss(self.pure_epsilon + other.pure_epsilon)
-        return _numeric_sum(self, other)
+        return self.numeric() + other
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class GaussianLoss(_Divisible):
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, GaussianLoss):
             return GaussianLoss(math.hypot(self.mu, other.mu))
-        return _numeric_sum(self, other)
+        return self.numeric() + other
 
 
 LossBudget = PureLoss | GaussianLoss
@@ -297,13 +297,6 @@ def checked_relation(
             f"{stated!r}. Got {adjacency!r} instead."
         )
     return relation
-
-
-def _numeric_sum(loss: LossBudget, other: PrivacyLoss) -> PrivacyLoss:
-    """Return the numeric loss of two kinds; what is no loss cannot be added."""
-    if isinstance(other, PrivacyLoss):
-        return loss.numeric() + other.numeric()
-    return NotImplemented
 
 
 def _rounded_down(factor: float) -> float:

@@ -19,7 +19,7 @@ from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
-from skdpnoise.privacy.conversions import gdp_mu
+from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.privacy.loss import LossBudget
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
@@ -220,11 +220,7 @@ def _pure_base(guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw) -> 
     if isinstance(guarantee, PrivacyGuarantee):  # as the loss itself says, which rounds up
         while PureLoss(total * (1.0 + 2.0 * _MARGIN)).epsilon(guarantee.delta) > guarantee.epsilon:
             total *= 1.0 - _MARGIN
-    low, high = 0.0, total
-    while low < (middle := 0.5 * (low + high)) < high:
-        fits = middle + law.pure_excess(middle) <= total
-        low, high = (middle, high) if fits else (low, middle)
-    return PureLoss(low)
+    return PureLoss(bisect(lambda base: base + law.pure_excess(base) <= total, 0.0, total)[0])
 
 
 @lru_cache(maxsize=1024)
