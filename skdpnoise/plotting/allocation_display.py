@@ -17,8 +17,6 @@ from skdpnoise.plotting import _panels
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["AllocationDisplay"]
-
 _SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
 

@@ -16,8 +16,6 @@ from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["LedgerDisplay"]
-
 _ROOM = 1.15  # above the highest line
 _EDGE = 0.04  # beside the first and the last charge, as a share of the width
 _TALLEST = 2.5  # budgets: where the basic sum is cut off

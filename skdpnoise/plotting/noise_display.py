@@ -16,8 +16,6 @@ from skdpnoise.plotting import _panels
 from skdpnoise.privacy.checks import check_option
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["NoiseDisplay"]
-
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
 _POINTS = 401

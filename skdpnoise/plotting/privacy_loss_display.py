@@ -17,8 +17,6 @@ from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
-__all__ = ["PrivacyLossDisplay"]
-
 _FLOOR = 1e-12  # where curves are no longer followed
 _POINTS = 41
 _FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure

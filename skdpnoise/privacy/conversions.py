@@ -18,16 +18,6 @@ from scipy.special import ndtr, ndtri
 from skdpnoise.privacy.checks import check_real
 from skdpnoise.privacy.half_lines import SQRT_2PI, mills
 
-__all__ = [
-    "corollary6_epsilon",
-    "gdp_delta",
-    "gdp_epsilon",
-    "gdp_mu",
-    "zcdp_delta",
-    "zcdp_epsilon",
-    "zcdp_rho",
-]
-
 # The computed delta errs by less than 1e-12 of itself wherever it is a normal double: what is
 # returned is raised by this much. Solving for a delta that is smaller by twice as much keeps the
 # solution on the safe side, and its own delta at most the one that was asked for.

@@ -14,8 +14,6 @@ from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.numeric.loss import NumericLoss
 
-__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
-
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
 _MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
 

@@ -17,8 +17,6 @@ from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
-__all__ = ["NumericLoss", "about_epsilon", "bounds_near", "composed_delta"]
-
 Vector = NDArray[np.float64]
 
 _NOTHING = 1e-60  # a curve this low has ended

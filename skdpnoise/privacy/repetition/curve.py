@@ -44,8 +44,6 @@ from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
 
-__all__ = ["Composed", "Repetition", "bound_of"]
-
 Vector = NDArray[np.float64]
 Dots = tuple[Vector, Vector]
 Profile = Callable[[Vector], Vector]

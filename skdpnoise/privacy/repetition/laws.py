@@ -21,8 +21,6 @@ from scipy.special import exprel, gammaln
 
 from skdpnoise.privacy.checks import check_real, check_type
 
-__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial", "check_law"]
-
 Vector = NDArray[np.float64]
 
 _LEAST_LOG_GAMMA = -690.0  # γ is a normal double
