@@ -42,6 +42,7 @@ from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
@@ -54,6 +55,7 @@ _VALIDATION = 0.1  # of the records
 # get nearly as much as runs would, none is left to chance.
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
+_LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
@@ -69,7 +71,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
-        "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
+        "repetitions": [StrOptions({"auto"}), *_LAWS],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
@@ -209,12 +211,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         total = total if most is None else total.per_row(most)
         release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions
-        if type(law) not in (str, TruncatedNegativeBinomial, PoissonRepetitions):
-            raise TypeError(
-                f"The 'repetitions' parameter of {type(self).__name__} must be 'auto' or one of "
-                "the laws TruncatedNegativeBinomial and PoissonRepetitions themselves, whose cost "
-                f"is known. Got an object of type {type(law).__name__}."
-            )
+        # The cost of a subclass of these laws is not known.
+        check_type(type(self).__name__, "repetitions", law, str, *_LAWS)
         if release is not None and name in ("auto", "release"):
             return release
         if name == "release":

@@ -40,6 +40,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, check_law
@@ -77,7 +78,7 @@ class Composed:
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Vector:
         """Return an upper bound of the smallest δ at each ε."""
-        epsilon, _ = np.broadcast_arrays(np.asarray(epsilon, dtype=np.float64), shift)
+        epsilon, _ = half_lines.pairs(epsilon, shift)
         return _chords(*_composed_table(self.terms), epsilon)
 
     def max_loss(self, shift: ArrayLike) -> Vector:
@@ -135,9 +136,7 @@ class Repetition:
         A few points are computed one by one. Many come from chords in e^ε between some thousand
         dots, which lie above a convex curve.
         """
-        epsilon, shift = np.broadcast_arrays(
-            np.asarray(epsilon, dtype=np.float64), np.asarray(shift, dtype=np.float64)
-        )
+        epsilon, shift = half_lines.pairs(epsilon, shift)
         values = np.zeros(epsilon.shape)
         for one in np.unique(shift[shift > 0.0]):
             here = shift == one
