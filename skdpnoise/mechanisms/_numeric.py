@@ -436,8 +436,7 @@ def gaussian_mu(family: LossCurve, shift: Vector) -> Vector:
     values, inverse = np.unique(rounded, return_inverse=True)
     centred = _separation(family.hockey_stick(0.0, values), family.sf(0.5 * values))
     rises = np.array([_largest_rise(family, float(a)) if a > 0.0 else 0.0 for a in values])
-    mu: Vector = np.maximum(centred, rises)[inverse]
-    return mu
+    return np.asarray(np.maximum(centred, rises)[inverse])
 
 
 def _separation(distance: Vector, tail: Vector) -> Vector:

@@ -341,10 +341,7 @@ def _log_gdp_delta(mu: float, epsilon: float) -> float:
 def _mills_descent(y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return −m'(y) = 1 − y m(y), by its asymptotic series where the difference would cancel."""
     far = np.square(np.maximum(y, 30.0))
-    descent: NDArray[np.float64] = np.where(
-        y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * mills(y)
-    )
-    return descent
+    return np.where(y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * mills(y))
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:

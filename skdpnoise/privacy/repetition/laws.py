@@ -314,13 +314,11 @@ class TruncatedNegativeBinomial(CountLaw):
     def log_derivative(self, u: ArrayLike) -> Vector:
         odds = (1.0 - self.gamma) / self.gamma
         u = np.asarray(u, dtype=np.float64)
-        logs: Vector = math.log(self.mean) - (self.eta + 1.0) * np.log1p(odds * u)
-        return logs
+        return math.log(self.mean) - (self.eta + 1.0) * np.log1p(odds * u)
 
     def log_slope(self, u: ArrayLike) -> Vector:
         u = np.asarray(u, dtype=np.float64)
-        slope: Vector = -(self.eta + 1.0) / (self.gamma / (1.0 - self.gamma) + u)
-        return slope
+        return -(self.eta + 1.0) / (self.gamma / (1.0 - self.gamma) + u)
 
     def pure_excess(self, epsilon: float) -> float:
         fallen = math.exp(-epsilon)
@@ -406,8 +404,7 @@ class PoissonRepetitions(CountLaw):
         return -math.expm1(-self.mean * share)
 
     def log_derivative(self, u: ArrayLike) -> Vector:
-        logs: Vector = math.log(self.mean) - self.mean * np.asarray(u, dtype=np.float64)
-        return logs
+        return math.log(self.mean) - self.mean * np.asarray(u, dtype=np.float64)
 
     def log_slope(self, u: ArrayLike) -> Vector:
         return np.full_like(np.asarray(u, dtype=np.float64), -self.mean)
