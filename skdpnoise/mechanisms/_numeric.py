@@ -329,9 +329,7 @@ class Mixtures:
             (get_noise("laplace"), np.asarray(shifts, dtype=np.float64), counts),
             (NormalShift(), np.array([mu]), np.ones(1)),
         ]
-        start = self.last
-        if start is None:
-            start = math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
+        start = self.last or math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
         self.last = self.request.factor(groups, start, rough=rough)
         return self.last
 

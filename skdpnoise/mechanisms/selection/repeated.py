@@ -253,10 +253,7 @@ def _dominated_mu(total: float, law: RepetitionLaw) -> float:
     at_meeting = heights[:-1] - slopes[:-1] * share * np.diff(x)
 
     def excess(log_mu: float) -> float:
-        bound = bound_of(law, NormalShift(), math.exp(log_mu))
-        found, start = np.empty(losses.size), None
-        for i in reversed(range(losses.size)):
-            found[i], start = bound.search(float(losses[i]), start)
+        found = bound_of(law, NormalShift(), math.exp(log_mu)).deltas(losses)
         chord = (1.0 - share) * found[:-1] + share * found[1:]
         ratios = np.concatenate([found / heights, chord / at_meeting])
         return float(np.log(np.max(ratios))) + 1e-9

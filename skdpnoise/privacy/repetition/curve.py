@@ -199,11 +199,8 @@ def _table(curve: Repetition, shift: float) -> Dots:
     deltas = bound.without_prices(losses)
     bulk = float(losses[np.argmax(deltas < _BULK)]) if deltas[-1] < _BULK else float(losses[-1])
     dear = np.linspace(0.0, bulk, _BULK_DOTS)
-    found, start = np.empty(dear.size), None
-    for i in reversed(range(dear.size)):  # from small δ, where the interval is easy to find
-        found[i], start = bound.search(float(dear[i]), start)
     losses, first = np.unique(np.concatenate([dear, losses]), return_index=True)
-    deltas = np.concatenate([found, deltas])[first]
+    deltas = np.concatenate([bound.deltas(dear), deltas])[first]
     deltas = np.minimum(deltas, PURE.hockey_stick(losses, largest))
     return _lower_envelope(losses, np.minimum.accumulate(deltas))
 
@@ -285,6 +282,13 @@ class RepetitionBound:
     def delta(self, epsilon: float) -> float:
         """Return a bound of δ(ε)."""
         return self.search(epsilon)[0]
+
+    def deltas(self, epsilons: Vector) -> Vector:
+        """Return bounds of δ(ε) at ascending ε: each search begins where that of the next ended."""
+        found, start = np.empty(epsilons.size), None
+        for i in reversed(range(epsilons.size)):  # where δ is small the interval is easy to find
+            found[i], start = self.search(float(epsilons[i]), start)
+        return found
 
     @np.errstate(under="ignore")
     def search(self, epsilon: float, start: int | None = None) -> tuple[float, int]:
