@@ -364,8 +364,7 @@ def calibrate_second_moments(
     ------
     %(mechanisms: TypeError)s
     ValueError
-        If the noise is unknown or cannot give the guarantee, or magnitudes are beyond double
-        precision.
+        If the noise is unknown or cannot give the guarantee, or magnitudes exceed doubles.
 
     References
     ----------
