@@ -28,7 +28,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.conversions import gdp_delta, gdp_mu
 from skdpnoise.privacy.curves import NormalShift
-from skdpnoise.privacy.repetition._bound import RepetitionBound
+from skdpnoise.privacy.repetition.curve import RepetitionBound
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
 SEARCHES = 10

@@ -24,12 +24,10 @@ from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift
-from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
+from skdpnoise.privacy.numeric.loss import Group, about_epsilon, composed_delta
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]
-Group = tuple[LossCurve, Vector, Vector]
-"""A curve, shifts, and how often each is composed."""
 
 _NO_ROUNDING = 200  # bits: the rounding of the value is added later
 _COARSE = 0.02  # ratio of the shifts whose Gaussian losses are told apart
@@ -333,9 +331,7 @@ class Mixtures:
             (get_noise("laplace"), np.asarray(shifts, dtype=np.float64), counts),
             (NormalShift(), np.array([mu]), np.ones(1)),
         ]
-        start = self.last
-        if start is None:
-            start = math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
+        start = self.last or math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
         self.last = self.request.factor(groups, start, rough=rough)
         return self.last
 
@@ -440,8 +436,7 @@ def gaussian_mu(family: LossCurve, shift: Vector) -> Vector:
     values, inverse = np.unique(rounded, return_inverse=True)
     centred = _separation(family.hockey_stick(0.0, values), family.sf(0.5 * values))
     rises = np.array([_largest_rise(family, float(a)) if a > 0.0 else 0.0 for a in values])
-    mu: Vector = np.maximum(centred, rises)[inverse]
-    return mu
+    return np.asarray(np.maximum(centred, rises)[inverse])
 
 
 def _separation(distance: Vector, tail: Vector) -> Vector:

@@ -15,13 +15,14 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.mechanisms._numeric import Group, Request, least_factor
+from skdpnoise.mechanisms._numeric import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
 from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.noises.registry import ForRatio, shape_rule
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.numeric.loss import Group
 from skdpnoise.sensitivity import SensitivityProfile
 
 Vector = NDArray[np.float64]
@@ -60,13 +61,14 @@ def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMe
     ]
     found, ratio, promise = min(proposals, key=lambda proposal: request.expected(proposal[0]))
     part = 1e-6
-    while not _meets(found, request.target):  # the search composes on lattices of its own
+    while not meets(found, request.target):  # the search composes on lattices of its own
         ratio, part = ratio * (1.0 - part), 2.0 * part
         found = search.mechanism(ratio)
     return found if promise is None else replace(found, promise=promise)
 
 
-def _meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | LossBudget) -> bool:
+def meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | LossBudget) -> bool:
+    """Return whether all releases together cost no more than the target."""
     if isinstance(target, GaussianLoss):
         return least_mu(mechanism) <= target.mu
     if least_epsilon(mechanism) <= number_of(target):

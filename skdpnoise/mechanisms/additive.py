@@ -440,8 +440,7 @@ def _rounded_up(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if values.size <= _MANY:
         return values
     exponent = np.ceil(np.log(values / values.max()) / _GRID)
-    rounded: NDArray[np.float64] = np.maximum(values.max() * np.exp(_GRID * exponent), values)
-    return rounded
+    return np.asarray(np.maximum(values.max() * np.exp(_GRID * exponent), values))
 
 
 def least_epsilon(mechanism: AdditiveMechanism) -> float:

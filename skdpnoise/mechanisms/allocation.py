@@ -308,9 +308,7 @@ def fill(limit: Vector, shape: Vector, order: float) -> Vector:
     fits = tau <= level[ranked] ** order
     if not fits.any():
         return limit
-    return np.asarray(
-        np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape), dtype=np.float64
-    )
+    return np.asarray(np.minimum(limit, tau[int(np.argmax(fits))] ** (1.0 / order) * shape))
 
 
 def norm(values: Vector, order: float) -> float:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
 from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
-from skdpnoise.mechanisms._shapes import by_shape
+from skdpnoise.mechanisms._shapes import by_shape, meets
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
-from skdpnoise.mechanisms.allocation import merges, moving_coordinates, shifts, worst_shift
+from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
 from skdpnoise.mechanisms.quanta import rounding_cost
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian, noise_options, number_of
 from skdpnoise.noises import Noise, get_noise, noise_names
@@ -218,21 +218,11 @@ def _by_loss(noise: str, proposal: Proposal, request: Request) -> AdditiveMechan
     bits, families = _bits(proposal.scale, sensitivity), proposal.families
     mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, request.n_releases, families)
     more = 1e-6
-    while not _meets(mechanism, request):
+    while not meets(mechanism, request.target):
         mechanism, more = replace(mechanism, scale=mechanism.scale * (1.0 + more)), 2.0 * more
     if isinstance(request.target, GaussianLoss):
         return stated(mechanism, promise=request.target)
     return mechanism
-
-
-def _meets(mechanism: AdditiveMechanism, request: Request) -> bool:
-    if isinstance(request.target, PrivacyGuarantee):
-        return mechanism.own_loss().delta(request.target.epsilon) <= request.target.delta
-    merged = merges(mechanism.sensitivity, (mechanism.family,))
-    values, counts = shifts(
-        mechanism.scale, mechanism.sensitivity, mechanism.n_releases, mechanism.bits, merged=merged
-    )
-    return request.excess([(mechanism.family, values.ravel(), counts.ravel())]) <= 0.0
 
 
 def _bits(scale: Vector, sensitivity: SensitivityProfile) -> int:

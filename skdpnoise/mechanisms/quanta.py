@@ -26,8 +26,7 @@ def norm_of_rounding(order: float, n_entries: int, bits: int) -> float:
 def rounding_cost(
     sensitivity: SensitivityProfile, n_releases: int, bits: int, order: float
 ) -> float:
-    r"""Return what rounding values to integer grid steps can add to the worst |d/s|_q of T
-    releases.
+    r"""Return what rounding to integer grid steps can add to the worst |d/s|_q of T releases.
 
     .. math:: (T K)^{1/q} \, 2^{-B}
     """

@@ -31,28 +31,18 @@ from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
-from skdpnoise.mechanisms.selection import choose_repetitions
+from skdpnoise.mechanisms import choose_repetitions
+from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
+from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
 from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
-from skdpnoise.model_selection._runs import (
-    FAILED,
-    HIDDEN,
-    REFERENCE,
-    Outcome,
-    Parts,
-    Problem,
-    Rows,
-    SearchStopped,
-    Target,
-    divide,
-    release_units,
-    without_traces,
-)
+from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import Adjacency, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries.groups import group_codes, sample_rows
@@ -65,6 +55,7 @@ _VALIDATION = 0.1  # of the records
 # get nearly as much as runs would, none is left to chance.
 _BEST, _COVERAGE, _NEARLY = 0.2, 0.95, 0.9
 
+_LAWS = (TruncatedNegativeBinomial, PoissonRepetitions)
 # Of what callbacks of scikit-learn may ask for, what they do not get.
 _HOOKS = ("on_fit_task_begin", "on_fit_task_end")
 _SECRET = {"X", "y", "fitted_estimator"}
@@ -80,7 +71,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         **BUDGET,
         "scoring": [None, StrOptions(set(SCORINGS))],
         "strategy": [StrOptions({"auto", "release", "repeated", "noisy_max"})],
-        "repetitions": [StrOptions({"auto"}), TruncatedNegativeBinomial, PoissonRepetitions],
+        "repetitions": [StrOptions({"auto"}), *_LAWS],
         "refit": ["boolean"],
         "validation_fraction": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="neither")],
         "target_bounds": [None, tuple, list, np.ndarray],
@@ -156,7 +147,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # calibrate
         strategy = self._strategy(guarantee, candidates, most)
         buys = scoring.needs_target and strategy.name != "release"
-        parts = self._divided(rows, codes, strategy, REFERENCE if buys else 0.0, rng)
+        parts = self._divided(rows, codes, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
         records = (scoring, X, y, parts, buys, known)
@@ -168,13 +159,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
         # draw, choose, store
         with self._noted(report):
-            outcome = without_traces(lambda: self._run(problem, strategy))
+            outcome = _runs.without_traces(lambda: self._run(problem, strategy))
             bought = advice.bought_number(outcome.model)
             settled(outcome.model, report, ledger)
             self.privacy_ = report
             self._store(outcome, problem, strategy)
             if outcome.hidden:  # last: where warnings are errors, what was paid for is there
-                advice.warn_once(HIDDEN)
+                advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
 
@@ -186,10 +177,10 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
                 y = problem.y[problem.parts.reference]
-                target, hidden = release_units(problem, y, strategy.total)
+                target, hidden = _runs.release_units(problem, y, strategy.total)
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:
-                raise SearchStopped(FAILED)
+                raise _runs.SearchStopped(_runs.FAILED)
             return outcome._replace(hidden=hidden)
 
     @contextmanager
@@ -220,12 +211,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         total = total if most is None else total.per_row(most)
         release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions
-        if type(law) not in (str, TruncatedNegativeBinomial, PoissonRepetitions):
-            raise TypeError(
-                f"The 'repetitions' parameter of {type(self).__name__} must be 'auto' or one of "
-                "the laws TruncatedNegativeBinomial and PoissonRepetitions themselves, whose cost "
-                f"is known. Got an object of type {type(law).__name__}."
-            )
+        # The cost of a subclass of these laws is not known.
+        check_type(type(self).__name__, "repetitions", law, str, *_LAWS)
         if release is not None and name in ("auto", "release"):
             return release
         if name == "release":
@@ -242,7 +229,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
         kind = "pure" if isinstance(total, PureLoss) else "gaussian"
         runs = RepeatedRuns.within(guarantee, law, kind, most or 1)
-        if name == "auto" and _size(each.fit_budget) >= _NEARLY * _size(runs.fit_budget):
+        if name == "auto" and number_of(each.fit_budget) >= _NEARLY * number_of(runs.fit_budget):
             return each
         return runs
 
@@ -255,7 +242,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         given = self.validation_fraction
         fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
-        parts = divide(rows.size, fraction, reference, self.adjacency, rng, groups)
+        parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
@@ -326,10 +313,6 @@ def progress(search: Any, n_tasks: int | None) -> Iterator[Callable[[str], None]
 
     yield tell
     whole.call_on_fit_task_end(**common)
-
-
-def _size(budget: LossBudget) -> float:
-    return budget.pure_epsilon if isinstance(budget, PureLoss) else budget.mu
 
 
 @shared_texts

@@ -44,16 +44,9 @@ from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
 from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
 from skdpnoise.metrics.scoring import BITS
+from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
-from skdpnoise.model_selection._runs import (
-    Losses,
-    Outcome,
-    Priced,
-    Problem,
-    SearchStopped,
-    Target,
-    score_noise,
-)
+from skdpnoise.model_selection._runs import Losses, Outcome, Priced, Problem, Target
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
@@ -99,7 +92,7 @@ class Strategy(ABC):
     ) -> PrivacyReport:
         """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
-        noise = score_noise(self.fit_budget, problem.adjacency)
+        noise = _runs.score_noise(self.fit_budget, problem.adjacency)
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
@@ -214,7 +207,7 @@ class RepeatedRuns(Strategy):
         rng = problem.rng
         n_runs = self.law.sample(rng)
         if n_runs == 0:
-            raise SearchStopped(
+            raise _runs.SearchStopped(
                 "The random number of runs is 0, so nothing is fitted; the budget is spent. A law "
                 "with a larger mean makes that rarer; TruncatedNegativeBinomial never gives 0."
             )
@@ -259,7 +252,7 @@ def _fitted(problem: Problem, priced: Priced) -> Any:
     """Return a fitted model; None if the fit failed, which is an outcome like another."""
     try:
         return problem.fitted(priced)
-    except (MemoryError, SearchStopped):
+    except (MemoryError, _runs.SearchStopped):
         raise
     except Exception:
         return None

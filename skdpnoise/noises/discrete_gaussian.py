@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bernoulli, ndtri
 
-from skdpnoise.noises import _integers
+from skdpnoise.noises import _shared
 from skdpnoise.noises.registry import Noise, Size, register
-from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
 
@@ -64,9 +64,7 @@ class DiscreteGaussian(Noise):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        ends = {"low_closed": True, "high_closed": True}
-        shape = check_real("DiscreteGaussian", "shape", self.shape, low=0.05, high=1e9, **ends)
-        object.__setattr__(self, "shape", shape)
+        _shared.keep_shape(self, 0.05, 1e9)
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteGaussian:
@@ -86,10 +84,10 @@ class DiscreteGaussian(Noise):
         return self.rate * x * x
 
     def logpdf(self, z: ArrayLike) -> Array:
-        return _integers.log_mass(self._exponent, self._total, z)
+        return _shared.log_mass(self._exponent, self._total, z)
 
     def sf(self, z: ArrayLike) -> Array:
-        return _integers.upper_tail(self._at_least, z)
+        return _shared.upper_tail(self._at_least, z)
 
     def _at_least(self, k: Array) -> Array:
         """Return P(Z >= k) for k >= 0."""
@@ -98,15 +96,15 @@ class DiscreteGaussian(Noise):
 
     def isf(self, q: ArrayLike) -> Array:
         q = np.asarray(q, dtype=np.float64)
-        return _integers.smallest_integer(self.sf, -self.shape * ndtri(q) - 0.5, q)
+        return _shared.smallest_integer(self.sf, -self.shape * ndtri(q) - 0.5, q)
 
     def absolute_moment(self, p: float) -> float:
         if p <= 0.0:
             return 1.0 if p == 0.0 else math.inf
-        return 2.0 * _integers.power_sum(p, self.rate, 2) / self._total
+        return 2.0 * _shared.power_sum(p, self.rate, 2) / self._total
 
     def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
-        _integers.only_whole(bits, "DiscreteGaussian")
+        _shared.only_whole(bits, "DiscreteGaussian")
         return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, 0.0, self.rate, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:

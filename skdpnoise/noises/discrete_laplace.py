@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.noises import _integers
+from skdpnoise.noises import _shared
 from skdpnoise.noises.registry import Noise, Size, register
-from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, integer_piecewise
 
@@ -55,9 +55,7 @@ class DiscreteLaplace(Noise):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        ends = {"low_closed": True, "high_closed": True}
-        shape = check_real("DiscreteLaplace", "shape", self.shape, low=2e-3, high=1e9, **ends)
-        object.__setattr__(self, "shape", shape)
+        _shared.keep_shape(self, 2e-3, 1e9)
 
     @classmethod
     def for_ratio(cls, ratio: float, step: float, p: float) -> DiscreteLaplace:
@@ -76,10 +74,10 @@ class DiscreteLaplace(Noise):
 
     def logpdf(self, z: ArrayLike) -> Array:
         total = 1.0 / math.tanh(0.5 * self.rate)
-        return _integers.log_mass(lambda x: self.rate * x, total, z)
+        return _shared.log_mass(lambda x: self.rate * x, total, z)
 
     def sf(self, z: ArrayLike) -> Array:
-        return _integers.upper_tail(lambda k: np.exp(-self.rate * k) / self._spread, z)
+        return _shared.upper_tail(lambda k: np.exp(-self.rate * k) / self._spread, z)
 
     @property
     def _spread(self) -> float:
@@ -90,15 +88,15 @@ class DiscreteLaplace(Noise):
         less = np.clip(np.minimum(q, 1.0 - q), 1e-320, 0.5)
         steps = -np.log(less * self._spread) / self.rate
         guess = np.where(q <= 0.5, np.ceil(steps) - 1.0, -np.floor(steps))
-        return _integers.smallest_integer(self.sf, guess, q)
+        return _shared.smallest_integer(self.sf, guess, q)
 
     def absolute_moment(self, p: float) -> float:
         if p <= 0.0:
             return 1.0 if p == 0.0 else math.inf
-        return 2.0 * math.tanh(0.5 * self.rate) * _integers.power_sum(p, self.rate, 1)
+        return 2.0 * math.tanh(0.5 * self.rate) * _shared.power_sum(p, self.rate, 1)
 
     def sample_rounded(self, rng: RandomWords, size: Size, bits: int) -> NDArray[np.int64]:
-        _integers.only_whole(bits, "DiscreteLaplace")
+        _shared.only_whole(bits, "DiscreteLaplace")
         return integer_piecewise(rng, size, Exponent((0.0,), ((0.0, self.rate, 0.0, 0.0),)))
 
     def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> Array:

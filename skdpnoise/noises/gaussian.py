@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, ndtr, ndtri
 
-from skdpnoise.noises._tails import log_density
+from skdpnoise.noises._shared import log_density
 from skdpnoise.noises.registry import Noise, Size, register
 from skdpnoise.privacy import NormalShift
 from skdpnoise.privacy.half_lines import SQRT_2PI, Array

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
+from skdpnoise.noises._shared import keep_shape, log_density, reflect, reflect_inverse
 from skdpnoise.noises.registry import Noise, Size, register
-from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
 
@@ -53,8 +53,7 @@ class Osgt(Noise):
     shape: float = 1.0
 
     def __post_init__(self) -> None:
-        ends = {"low_closed": True, "high_closed": True}
-        object.__setattr__(self, "shape", check_real("Osgt", "shape", self.shape, high=1e3, **ends))
+        keep_shape(self, 0.0, 1e3)
 
     @property
     def fisher_information(self) -> float:

@@ -192,8 +192,7 @@ def get_noise(name: str, *shape: Any) -> Noise:
 
 def shape_rule(name: str) -> ForRatio | None:
     """Return how the shape of a family follows a budget; see `Noise`."""
-    rule: ForRatio | None = getattr(type(get_noise(name)), "for_ratio", None)
-    return rule
+    return getattr(type(get_noise(name)), "for_ratio", None)
 
 
 @cache

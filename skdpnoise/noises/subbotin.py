@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv
 
-from skdpnoise.noises._tails import log_density, reflect, reflect_inverse
+from skdpnoise.noises._shared import keep_shape, log_density, reflect, reflect_inverse
 from skdpnoise.noises.registry import Noise, Size, register
-from skdpnoise.privacy import check_real, half_lines
+from skdpnoise.privacy import half_lines
 from skdpnoise.privacy.half_lines import Array
 from skdpnoise.sampling import Exponent, RandomWords, rounded_piecewise
 
@@ -55,9 +55,7 @@ class Subbotin(Noise):
     shape: float = 1.5
 
     def __post_init__(self) -> None:
-        ends = {"low_closed": True, "high_closed": True}
-        shape = check_real("Subbotin", "shape", self.shape, low=1.0, high=2.0, **ends)
-        object.__setattr__(self, "shape", shape)
+        keep_shape(self, 1.0, 2.0)
 
     @property
     def fisher_information(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc
 
-from skdpnoise.noises._tails import reflect, reflect_inverse
+from skdpnoise.noises._shared import reflect, reflect_inverse
 from skdpnoise.noises.registry import Noise, Size, register
 from skdpnoise.privacy import check_real, half_lines
 from skdpnoise.privacy.half_lines import Array

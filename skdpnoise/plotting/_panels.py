@@ -39,12 +39,10 @@ def pyplot() -> Any:
 
 def style(index: int, given: dict[str, Any]) -> dict[str, Any]:
     """Return colour and dashes of the index-th curve, unless they are given."""
-    chosen: dict[str, Any] = {}
-    if "color" not in given and "c" not in given:
-        chosen["color"] = COLOURS[index % len(COLOURS)]
-    if "linestyle" not in given and "ls" not in given:
-        chosen["linestyle"] = DASHES[index % len(DASHES)]
-    return chosen | given
+    from matplotlib import cbook, lines
+
+    look = {"color": COLOURS[index % len(COLOURS)], "linestyle": DASHES[index % len(DASHES)]}
+    return look | cbook.normalize_kwargs(given, lines.Line2D)
 
 
 def one_panel(owner: str, ax: Any) -> Any:

@@ -17,8 +17,6 @@ from skdpnoise.plotting import _panels
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["AllocationDisplay"]
-
 _SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
 
@@ -201,21 +199,12 @@ def _coordinate_shares(mechanism: AdditiveMechanism) -> dict[str, Any]:
     shift = np.zeros(scale.shape)
     np.divide(limit, scale, out=shift, where=(limit > 0.0) & (scale > 0.0))
     shift = np.atleast_2d(shift)
-    families = list(mechanism.families)
-    if len(families) == 1:
-        families *= limit.size
-    groups = [
-        (family, np.array([other == family for other in families]))
-        for family in dict.fromkeys(families)
-    ]
-    cost, unit = np.zeros_like(shift), "ε"
-    if mechanism.family.norm_order != 2.0:
-        for family, chosen in groups:
-            cost[:, chosen] = family.max_loss(shift[:, chosen])
-    if mechanism.family.norm_order == 2.0 or not np.isfinite(cost).all():
-        unit = "μ²"
-        for family, chosen in groups:
-            cost[:, chosen] = _information(family) * shift[:, chosen] ** 2
+    families = mechanism.families * (limit.size // len(mechanism.families))
+    columns = zip(families, shift.T, strict=True)
+    cost, unit = np.column_stack([family.max_loss(column) for family, column in columns]), "ε"
+    if not np.isfinite(cost).all():
+        information = {family: _information(family) for family in set(families)}
+        cost, unit = shift**2 * [information[family] for family in families], "μ²"
     total = cost.sum(axis=0)
     return {"share": total / total.sum(), "share_of": unit}
 

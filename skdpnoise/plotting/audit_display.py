@@ -14,8 +14,6 @@ from skdpnoise.plotting._panels import COLOURS, finish, one_panel
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["AuditDisplay"]
-
 
 @shared_texts
 @dataclass(kw_only=True, eq=False, repr=False)

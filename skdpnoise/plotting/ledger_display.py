@@ -16,8 +16,6 @@ from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_option, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["LedgerDisplay"]
-
 _ROOM = 1.15  # above the highest line
 _EDGE = 0.04  # beside the first and the last charge, as a share of the width
 _TALLEST = 2.5  # budgets: where the basic sum is cut off
@@ -101,7 +99,7 @@ class LedgerDisplay:
         ax = one_panel("LedgerDisplay.plot", ax)
         budget = self.guarantee
         spent, basic = np.asarray(self.spent), np.asarray(self.basic)
-        first, charges, last = self._places(by)
+        first, charges, last = self._by_charge(ax) if by == "charge" else self._by_time(ax)
         # From nothing, at the left edge, to the right edge, where the last value still holds.
         x = np.concatenate([[first], charges, [last]])
         spent, basic = (np.concatenate([[0.0], y, y[-1:]]) for y in (spent, basic))
@@ -123,20 +121,30 @@ class LedgerDisplay:
         ax.set_xlim(first, last)
         ax.set_ylim(0.0, _ROOM * max(budget.epsilon, float(spent.max()), tallest))
         ax.set(ylabel="ε spent", title=self.name if name is None else name)
-        _name_places(ax, by)
         ax.legend(loc="best")
         ax.grid(axis="y", alpha=0.25)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _places(self, by: str) -> tuple[Any, NDArray[Any], Any]:
-        """Return where the horizontal axis begins, where charges are on it, and where it ends."""
+    def _by_charge(self, ax: Any) -> tuple[Any, NDArray[Any], Any]:
+        """Name the horizontal axis; return where it begins, where charges are, where it ends."""
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set_xlabel("charge")
+        count = np.size(self.time)
+        return 0, np.arange(1, count + 1), max(count, 1) + max(1, math.ceil(_EDGE * count))
+
+    def _by_time(self, ax: Any) -> tuple[Any, NDArray[Any], Any]:
+        """Do the same where charges stand at their times."""
+        from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+
+        locator = AutoDateLocator(minticks=3, maxticks=8)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        ax.set_xlabel("time (UTC)")
         time = np.asarray(self.time)
-        count = time.size
-        if by == "charge":
-            end = max(count, 1) + max(1, math.ceil(_EDGE * count))
-            return 0, np.arange(1, count + 1), end
-        if not count:
+        if not time.size:
             now = np.datetime64("now", "us")
             return now - _ALONE, time, now
         first, last = time.min(), time.max()
@@ -182,18 +190,3 @@ class LedgerDisplay:
             name=ledger.dataset,
         )
         return display.plot(ax, by=by, name=name, **kwargs)
-
-
-def _name_places(ax: Any, by: str) -> None:
-    if by == "charge":
-        from matplotlib.ticker import MaxNLocator
-
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        ax.set_xlabel("charge")
-        return
-    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
-
-    locator = AutoDateLocator(minticks=3, maxticks=8)
-    ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    ax.set_xlabel("time (UTC)")

@@ -16,8 +16,6 @@ from skdpnoise.plotting import _panels
 from skdpnoise.privacy.checks import check_option
 from skdpnoise.privacy.shared_texts import shared_texts
 
-__all__ = ["NoiseDisplay"]
-
 _FEW = 5  # more densities than these are represented by three
 _TAIL = 1e-4  # probability beyond each end of the picture
 _POINTS = 401
@@ -300,18 +298,14 @@ def _chosen(curves: list[_Curve]) -> list[_Curve]:
 def _tabulated(curves: list[_Curve]) -> dict[str, Any]:
     """Return where each density is known, fine enough for the narrowest, its values and name."""
     reaches = [float(curve.family.isf(_TAIL)) * curve.scale for curve in curves]
-    values = []
+    reach = max(reaches, default=0.0)
+    values, densities = [], []
     for curve, own in zip(curves, reaches, strict=True):
-        reach = max(reaches)
-        x = np.linspace(-reach, reach, _POINTS)
         if curve.family.lattice:
-            x = np.unique(np.rint(np.linspace(-reach, reach, min(int(2 * reach) + 1, 2 * _POINTS))))
+            x = np.rint(np.linspace(-reach, reach, min(int(2 * reach) + 1, 2 * _POINTS)))
         else:
-            x = np.unique(np.concatenate([x, np.linspace(-own, own, _POINTS)]))
-        values.append(x)
-    densities = [
-        np.exp(curve.family.logpdf(x / curve.scale)) / curve.scale
-        for curve, x in zip(curves, values, strict=True)
-    ]
+            x = np.concatenate([np.linspace(-end, end, _POINTS) for end in (reach, own)])
+        values.append(np.unique(x))
+        densities.append(np.exp(curve.family.logpdf(values[-1] / curve.scale)) / curve.scale)
     labels = [curve.label for curve in curves]
     return {"values": values, "densities": densities, "labels": labels}

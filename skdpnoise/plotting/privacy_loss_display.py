@@ -17,8 +17,6 @@ from skdpnoise.privacy.checks import check_array, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling.words import with_caveat
 
-__all__ = ["PrivacyLossDisplay"]
-
 _FLOOR = 1e-12  # where curves are no longer followed
 _POINTS = 41
 _FAR = 1e3  # beyond any ε of use: δ here is a chance of total disclosure
@@ -278,12 +276,10 @@ def _end(loss: PrivacyLoss, floor: float) -> float:
 
 
 def _mark(ax: Any, target: PrivacyGuarantee) -> Any:
-    label = f"target: ε = {target.epsilon:g}, δ = {target.delta:g}"
-    grey = "0.25"
-    if target.delta == 0.0:
-        return ax.axvline(target.epsilon, color=grey, linestyle=":", label=label)
-    ax.hlines(target.delta, 0.0, target.epsilon, color=grey, linestyle=":", linewidth=1)
-    ax.vlines(target.epsilon, 0.0, target.delta, color=grey, linestyle=":", linewidth=1)
-    return ax.plot(
-        target.epsilon, target.delta, "*", color=grey, markersize=12, label=label, zorder=3
-    )[0]
+    epsilon, delta, grey = target.epsilon, target.delta, "0.25"
+    label = f"target: ε = {epsilon:g}, δ = {delta:g}"
+    if delta == 0.0:
+        return ax.axvline(epsilon, color=grey, linestyle=":", label=label)
+    ax.hlines(delta, 0.0, epsilon, color=grey, linestyle=":", linewidth=1)
+    ax.vlines(epsilon, 0.0, delta, color=grey, linestyle=":", linewidth=1)
+    return ax.plot(epsilon, delta, "*", color=grey, markersize=12, label=label, zorder=3)[0]

@@ -34,14 +34,10 @@ _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.
 
 
 @shared_texts
+@dataclass(eq=False, repr=False)
 class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
-    noise: str
-    feature_bounds: Any
-    copy: bool
-    random_state: Any
-    n_features_in_: int
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -50,6 +46,15 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         "feature_bounds": [None, tuple, list, np.ndarray],
         "copy": ["boolean"],
     }
+
+    _: KW_ONLY
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    copy: bool = True
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
         """Release the statistics of private data, spending the guarantee.
@@ -185,13 +190,13 @@ class DPStandardScaler(PrivateScaler):
     Parameters
     ----------
     %(estimators: epsilon, delta)s
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
     with_mean : bool, default=True
         Whether to subtract the mean.
     with_std : bool, default=True
         Whether to divide by the standard deviation. Without it, means are better.
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -240,13 +245,6 @@ class DPStandardScaler(PrivateScaler):
     _: KW_ONLY
     with_mean: bool = True
     with_std: bool = True
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
-    copy: bool = True
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     _budget = staticmethod(moments_budget)
 
@@ -284,6 +282,9 @@ class DPRobustScaler(PrivateScaler):
     Parameters
     ----------
     %(estimators: epsilon, delta)s
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
     with_centering : bool, default=True
         Whether to subtract the median.
     with_scaling : bool, default=True
@@ -293,9 +294,6 @@ class DPRobustScaler(PrivateScaler):
     unit_variance : bool, default=False
         Whether to divide by the range of a standard normal law too, so that normal columns get unit
         variance; percentages must then lie strictly between 0 and 100.
-    %(estimators: noise, adjacency, feature_bounds)s
-        None finds ranges privately, with 70 % of the budget.
-    %(estimators: copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -348,13 +346,6 @@ class DPRobustScaler(PrivateScaler):
     with_scaling: bool = True
     quantile_range: tuple[float, float] = (25.0, 75.0)
     unit_variance: bool = False
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
-    copy: bool = True
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     def _check_own_params(self) -> None:
         low, high = _quantile_range(self)
@@ -409,11 +400,11 @@ class DPMinMaxScaler(PrivateScaler):
     feature_range : tuple (a, b), default=(0, 1)
         The interval, a < b.
     %(estimators: epsilon, delta)s
+    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
     clip : bool, default=False
         Whether :meth:`transform` clips to the interval; else values beyond quantiles lie outside.
     quantile_range : tuple (low, high), default=(1.0, 99.0)
         Percentages, 0 <= low < high <= 100; the nearer to the ends, the more noise.
-    %(estimators: noise, adjacency, feature_bounds, copy, rows_per_group, ledger, random_state)s
 
     Attributes
     ----------
@@ -458,13 +449,6 @@ class DPMinMaxScaler(PrivateScaler):
     _: KW_ONLY
     clip: bool = False
     quantile_range: tuple[float, float] = (1.0, 99.0)
-    noise: str = "auto"
-    adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
-    copy: bool = True
-    rows_per_group: int = 1
-    ledger: Ledger | None = None
-    random_state: Any = None
 
     def _check_own_params(self) -> None:
         _quantile_range(self)

@@ -7,8 +7,6 @@ from typing import Self
 
 from skdpnoise.privacy.checks import check_count, check_real
 
-__all__ = ["Loss"]
-
 
 class Loss(ABC):
     """A curve δ(ε) that composes: a kind of loss says how by its private methods."""

@@ -18,16 +18,6 @@ from scipy.special import ndtr, ndtri
 from skdpnoise.privacy.checks import check_real
 from skdpnoise.privacy.half_lines import SQRT_2PI, mills
 
-__all__ = [
-    "corollary6_epsilon",
-    "gdp_delta",
-    "gdp_epsilon",
-    "gdp_mu",
-    "zcdp_delta",
-    "zcdp_epsilon",
-    "zcdp_rho",
-]
-
 # The computed delta errs by less than 1e-12 of itself wherever it is a normal double: what is
 # returned is raised by this much. Solving for a delta that is smaller by twice as much keeps the
 # solution on the safe side, and its own delta at most the one that was asked for.
@@ -158,7 +148,7 @@ def _gdp_mu(epsilon: float, delta: float) -> float:
     high = 2.0 * low
     while _log_gdp_delta(high, epsilon) <= target:
         low, high = high, 2.0 * high
-    return _bisect(lambda mu: _log_gdp_delta(mu, epsilon) <= target, low, high)[0]
+    return bisect(lambda mu: _log_gdp_delta(mu, epsilon) <= target, low, high)[0]
 
 
 def gdp_epsilon(mu: float, delta: float) -> float:
@@ -197,7 +187,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     while _log_gdp_delta(mu, high) > target:
         high *= 2.0
-    return _bisect(lambda epsilon: _log_gdp_delta(mu, epsilon) > target, 0.0, high)[1]
+    return bisect(lambda epsilon: _log_gdp_delta(mu, epsilon) > target, 0.0, high)[1]
 
 
 def zcdp_rho(mu: float) -> float:
@@ -351,13 +341,10 @@ def _log_gdp_delta(mu: float, epsilon: float) -> float:
 def _mills_descent(y: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return −m'(y) = 1 − y m(y), by its asymptotic series where the difference would cancel."""
     far = np.square(np.maximum(y, 30.0))
-    descent: NDArray[np.float64] = np.where(
-        y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * mills(y)
-    )
-    return descent
+    return np.where(y > 30.0, np.polyval(_TAIL, 1.0 / far) / far, 1.0 - y * mills(y))
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+def bisect(holds: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
     """Return neighbouring floats around the point where ``holds`` turns from true to false."""
     middle = 0.5 * (low + high)
     while low < middle < high:

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import half_lines
 
-__all__ = ["LossCurve", "NormalShift", "RandomisedResponse"]
-
 
 class LossCurve(Protocol):
     """A symmetric pair of distributions for each size of a change: what a noise family is.

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from skdpnoise.privacy.checks import Adjacency, check_adjacency, check_real
 
-__all__ = ["PrivacyGuarantee"]
-
 
 @dataclass(frozen=True, slots=True)
 class PrivacyGuarantee:

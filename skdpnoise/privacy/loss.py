@@ -14,8 +14,6 @@ from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.numeric.loss import NumericLoss
 
-__all__ = ["GaussianLoss", "LossBudget", "PrivacyLoss", "PureLoss", "checked_relation"]
-
 # Keeps a computed loss, or the sum of several shares, on the safe side of its rounding error.
 _MARGIN, _FEW_ULPS = 1e-12, 2.0**-49
 
@@ -204,7 +202,7 @@ class PureLoss(_Divisible):
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, PureLoss):
             return PureLoss(self.pure_epsilon + other.pure_epsilon)
-        return _numeric_sum(self, other)
+        return self.numeric() + other
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +266,7 @@ class GaussianLoss(_Divisible):
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if isinstance(other, GaussianLoss):
             return GaussianLoss(math.hypot(self.mu, other.mu))
-        return _numeric_sum(self, other)
+        return self.numeric() + other
 
 
 LossBudget = PureLoss | GaussianLoss
@@ -297,13 +295,6 @@ def checked_relation(
             f"{stated!r}. Got {adjacency!r} instead."
         )
     return relation
-
-
-def _numeric_sum(loss: LossBudget, other: PrivacyLoss) -> PrivacyLoss:
-    """Return the numeric loss of two kinds; what is no loss cannot be added."""
-    if isinstance(other, PrivacyLoss):
-        return loss.numeric() + other.numeric()
-    return NotImplemented
 
 
 def _rounded_down(factor: float) -> float:

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Sealed", "sealed"]
-
 
 class Sealed:
     """A frozen dataclass whose arrays stay sealed in its copies."""

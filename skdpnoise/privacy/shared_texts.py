@@ -273,8 +273,6 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar, cast
 
-__all__ = ["shared_texts"]
-
 _Documented = TypeVar("_Documented")
 _MARK = re.compile(r"^( *)%\((\w+): ([\w, *]+)\)s$", re.MULTILINE)
 _SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)

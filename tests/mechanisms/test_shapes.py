@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._shapes import _meets
+from skdpnoise.mechanisms._shapes import meets
 from skdpnoise.mechanisms.additive import least_epsilon
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
@@ -58,8 +58,8 @@ def test_the_own_loss_meets_a_budget_of_either_kind(family):
         assert 0.3 * (1.0 - 1e-6) <= pure.own_loss().pure_epsilon <= 0.3
         gaussian = calibrate(f"inid_{family}", sensitivity, GaussianLoss(0.3), n_releases=3)
         assert gaussian.promise == GaussianLoss(0.3)
-        assert _meets(gaussian, GaussianLoss(0.3))
-        assert not _meets(gaussian, GaussianLoss(0.3 * (1.0 - 1e-4)))
+        assert meets(gaussian, GaussianLoss(0.3))
+        assert not meets(gaussian, GaussianLoss(0.3 * (1.0 - 1e-4)))
 
 
 def test_a_joint_bound_counts_for_pure_noise_on_the_integers():

@@ -339,8 +339,8 @@ class CorrelatedSumMechanism(MixedMechanism):
         """Covariance of the noise of the sums and, last, of the count of one release."""
         variance = self.additive.standard_deviation**2
         shared = np.append(self.shift, 1.0)
-        shared_part: Vector = variance[-1] * np.outer(shared, shared)
-        return shared_part + np.diag(np.append(variance[:-1], 0.0))
+        own = np.diag(np.append(variance[:-1], 0.0))
+        return np.asarray(variance[-1] * np.outer(shared, shared) + own)
 
     def _mixed(self, row: list[Fraction]) -> list[Fraction]:
         centres = map(Fraction, self.shift.tolist())

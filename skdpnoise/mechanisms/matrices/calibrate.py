@@ -136,23 +136,21 @@ class SymmetricMatrixMechanism(Sealed):
         scale = check_array(owner, "row_scale", self.row_scale, shape, sign="positive")
         most = min(_MOST_BITS, self._family.most_bits(scale.size) // 2)
         bits = check_count(owner, "bits", self.bits, low=0, high=most)
-        object.__setattr__(self, "bits", bits)
-        if not (scale.min() * 2.0**-self.bits >= _SMALLEST and scale.max() <= _LARGEST):
+        if not (scale.min() * 2.0**-bits >= _SMALLEST and scale.max() <= _LARGEST):
             raise ValueError(
                 f"The 'row_scale' parameter of {owner} must be within double precision with "
                 "its grid steps. Choose units in which it is nearer to one."
             )
         off_diagonal = check_real(owner, "off_diagonal", self.off_diagonal)
-        object.__setattr__(self, "off_diagonal", off_diagonal)
         equal = self.noise.startswith("iid_")
         ratio = 1.0 if equal else math.sqrt(0.5)
         fixed = equal or self.noise in ("k_norm", "wishart")
-        if (fixed and self.off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
+        if (fixed and off_diagonal != ratio) or (equal and (scale != scale[0]).any()):
             raise ValueError(
                 f"The 'off_diagonal' parameter of {owner} must be {ratio!r} for {self.noise!r} "
-                f"noise{', with equal row_scale' if equal else ''}. Got {self.off_diagonal!r}."
+                f"noise{', with equal row_scale' if equal else ''}. Got {off_diagonal!r}."
             )
-        object.__setattr__(self, "row_scale", sealed(scale))
+        stated(self, row_scale=sealed(scale), off_diagonal=off_diagonal, bits=bits)
 
     @property
     def n_columns(self) -> int:
@@ -366,8 +364,7 @@ def calibrate_second_moments(
     ------
     %(mechanisms: TypeError)s
     ValueError
-        If the noise is unknown or cannot give the guarantee, or magnitudes are beyond double
-        precision.
+        If the noise is unknown or cannot give the guarantee, or magnitudes exceed doubles.
 
     References
     ----------

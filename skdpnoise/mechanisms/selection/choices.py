@@ -248,9 +248,7 @@ class ExponentialMechanism(Selection):
         """
         return GaussianLoss(_range_mu(self.privacy_loss().pure_epsilon))
 
-    @property
-    def _kind(self) -> Kind:
-        return KINDS["gumbel"]
+    _kind = KINDS["gumbel"]
 
 
 @shared_texts
@@ -284,9 +282,7 @@ class PermuteAndFlip(Selection):
     0
     """
 
-    @property
-    def _kind(self) -> Kind:
-        return KINDS["exponential"]
+    _kind = KINDS["exponential"]
 
 
 @shared_texts

@@ -19,15 +19,11 @@ from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
-from skdpnoise.privacy.conversions import gdp_mu
+from skdpnoise.privacy.conversions import bisect, gdp_mu
 from skdpnoise.privacy.curves import NormalShift
 from skdpnoise.privacy.loss import LossBudget
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
-from skdpnoise.privacy.repetition.laws import (
-    RepetitionLaw,
-    TruncatedNegativeBinomial,
-    check_law,
-)
+from skdpnoise.privacy.repetition.laws import RepetitionLaw, TruncatedNegativeBinomial, check_law
 
 _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
@@ -224,11 +220,7 @@ def _pure_base(guarantee: PrivacyGuarantee | LossBudget, law: RepetitionLaw) -> 
     if isinstance(guarantee, PrivacyGuarantee):  # as the loss itself says, which rounds up
         while PureLoss(total * (1.0 + 2.0 * _MARGIN)).epsilon(guarantee.delta) > guarantee.epsilon:
             total *= 1.0 - _MARGIN
-    low, high = 0.0, total
-    while low < (middle := 0.5 * (low + high)) < high:
-        fits = middle + law.pure_excess(middle) <= total
-        low, high = (middle, high) if fits else (low, middle)
-    return PureLoss(low)
+    return PureLoss(bisect(lambda base: base + law.pure_excess(base) <= total, 0.0, total)[0])
 
 
 @lru_cache(maxsize=1024)
@@ -261,10 +253,7 @@ def _dominated_mu(total: float, law: RepetitionLaw) -> float:
     at_meeting = heights[:-1] - slopes[:-1] * share * np.diff(x)
 
     def excess(log_mu: float) -> float:
-        bound = bound_of(law, NormalShift(), math.exp(log_mu))
-        found, start = np.empty(losses.size), None
-        for i in reversed(range(losses.size)):
-            found[i], start = bound.search(float(losses[i]), start)
+        found = bound_of(law, NormalShift(), math.exp(log_mu)).deltas(losses)
         chord = (1.0 - share) * found[:-1] + share * found[1:]
         ratios = np.concatenate([found / heights, chord / at_meeting])
         return float(np.log(np.max(ratios))) + 1e-9

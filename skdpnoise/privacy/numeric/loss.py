@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self
@@ -17,8 +16,6 @@ from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
 from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
-
-__all__ = ["NumericLoss", "about_epsilon", "bounds_near", "composed_delta"]
 
 Vector = NDArray[np.float64]
 
@@ -166,11 +163,11 @@ def _delta(terms: tuple[tuple[LossCurve, float, int], ...], epsilon: float) -> f
 
 
 Group = tuple[LossCurve, Vector, Vector]
+"""A curve, shifts, and how often each is composed."""
 
 
-def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
+def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
     """Return an upper bound of δ(ε) of a composition."""
-    groups = list(groups)
     if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
@@ -180,9 +177,8 @@ def composed_delta(groups: Iterable[Group], epsilon: float, *, floor: float = _N
     return min(1.0, finite + infinite)
 
 
-def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
+def about_epsilon(groups: list[Group], delta: float, near: float) -> float:
     """Return about the ε(δ) of a composition, if that is near a value; for searches, not claims."""
-    groups = list(groups)
     few = sum(shifts.size for _, shifts, _ in groups) <= 4
     found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * (not few))
     if infinite >= delta:
@@ -193,7 +189,7 @@ def about_epsilon(groups: Iterable[Group], delta: float, near: float) -> float:
 
 
 def bounds_near(
-    groups: Iterable[Group], delta: float, near: float, *, coarse: bool = False
+    groups: list[Group], delta: float, near: float, *, coarse: bool = False
 ) -> tuple[float, float]:
     """Return upper bounds of δ at an ε, and of ε at a δ, from one distribution of the loss.
 
@@ -206,7 +202,7 @@ def bounds_near(
     (True, 4.862)
     """
     # Both hold; the second is tight where it comes out near the ε that was given.
-    found, infinite = _compose(list(groups), near, 1e-9 * delta, _SHORTEST - 2 * coarse)
+    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * coarse)
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf

@@ -6,8 +6,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["upper_hull"]
-
 Vector = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from scipy.special import exprel, gammaln
 
 from skdpnoise.privacy.checks import check_real, check_type
 
-__all__ = ["PoissonRepetitions", "RepetitionLaw", "TruncatedNegativeBinomial", "check_law"]
-
 Vector = NDArray[np.float64]
 
 _LEAST_LOG_GAMMA = -690.0  # γ is a normal double
@@ -316,13 +314,11 @@ class TruncatedNegativeBinomial(CountLaw):
     def log_derivative(self, u: ArrayLike) -> Vector:
         odds = (1.0 - self.gamma) / self.gamma
         u = np.asarray(u, dtype=np.float64)
-        logs: Vector = math.log(self.mean) - (self.eta + 1.0) * np.log1p(odds * u)
-        return logs
+        return math.log(self.mean) - (self.eta + 1.0) * np.log1p(odds * u)
 
     def log_slope(self, u: ArrayLike) -> Vector:
         u = np.asarray(u, dtype=np.float64)
-        slope: Vector = -(self.eta + 1.0) / (self.gamma / (1.0 - self.gamma) + u)
-        return slope
+        return -(self.eta + 1.0) / (self.gamma / (1.0 - self.gamma) + u)
 
     def pure_excess(self, epsilon: float) -> float:
         fallen = math.exp(-epsilon)
@@ -408,8 +404,7 @@ class PoissonRepetitions(CountLaw):
         return -math.expm1(-self.mean * share)
 
     def log_derivative(self, u: ArrayLike) -> Vector:
-        logs: Vector = math.log(self.mean) - self.mean * np.asarray(u, dtype=np.float64)
-        return logs
+        return math.log(self.mean) - self.mean * np.asarray(u, dtype=np.float64)
 
     def log_slope(self, u: ArrayLike) -> Vector:
         return np.full_like(np.asarray(u, dtype=np.float64), -self.mean)

@@ -20,8 +20,7 @@ from skdpnoise.privacy import (
     TruncatedNegativeBinomial,
 )
 from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
-from skdpnoise.privacy.repetition._bound import RepetitionBound
-from skdpnoise.privacy.repetition.curve import _all_runs, _table
+from skdpnoise.privacy.repetition.curve import RepetitionBound, _all_runs, _table
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
 TOTAL = PrivacyGuarantee(1.0, 1e-6)
