@@ -432,9 +432,8 @@ def test_the_plan_of_a_gaussian_fit_is_its_whole_budget():
 @every_private_estimator
 @pytest.mark.parametrize("noise", ["inid_osgt", "inid_subbotin", "inid_flipped_huber"])
 def test_budgets_beyond_what_a_family_can_use_are_fitted_or_refused_before_the_charge(entry, noise):
-    for epsilon in (1e3, 1e4, 1e5):
-        notebook = Notebook()
-        estimator = entry.estimator(epsilon=epsilon, ledger=notebook)
-        with suppress(ValueError):  # some have no such noise
-            estimator.set_params(noise=noise).fit(X, entry.y(X))
-        assert bool(notebook.charges) == hasattr(estimator, "privacy_")
+    notebook = Notebook()
+    estimator = entry.estimator(epsilon=1e4, ledger=notebook)
+    with suppress(ValueError):  # some have no such noise
+        estimator.set_params(noise=noise).fit(X, entry.y(X))
+    assert bool(notebook.charges) == hasattr(estimator, "privacy_")
