@@ -187,7 +187,7 @@ def test_estimators_and_functions_can_use_what_is_named():
     private_mean(X, -3.0, 3.0, guarantee, noise="iid_laplace", ledger=other)
 
 
-@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-6, marks=pytest.mark.slow)])
 def test_what_still_fits_of_the_best_of_several_runs_is_named(delta):
     law = TruncatedNegativeBinomial.with_mean(1.0, 10.0)
     once = calibrate("inid_laplace", SensitivityProfile([1.0, 3.0]), PureLoss(0.6)).own_loss()

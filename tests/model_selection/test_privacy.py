@@ -26,7 +26,7 @@ from skdpnoise import (
 from skdpnoise.compose import total_guarantee
 from skdpnoise.compose.silence import _Unheard, silence
 from skdpnoise.inspection import Transcript
-from skdpnoise.model_selection import _search
+from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._runs import Parts
 from tests.model_selection._searches import CLASSIFIER, LABELS, SCORE, Drawn, Untouched, X, both
 
@@ -86,7 +86,7 @@ def pathological_targets():
 def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch):
     rows = np.arange(60)  # the last record is among those that tell the units
     parts = Parts(rows[:40], rows[40:50], rows[50:])
-    monkeypatch.setattr(_search, "divide", lambda *args: parts)
+    monkeypatch.setattr(_runs, "divide", lambda *args: parts)
     options = {"target_bounds": bounds, "random_state": 0, **UNITS}
     for y in pathological_targets():
         for search in both(REGRESSOR, {"n_passes": [1]}, **options):
@@ -99,7 +99,7 @@ def test_units_are_bought_in_silence_whatever_one_record_is(bounds, monkeypatch)
 def charged_for(n_reference, scoring, monkeypatch):
     """Labels of what a search charges for, if so many records tell the units."""
     rows = np.arange(30 + n_reference)
-    monkeypatch.setattr(_search, "divide", lambda *args: Parts(rows[:20], rows[20:30], rows[30:]))
+    monkeypatch.setattr(_runs, "divide", lambda *args: Parts(rows[:20], rows[20:30], rows[30:]))
     estimator = clone(REGRESSOR).set_params(adjacency="add_remove", delta=0.0)
     options = {"adjacency": "add_remove", "delta": 0.0, "scoring": scoring, **UNITS}
     search = DPGridSearchCV(estimator, {"n_passes": [1]}, **options)
