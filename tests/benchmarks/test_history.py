@@ -92,6 +92,7 @@ def test_without_a_run_it_says_how_to_make_one(keep, capsys):
     assert "python -m benchmarks speed" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_quick_draws_and_keeps_nothing(keep):
     pytest.importorskip("matplotlib")
     assert keep(None, "--quick") == 0

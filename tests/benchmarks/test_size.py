@@ -129,6 +129,7 @@ def test_a_list_that_does_not_fit_the_package_is_refused(package, places, messag
         newer(files, {"one": places})
 
 
+@pytest.mark.slow
 def test_the_kept_list_fits_the_package(tmp_path, capsys):
     assert main(["--out", str(tmp_path)]) == 0
     kept = json.loads((tmp_path / "size.json").read_text(encoding="utf-8"))

@@ -357,9 +357,10 @@ def test_a_gaussian_loss_as_target_leaves_only_families_that_keep_to_it():
         calibrate("inid_truncated_laplace", JOINT[0], GaussianLoss(0.25))
 
 
+@pytest.mark.quick(9)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("family", ["laplace", "gaussian", "osgt", "subbotin", "flipped_huber"])
-@pytest.mark.parametrize("shape", [(1, 1), pytest.param((3, 4), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4)])
 @pytest.mark.parametrize("size", [30.0, 100.0, 300.0, 1e4, 1e6])
 def test_losses_beyond_double_precision_give_less_noise_and_no_error(family, shape, size):
     sensitivity, n_releases = SensitivityProfile(np.linspace(1.0, 2.0, shape[0])), shape[1]

@@ -93,6 +93,7 @@ def test_no_docstring_of_the_package_keeps_a_mark():
     assert left == []
 
 
+@pytest.mark.slow
 def test_without_docstrings_the_package_is_imported_all_the_same():
     script = "import skdpnoise; print(skdpnoise.BoundsClipper.__doc__, skdpnoise.DPPCA().epsilon)"
     answer = subprocess.run(

@@ -297,6 +297,7 @@ def test_under_gaussian_privacy_the_bounded_range_doubles_epsilon(mu):
     assert kink == pytest.approx(mu, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_laws_agree_with_opendp():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
