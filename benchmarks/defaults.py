@@ -149,8 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 case.epsilon,
                 ", ".join(notes),
                 median,
-                private.min(),
-                private.max(),
+                *np.quantile(private, (0.05, 0.95)),
                 float(np.median(public)),
                 case.bar,
                 verdict,
@@ -168,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "verdict": verdict,
             }
         )
-    headers = ["data", "epsilon", "settings", "median", "min", "max", "non-private", "bar", ""]
+    headers = ["data", "epsilon", "settings", "median", "5 %", "95 %", "non-private", "bar", ""]
     print_table(headers, rows, title="R2 or accuracy on test rows")
     save_json(args.out, "defaults", {"cases": records})
     return 0
