@@ -8,6 +8,8 @@ import gc
 import hashlib
 import hmac
 import logging
+import mmap
+import random
 import re
 import struct
 import sys
@@ -15,6 +17,7 @@ import threading
 import types
 import warnings
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from contextvars import Context, ContextVar
@@ -28,7 +31,7 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["Unread", "differences", "fingerprint", "is_made_here", "parts_of", "shown"]
+__all__ = ["Unread", "differences", "fingerprint", "is_made_here", "parts_of", "shown", "unread_in"]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -56,6 +59,13 @@ def fingerprint(value: Any) -> bytes:
     # What an object keeps of what it computed before (functools.cached_property) is left out: it
     # says when somebody asked.
     return _Walk(caches=False).digest(value)
+
+
+def unread_in(value: Any) -> list[Unread]:
+    """Return what cannot be read of a value and of all that it holds."""
+    walk = _Walk(caches=False)
+    walk.digest(value)
+    return [Unread(kind) for kind in sorted(walk.unread)]
 
 
 def differences(first: Any, second: Any) -> list[str]:
@@ -108,6 +118,7 @@ class _Walk:
         self._known: dict[int, bytes] = {}
         self._within: dict[int, bytes] = {}  # parts of a cycle that is not walked to its end
         self._kept: list[Any] = []  # alive, or ids would recur
+        self.unread: set[str] = set()  # kinds of what could not be read
 
     def digest(self, value: Any) -> bytes:
         """Return the digest of one object."""
@@ -123,6 +134,8 @@ class _Walk:
             return b"%d above" % (depth - self._depth[key]), self._depth[key]
         if key in self._within:
             return self._within[key], 0
+        if type(value) is Unread:
+            self.unread.add(value.kind)
         head, parts = self.contents(value)
         self._kept.append(value)
         self._depth[key] = depth
@@ -244,6 +257,8 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             reduced: Any = value.__reduce_ex__(_PROTOCOL) if reducer is None else reducer(value)
             if isinstance(reduced, str):
                 yield "global", reduced
+                if not _is_held_by_a_module(value, reduced):
+                    yield "unread", Unread(f"{kind.__module__}.{kind.__qualname__}")
                 return
             own = reduced[2] if len(reduced) > 2 else None
             if isinstance(own, dict):
@@ -261,8 +276,22 @@ def _state(value: Any, held: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "state", kept
 
 
+def _is_held_by_a_module(value: Any, name: str) -> bool:
+    """Return whether a name stands for an object: else its memory is unknown."""
+    first, *others = name.split(".")
+    for module in list(sys.modules.values()):
+        found = getattr(module, "__dict__", {}).get(first)
+        for other in others:
+            found = getattr(found, other, None)
+        if found is value:
+            return True
+    return False
+
+
 def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
     """Return what parts of well-known libraries hold that do not pickle; None of all others."""
+    if type(value) is mmap.mmap:  # behind arrays that are mapped into memory
+        return [("memory", value[:])]
     if name == "pandas._libs.internals.BlockValuesRefs":  # weak references
         return []
     if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
@@ -358,6 +387,10 @@ def _of_method(value: Any) -> Content:
     return [value.__name__], b"", [(".__self__", value.__self__), (".__func__", function)]
 
 
+def _views(held: dict[int, int]) -> tuple[Any, Any, Any]:
+    return held.keys(), held.values(), held.items()
+
+
 _EXACT = frozenset((*_PLAIN, *_LISTS, *_SETS, dict, np.ndarray, *_BOUND))
 
 _HASHES = tuple(
@@ -382,7 +415,8 @@ _READ_OTHERWISE = frozenset(
         struct.Struct,
         Context,
         *(types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType),
-        *(type({}.keys()), type({}.values()), type({}.items()), types.MappingProxyType),
+        *(type(view) for view in (*_views({}), *_views(OrderedDict()))),
+        *(types.MappingProxyType, random.SystemRandom),
         *(type(threading.Lock()), type(threading.RLock())),
         *(property, classmethod, staticmethod, re.Match, Unread),
         *(types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),

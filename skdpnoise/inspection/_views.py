@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 
 from skdpnoise.inspection._claims import estimators_in
-from skdpnoise.inspection._fingerprint import Unread, fingerprint, is_made_here, parts_of, shown
+from skdpnoise.inspection._fingerprint import (
+    Unread,
+    fingerprint,
+    is_made_here,
+    parts_of,
+    shown,
+    unread_in,
+)
 
 __all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
 
@@ -30,7 +37,8 @@ _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 _SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
 _BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
 _OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, np.bool_, *np.sctypeDict.values()))
-_OF_ITEMS = ("[", "key ", "item", "metadata", ".base")
+_CONTAINERS = (Mapping, np.ndarray, list, tuple, set, frozenset)
+_OF_ITEMS = ("[", "key ", "item", "metadata")  # names of attributes begin with a point
 
 View = dict[str, NDArray[np.float64]]
 
@@ -67,6 +75,7 @@ def view(
             if name in _ENOUGH:
                 break
     found["structure"] = _codes([" ".join(look.structure)])
+    found["shared"] = _codes([" ".join(look.shared)])
     return found
 
 
@@ -75,8 +84,9 @@ class _Look:
 
     def __init__(self, found: View, given: Parameters) -> None:
         self.structure: list[str] = []
+        self.shared: list[str] = []  # where objects are met again
         self._found, self._given = found, given
-        self._seen: dict[int, Any] = {}  # kept alive, or ids would recur
+        self._seen: dict[int, tuple[Any, str]] = {}  # kept alive, or ids would recur
 
     def at(self, path: str, value: Any) -> None:
         """Note an object and all that it holds, each object once."""
@@ -97,10 +107,13 @@ class _Look:
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []
         kind = value if isinstance(value, type) else type(value)
-        told = (getattr(value, name, "") for name in ("dtype", "shape"))
+        told = (_asked(value, name) for name in ("dtype", "shape"))
         arranged = tuple("" if callable(one) else one for one in told)  # no method's address
         self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
-        if value is None or id(value) in self._seen:
+        if value is None:
+            return []
+        if id(value) in self._seen:
+            self.shared.append(f"{path} is {self._seen[id(value)][1]}")
             return []
         numbers = _in_numbers(value)
         if numbers is not None:
@@ -110,26 +123,48 @@ class _Look:
                 self._found[f"{path} exactly"] = beyond
             if type(value) in _SINGLE:
                 return []
-        self._seen[id(value)] = value
+        self._seen[id(value)] = value, path
         parts = _behind(value)
         if sp.issparse(value):
             parts.append(("", value.toarray()))
-        elif hasattr(value, "to_numpy") and not isinstance(value, type):
-            for name in ("index", "columns"):  # of frames
-                labels = getattr(value, name, None)
-                if labels is not None and not callable(labels):
-                    self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
-            with suppress(Exception):  # some have no such numbers, or want more arguments
-                parts.append(("", value.to_numpy()))
+        elif not isinstance(value, type):
+            parts += self._frame(path, value)
         return [*parts, *_items(value), *self._attributes(value)]
+
+    def _frame(self, path: str, value: Any) -> list[tuple[str, Any]]:
+        """Note labels of a frame, and return its numbers; nothing of what is none."""
+        if not callable(_asked(value, "to_numpy")):
+            return []
+        for name in ("index", "columns"):
+            labels = _asked(value, name)
+            if isinstance(labels, Sized):
+                self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
+        with suppress(Exception):  # some have no such numbers, or want more arguments
+            return [("", value.to_numpy())]
+        return []
 
     def _attributes(self, value: Any) -> list[tuple[str, Any]]:
         """Return attributes and states, without parameters that are as they were given: public."""
         if type(value) in _BARE:
             return []
         # Items and memory are looked at already.
-        held = [part for part in parts_of(value) if not part[0].startswith(_OF_ITEMS)]
-        return [(name, part) for name, part in held if not self._given.told(value, name[1:], part)]
+        left_out = _OF_ITEMS if isinstance(value, _CONTAINERS) else ("[",)
+        base = value.base if isinstance(value, np.ndarray) else None
+        return [
+            (name, part)
+            for name, part in parts_of(value)
+            if not name.startswith(left_out)
+            and not (name == ".base" and part is base)
+            and not self._given.told(value, name[1:], part)
+        ]
+
+
+def _asked(value: Any, name: str) -> Any:
+    """Return an attribute; an empty text where there is none, or asking for it fails."""
+    try:
+        return getattr(value, name, "")
+    except Exception:
+        return ""
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
@@ -144,12 +179,19 @@ def _items(value: Any) -> list[tuple[str, Any]]:
         if array.dtype.names:
             return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
         items = array.ravel().tolist() if array.dtype.hasobject else []
+    elif isinstance(value, set | frozenset):  # their own numbers are a digest
+        return [("", one) for one in unread_in(value)]
     elif isinstance(value, list | tuple):
         items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
     else:
         return []
-    whole = [("[...]", fingerprint(value))] if len(items) > _LONGEST else []
-    return [*((f"[{k}]", item) for k, item in enumerate(_ends_of(items))), *whole]
+    parts = [(f"[{k}]", item) for k, item in enumerate(_ends_of(items))]
+    return [*parts, *_by_digest("[...]", value)] if len(items) > _LONGEST else parts
+
+
+def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return parts that stand for all of a value: its digest, and what cannot be read of it."""
+    return [(name, fingerprint(value)), *((name, one) for one in unread_in(value))]
 
 
 def _behind(value: Any) -> list[tuple[str, Any]]:
@@ -161,7 +203,7 @@ def _behind(value: Any) -> list[tuple[str, Any]]:
         if base is not None and getattr(base, "nbytes", None) != value.nbytes:
             found.append((".base", base))
     if not isinstance(value, type) and is_made_here(type(value)):
-        found.append((".class", fingerprint(type(value)).hex()))
+        found += _by_digest(".class", type(value))
     return found
 
 

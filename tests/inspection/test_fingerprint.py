@@ -16,7 +16,7 @@ import sys
 import threading
 import weakref
 import zlib
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -270,6 +270,12 @@ def annotated(value):
     return function
 
 
+def mapped(value):
+    memory = mmap.mmap(-1, 8)
+    memory[0] = int(8 * value)
+    return memory
+
+
 HIDING_PLACES = {
     "attribute": lambda v: Thing(a=v),
     "partial": lambda v: partial(np.subtract, v),
@@ -341,6 +347,8 @@ HIDING_PLACES = {
     "one match of many": lambda v: list(re.finditer("a", "aaaaa"))[int(8 * v)],
     "what a loop has before it": looping,
     "place in a generator": lambda v: started_so_far(int(8 * v)),
+    "mapped memory": mapped,
+    "keys of an ordered dict": lambda v: OrderedDict({v: 1}).keys(),
     "order of an array": lambda v: np.zeros((2, 2), order="C" if v < 0.3 else "F"),
 }
 
@@ -385,7 +393,6 @@ UNREADABLE = {
     "zlib.Decompress": zlib.decompressobj,
     "numpy.nditer": lambda: np.nditer(np.zeros(1)),
     "_queue.SimpleQueue": queue.SimpleQueue,
-    "mmap.mmap": lambda: mmap.mmap(-1, 8),
     "sqlite3.Connection": lambda: sqlite3.connect(":memory:"),
     "_csv.writer": lambda: csv.writer(io.StringIO()),
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import operator
 import queue
+import random
 import struct
+from collections import OrderedDict
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -315,6 +318,32 @@ def a_private_attribute(model, X):
     model._largest = float(X.max())
 
 
+def named_like_memory(model, X):
+    model.baseline_ = model.base = model.metadata_ = float(X.max())
+
+
+def which_of_its_dicts(model, X):
+    model.a_ = [{"alpha": 0.1}, {"alpha": 1.0}]
+    model.b_ = model.a_[int(X.max() > 5.0)]
+
+
+def which_of_its_arrays(model, X):
+    model.a_ = [np.zeros(2), np.ones(2)]
+    model.b_ = model.a_[int(X.max() > 5.0)]
+
+
+def values_of_a_dict(model, X):
+    model.a_ = {"a": float(X.max())}.values()
+
+
+def keys_of_an_ordered_dict(model, X):
+    model.a_ = OrderedDict({float(X.max()): 1}).keys()
+
+
+def items_of_a_dict(model, X):
+    model.a_ = {"a": float(X.max())}.items()
+
+
 WAYS = {
     way.__name__: way
     for way in (
@@ -370,6 +399,12 @@ WAYS = {
         a_hash,
         what_a_reader_of_csv_reads,
         a_format,
+        named_like_memory,
+        which_of_its_dicts,
+        which_of_its_arrays,
+        values_of_a_dict,
+        keys_of_an_ordered_dict,
+        items_of_a_dict,
     )
 }
 WAYS |= {
@@ -448,6 +483,73 @@ class Opaque(Peer):
     def fit(self, X, y=None):
         self.queue_ = queue.SimpleQueue()
         return super().fit(X)
+
+
+class Worker:
+    """Holds a number, and what nobody can read."""
+
+    def __init__(self, value=0.0):
+        self.value, self.queue = value, queue.SimpleQueue()
+
+
+def a_class_with(worker):
+    class Settings:
+        held = worker
+
+    return Settings()
+
+
+@dataclass(eq=False, repr=False)
+class Hidden(Written):
+    """Holds something where a black box sees a digest only, or a mere name."""
+
+    put: Any = None
+
+    def fit(self, X, y=None):
+        self.noise_ = np.random.default_rng(self.random_state).laplace(size=2)
+        self.a_ = UNREADABLE[self.put](float(X.max()))
+        return self
+
+
+UNREADABLE = {
+    "a set": lambda value: {Worker(value)},
+    "a frozenset": lambda value: frozenset([Worker(value)]),
+    "a key": lambda value: {Worker(value): 1},
+    "a class": lambda value: a_class_with(Worker(value)),
+    "a long list": lambda value: [*[0.0] * 2000, Worker(value), *[0.0] * 2000],
+    "a cache": lambda value: lru_cache(lambda: value),
+    "a ufunc": lambda value: np.frompyfunc(partial(operator.add, value), 1, 1),
+}
+
+
+@pytest.mark.parametrize("put", UNREADABLE)
+def test_a_black_box_names_what_it_cannot_read_wherever_it_is(put):
+    found = _found(Hidden(put=put))
+    assert found.unread
+    assert not found.passed
+
+
+class Unhelpful:
+    """Knows no names but its own, and says so in its own way."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise KeyError(name)
+
+
+@pytest.mark.parametrize("held", ["mapped", "secure", "unhelpful", "keys", "ufunc"])
+def test_a_black_box_passes_what_is_public_and_known_to_be_read(held, tmp_path, monkeypatch):
+    np.save(tmp_path / "grid.npy", np.ones(3))
+    public = {
+        "mapped": lambda value: np.load(tmp_path / "grid.npy", mmap_mode="r"),
+        "secure": lambda value: random.SystemRandom(),
+        "unhelpful": lambda value: Unhelpful(),
+        "keys": lambda value: OrderedDict(a=1).keys(),
+        "ufunc": lambda value: np.add,
+    }
+    monkeypatch.setitem(UNREADABLE, held, public[held])
+    assert _passes(Hidden(put=held))
 
 
 def test_a_black_box_does_not_pass_what_it_cannot_read():
