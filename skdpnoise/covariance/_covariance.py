@@ -134,6 +134,17 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
         return float(log_likelihood(moments, self.get_precision()))
 
     def mahalanobis(self, X: Any) -> Floats:
+        """Return squared Mahalanobis distances of rows from the mean.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; finite.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False) - self.location_
         distances: Floats = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
