@@ -292,7 +292,8 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
     """Return what parts of well-known libraries hold that do not pickle; None of all others."""
     if type(value) is mmap.mmap:  # behind arrays that are mapped into memory
         return [("memory", value[:])]
-    if name == "pandas._libs.internals.BlockValuesRefs":  # weak references
+    # Weak references; and the owner of an array's memory, which the array shows whole (polars).
+    if name in ("pandas._libs.internals.BlockValuesRefs", "builtins.PySliceContainer"):
         return []
     if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
         return [("values", value.values)]
