@@ -31,7 +31,7 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["Unread", "differences", "fingerprint", "is_made_here", "parts_of", "shown", "unread_in"]
+__all__ = ["Unread", "differences", "examined", "fingerprint", "is_made_here", "parts_of", "shown"]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -56,16 +56,16 @@ class Unread:
 
 def fingerprint(value: Any) -> bytes:
     """Return something that is equal for values that are the same bit for bit."""
+    return examined(value)[0]
+
+
+def examined(value: Any) -> tuple[bytes, list[Unread]]:
+    """Return the fingerprint of a value, and what cannot be read of it and of all it holds."""
     # What an object keeps of what it computed before (functools.cached_property) is left out: it
     # says when somebody asked.
-    return _Walk(caches=False).digest(value)
-
-
-def unread_in(value: Any) -> list[Unread]:
-    """Return what cannot be read of a value and of all that it holds."""
     walk = _Walk(caches=False)
-    walk.digest(value)
-    return [Unread(kind) for kind in sorted(walk.unread)]
+    digest = walk.digest(value)
+    return digest, [Unread(kind) for kind in sorted(walk.unread)]
 
 
 def differences(first: Any, second: Any) -> list[str]:

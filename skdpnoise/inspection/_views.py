@@ -17,11 +17,11 @@ from sklearn.exceptions import NotFittedError
 from skdpnoise.inspection._claims import estimators_in
 from skdpnoise.inspection._fingerprint import (
     Unread,
+    examined,
     fingerprint,
     is_made_here,
     parts_of,
     shown,
-    unread_in,
 )
 
 __all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
@@ -180,7 +180,7 @@ def _items(value: Any) -> list[tuple[str, Any]]:
             return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
         items = array.ravel().tolist() if array.dtype.hasobject else []
     elif isinstance(value, set | frozenset):  # their own numbers are a digest
-        return [("", one) for one in unread_in(value)]
+        return [("", one) for one in examined(value)[1]]
     elif isinstance(value, list | tuple):
         items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
     else:
@@ -191,7 +191,8 @@ def _items(value: Any) -> list[tuple[str, Any]]:
 
 def _by_digest(name: str, value: Any) -> list[tuple[str, Any]]:
     """Return parts that stand for all of a value: its digest, and what cannot be read of it."""
-    return [(name, fingerprint(value)), *((name, one) for one in unread_in(value))]
+    digest, unread = examined(value)
+    return [(name, digest), *((name, one) for one in unread)]
 
 
 def _behind(value: Any) -> list[tuple[str, Any]]:
