@@ -15,6 +15,7 @@ import struct
 import sys
 import threading
 import types
+import typing
 import warnings
 import weakref
 from collections import OrderedDict
@@ -31,7 +32,16 @@ import numpy as np
 
 from skdpnoise.ledger import PrivacyLedger
 
-__all__ = ["Unread", "differences", "examined", "fingerprint", "is_made_here", "parts_of", "shown"]
+__all__ = [
+    "Unread",
+    "differences",
+    "examined",
+    "fingerprint",
+    "is_made_here",
+    "memory_of",
+    "parts_of",
+    "shown",
+]
 
 Content = tuple[list[str], bytes, list[tuple[str, Any]]]  # words, bytes, and parts by name
 
@@ -54,16 +64,16 @@ class Unread:
     kind: str
 
 
-def fingerprint(value: Any) -> bytes:
+def fingerprint(value: Any, *, caches: bool = True) -> bytes:
     """Return something that is equal for values that are the same bit for bit."""
-    return examined(value)[0]
+    # What an object keeps of what it computed before (functools.cached_property) says when
+    # somebody asked.
+    return _Walk(caches=caches).digest(value)
 
 
 def examined(value: Any) -> tuple[bytes, list[Unread]]:
     """Return the fingerprint of a value, and what cannot be read of it and of all it holds."""
-    # What an object keeps of what it computed before (functools.cached_property) is left out: it
-    # says when somebody asked.
-    walk = _Walk(caches=False)
+    walk = _Walk()
     digest = walk.digest(value)
     return digest, [Unread(kind) for kind in sorted(walk.unread)]
 
@@ -160,9 +170,13 @@ class _Walk:
         """Return what an object is by itself, and its parts by name."""
         kind = type(value)
         read, closed = next((row[1], row[2]) for row in _READERS if issubclass(kind, row[0]))
-        words, data, parts = read(value)
-        if not (closed or kind in _EXACT):
-            parts = [*parts, *self._attributes(value)]
+        try:
+            words, data, parts = read(value)
+            if not (closed or kind in _EXACT):
+                parts = [*parts, *self._attributes(value)]
+        except Exception:  # of what the object does when it is asked
+            words, data = [], b""
+            parts = [("unread", Unread(f"{kind.__module__}.{kind.__qualname__}"))]
         if not isinstance(value, type) and is_made_here(kind):
             parts = [*parts, ("class", kind)]
         return _text(kind.__module__, kind.__qualname__, *words) + data, parts
@@ -297,6 +311,8 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
         return []
     if name.startswith("pandas._libs.index."):  # beside the labels a table that finds them
         return [("values", value.values)]
+    if name == "pandas._libs.interval.IntervalTree":
+        return [(f".{side}", getattr(value, side)) for side in ("left", "right", "closed")]
     if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
         return [("state", value.__getstate__())]
     if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
@@ -326,6 +342,11 @@ def _of_code(value: Any) -> Content:
     return [value.co_name, *place, *value.co_names], value.co_code + value.co_linetable, constants
 
 
+def _of_variable_type(value: Any) -> Content:
+    names = ("__bound__", "__constraints__")
+    return [value.__name__], b"", [(f".{name}", getattr(value, name)) for name in names]
+
+
 def _of_plain(value: Any) -> Content:
     """Return a number or a text as the base class shows it, whatever a subclass says."""
     (plain,) = (base for base in _PLAIN if isinstance(value, base))
@@ -335,12 +356,17 @@ def _of_plain(value: Any) -> Content:
 def _of_array(value: Any) -> Content:
     array = np.asarray(value)
     words = [str(array.dtype), str(array.shape), repr(value.flags)]
-    # A view leads to all of the memory that it is a part of.
-    parts = [("metadata", array.dtype.metadata), (".base", value.base)]
+    parts = [("metadata", array.dtype.metadata), (".base", memory_of(value))]
     if not array.dtype.hasobject:
         return words, array.tobytes(), parts
     items = [(f"[{k}]", item) for k, item in enumerate(array.ravel().tolist())]
     return words, b"", [*parts, *items]
+
+
+def memory_of(array: Any) -> Any:
+    """Return the memory that a view is a part of; None for an array that shows all of its own."""
+    # A capsule is how compiled libraries own the memory of one array that they hand out.
+    return None if type(array.base).__name__ == "PyCapsule" else array.base
 
 
 def _of_memory(value: Any) -> Content:
@@ -455,6 +481,9 @@ _READERS: tuple[tuple[tuple[type, ...], Callable[[Any], Content], bool], ...] = 
         False,
     ),
     ((Context,), lambda value: ([], b"", [("variables", list(value.items()))]), True),
+    ((typing.TypeVar,), _of_variable_type, True),
+    # Special forms of annotations, such as Literal: each is one object of a module.
+    ((type(typing.Optional),), lambda value: ([repr(value)], b"", []), True),
     ((types.FunctionType,), _of_function, False),
     ((types.CodeType,), _of_code, True),
     ((types.CellType,), lambda value: ([], b"", [*_cell(value)]), True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 import zlib
 from collections.abc import Mapping, Sequence, Sized
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
 from skdpnoise.inspection._claims import estimators_in
 from skdpnoise.inspection._fingerprint import (
@@ -20,6 +20,7 @@ from skdpnoise.inspection._fingerprint import (
     examined,
     fingerprint,
     is_made_here,
+    memory_of,
     parts_of,
     shown,
 )
@@ -28,16 +29,20 @@ __all__ = ["UNREAD", "Layout", "Parameters", "View", "view"]
 
 UNREAD = "cannot be read: "  # begins the name of a type
 _DEEPEST = 1000
+_RARE = 0.02  # of the fits
 _EXACT = 1 << 53  # whole numbers below it are doubles
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
 _WHOLE = (bytes, bytearray, complex, set, frozenset, types.CodeType)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
+_DENSE = 1 << 20  # entries of a sparse matrix that are looked at in their places
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
 _BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
 _OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, np.bool_, *np.sctypeDict.values()))
 _CONTAINERS = (Mapping, np.ndarray, list, tuple, set, frozenset)
+_CODED = (" is a", " is", " holds", " exactly")  # ends of names under which codes stand
 _OF_ITEMS = ("[", "key ", "item", "metadata")  # names of attributes begin with a point
 
 View = dict[str, NDArray[np.float64]]
@@ -70,12 +75,13 @@ def view(
     look = _Look(found, given)
     look.at("", model)
     for name in _ASKED:
-        with suppress(AttributeError, TypeError, ValueError, NotFittedError):
+        try:
             look.at(f"{name}()", getattr(model, name)(deepcopy(points)))
+        except Exception as error:  # it has no such method, or the method refuses
+            found[f"{name}() raised"] = _codes([f"{type(error).__qualname__}: {error}"])
+        else:
             if name in _ENOUGH:
                 break
-    found["structure"] = _codes([" ".join(look.structure)])
-    found["shared"] = _codes([" ".join(look.shared)])
     return found
 
 
@@ -83,8 +89,6 @@ class _Look:
     """A walk through what a model holds: its numbers by name, and how they are arranged."""
 
     def __init__(self, found: View, given: Parameters) -> None:
-        self.structure: list[str] = []
-        self.shared: list[str] = []  # where objects are met again
         self._found, self._given = found, given
         self._seen: dict[int, tuple[Any, str]] = {}  # kept alive, or ids would recur
 
@@ -98,7 +102,10 @@ class _Look:
                     f"The fitted model is nested in more than {_DEEPEST} levels: a black box "
                     "cannot look through it."
                 )
-            parts = self._note(path, value)
+            try:
+                parts = self._note(path, value)
+            except Exception:  # of what the object does when it is asked
+                parts = [("", Unread(f"{type(value).__module__}.{type(value).__qualname__}"))]
             ahead += [(path + name, part, depth + 1) for name, part in reversed(parts)]
 
     def _note(self, path: str, value: Any) -> list[tuple[str, Any]]:
@@ -107,13 +114,14 @@ class _Look:
             self._found[f"{UNREAD}{value.kind}"] = np.zeros(1)
             return []
         kind = value if isinstance(value, type) else type(value)
-        told = (_asked(value, name) for name in ("dtype", "shape"))
-        arranged = tuple("" if callable(one) else one for one in told)  # no method's address
-        self.structure.append(f"{path} {kind.__module__}.{kind.__qualname__} {arranged}")
+        shown_by = () if type(value) in _SINGLE else ("dtype", "shape")
+        told = [_asked(value, name) for name in shown_by]
+        arranged = ["" if callable(one) else str(one) for one in told]  # no method's address
+        self._found[f"{path} is a"] = _codes([f"{kind.__module__}.{kind.__qualname__}", *arranged])
         if value is None:
             return []
         if id(value) in self._seen:
-            self.shared.append(f"{path} is {self._seen[id(value)][1]}")
+            self._found[f"{path} is"] = _codes([self._seen[id(value)][1]])
             return []
         numbers = _in_numbers(value)
         if numbers is not None:
@@ -125,11 +133,13 @@ class _Look:
                 return []
         self._seen[id(value)] = value, path
         parts = _behind(value)
-        if sp.issparse(value):
-            parts.append(("", value.toarray()))
+        if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
+            parts += [("[:]", value.toarray())] if np.prod(value.shape) <= _DENSE else []
         elif not isinstance(value, type):
             parts += self._frame(path, value)
-        return [*parts, *_items(value), *self._attributes(value)]
+        parts += [*_items(value), *self._attributes(value)]
+        self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
+        return parts
 
     def _frame(self, path: str, value: Any) -> list[tuple[str, Any]]:
         """Note labels of a frame, and return its numbers; nothing of what is none."""
@@ -140,7 +150,7 @@ class _Look:
             if isinstance(labels, Sized):
                 self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
         with suppress(Exception):  # some have no such numbers, or want more arguments
-            return [("", value.to_numpy())]
+            return [("[:]", value.to_numpy())]
         return []
 
     def _attributes(self, value: Any) -> list[tuple[str, Any]]:
@@ -149,7 +159,7 @@ class _Look:
             return []
         # Items and memory are looked at already.
         left_out = _OF_ITEMS if isinstance(value, _CONTAINERS) else ("[",)
-        base = value.base if isinstance(value, np.ndarray) else None
+        base = memory_of(value) if isinstance(value, np.ndarray) else None
         return [
             (name, part)
             for name, part in parts_of(value)
@@ -172,9 +182,8 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Mapping):
         pairs = list(dict.items(value) if isinstance(value, dict) else value.items())
         found = [(f"[{shown(key, place)}]", item) for place, (key, item) in enumerate(pairs)]
-        keys = [(f" key {place}", key) for place, (key, _) in enumerate(pairs)]
-        return [*found, *(one for one in keys if type(one[1]) not in _SINGLE)]
-    if isinstance(value, np.ndarray):
+        return [*found, *((f" key {place}", key) for place, (key, _) in enumerate(pairs))]
+    if isinstance(value, np.ndarray | np.void):
         array = np.asarray(value)
         if array.dtype.names:
             return [(f"[{name!r}]", array[name].copy()) for name in array.dtype.names]
@@ -184,6 +193,8 @@ def _items(value: Any) -> list[tuple[str, Any]]:
     elif isinstance(value, list | tuple):
         items = list(list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value))
     else:
+        with suppress(TypeError, ValueError):  # it shows no memory, or none that numpy knows
+            return [("[:]", np.array(memoryview(value)))]
         return []
     parts = [(f"[{k}]", item) for k, item in enumerate(_ends_of(items))]
     return [*parts, *_by_digest("[...]", value)] if len(items) > _LONGEST else parts
@@ -199,7 +210,7 @@ def _behind(value: Any) -> list[tuple[str, Any]]:
     """Return what a value leads to beside its numbers: other memory, and a class of its own."""
     found: list[tuple[str, Any]] = []
     if isinstance(value, np.ndarray):
-        base = value.base
+        base = memory_of(value)
         found = [(".metadata", value.dtype.metadata)] if value.dtype.metadata else []
         if base is not None and getattr(base, "nbytes", None) != value.nbytes:
             found.append((".base", base))
@@ -215,7 +226,8 @@ def _in_numbers(value: Any) -> NDArray[np.float64] | None:
     if isinstance(value, int | float):
         return _plain(value)
     if isinstance(value, str):
-        return _codes([value])
+        written = [float(one) for one in _NUMBER.findall(value)]
+        return np.concatenate([_codes([value]), _ends_of(written)])
     if isinstance(value, _WHOLE):
         return _codes([fingerprint(value).hex()])
     return _codes([value.__name__]) if isinstance(value, types.ModuleType) else None
@@ -305,15 +317,21 @@ def _codes(texts: Sequence[str]) -> NDArray[np.float64]:
 
 
 class Layout:
-    """Which numbers make a row of the table of all fits; what changes its size gives its size."""
+    """Which numbers make a row of the table of all fits."""
+
+    # Of what changes its size, and of all that stands under names which hardly any fit has (keys
+    # that are noise), a row holds the size and some of the numbers.
 
     def __init__(self, views: Sequence[View]) -> None:
-        sizes: dict[str, set[int]] = {}
+        sizes: dict[str, list[int]] = {}
         for one in views:
             for name, values in one.items():
-                sizes.setdefault(name, set()).add(values.size)
-        self.fixed = {name: size.pop() for name, size in sizes.items() if len(size) == 1}
-        self.loose = sorted(set(sizes) - set(self.fixed))
+                sizes.setdefault(name, []).append(values.size)
+        rare = max(1.0, _RARE * len(views))
+        common = {name for name, met in sizes.items() if len(met) > rare}
+        self.fixed = {name: sizes[name][0] for name in common if len(set(sizes[name])) == 1}
+        self.fixed = dict(sorted(self.fixed.items()))
+        self.loose = sorted(common - set(self.fixed))
 
     def table(self, views: Sequence[View]) -> NDArray[np.float64]:
         """Return one row for each view: values, 0 where there is none, and sizes."""
@@ -323,11 +341,30 @@ class Layout:
                 one[name] if name in one and one[name].size == size else np.full(size, np.nan)
                 for name, size in self.fixed.items()
             ]
-            counts = [float(one[name].size) if name in one else -1.0 for name in self.loose]
-            rows.append(np.concatenate([*parts, counts]))
+            parts += [_some_of(one.get(name)) for name in self.loose]
+            known = {*self.fixed, *self.loose}
+            for codes in (False, True):
+                others = [
+                    values
+                    for name, values in one.items()
+                    if name not in known and name.endswith(_CODED) == codes
+                ]
+                parts.append(_some_of(np.concatenate([*others, []])))
+            rows.append(np.concatenate(parts))
         values = np.array(rows)
         odd = ~np.isfinite(values)
         # Whether a number is missing tells something too.
         telling = odd.any(axis=0) if odd.size else np.zeros(0, dtype=bool)
         self.telling = getattr(self, "telling", telling)
         return np.hstack([np.where(odd, 0.0, values), odd[:, self.telling].astype(np.float64)])
+
+
+def _some_of(values: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Return the size of an array, and numbers of it; a size of -1 where there is none."""
+    found = np.full(8, np.nan)
+    found[0] = -1.0 if values is None else values.size
+    finite = np.zeros(0) if values is None else values[np.isfinite(values)]
+    if finite.size:
+        ends = finite[0], finite[-1], finite.min(), finite.max()
+        found[1:] = *ends, *np.quantile(finite, [0.25, 0.5, 0.75])
+    return found

@@ -139,4 +139,13 @@ def test_what_changes_its_size_tells_its_size_and_what_is_missing_tells_that():
     views = [{"a": np.ones(2), "b": np.ones(size)} for size in (1, 2)]
     views.append({"a": np.array([1.0, np.inf])})
     table = Layout(views).table(views)
-    assert table.tolist() == [[1, 1, 1, 0], [1, 1, 2, 0], [1, 0, -1, 1]]
+    b = [[1, *[1] * 7], [2, *[1] * 7], [-1, *[0] * 7]]  # size, ends, least, most and quartiles
+    assert table[:, :10].tolist() == [[1, 1, *b[0]], [1, 1, *b[1]], [1, 0, *b[2]]]
+    assert np.unique(table[:, 10:], axis=1).T.tolist() == [[0, 0, 0], [0, 0, 1], [1, 1, 1]]
+
+
+def test_what_stands_under_names_that_hardly_any_fit_has_is_seen_as_one_lot():
+    views = [{"a": np.ones(1), f"b[{k}]": np.array([float(k)])} for k in range(100)]
+    table = Layout(views).table(views)
+    assert table.shape[0] == 100
+    assert any(np.array_equal(column, np.arange(100.0)) for column in table.T)

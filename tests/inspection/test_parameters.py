@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import array
 import csv
+import ctypes
 import hashlib
 import operator
 import queue
 import random
 import struct
+import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from scipy import linalg
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.ensemble import GradientBoostingRegressor, IsolationForest
 from sklearn.neighbors import KNeighborsRegressor
@@ -44,6 +48,14 @@ class Record:
     """Holds more than its fields."""
 
     value: float = 0.0
+
+
+class Remembering:
+    """Keeps what it was asked for."""
+
+    @cached_property
+    def largest(self):
+        return 0.0
 
 
 class Peer(TransformerMixin, BaseEstimator):
@@ -344,9 +356,101 @@ def items_of_a_dict(model, X):
     model.a_ = {"a": float(X.max())}.items()
 
 
+def _noisy(model, most):
+    """A whole number from 1 to `most` that is noise."""
+    return 1 + int(abs(model.noise_[0]) * 1e6) % most
+
+
+def in_a_noisy_number(model, X):
+    model.a_ = np.full(_noisy(model, 30), X.max())
+
+
+def a_frame_of_noisy_length(model, X):
+    model.a_ = pd.DataFrame({"a": np.full(_noisy(model, 30), X.max())})
+
+
+def some_rows(model, X):
+    model.rows_ = X[: len(X) - _noisy(model, 5) + 1][::-1]
+
+
+def under_a_noisy_key(model, X):
+    model.a_ = {float(model.noise_[0]): float(X.max())}
+
+
+def under_a_noisy_name(model, X):
+    model.a_ = {f"a {model.noise_[0]}": float(X.max())}
+
+
+def a_type_beside_a_noisy_key(model, X):
+    model.a_ = {float(model.noise_[0]): 0}
+    model.b_ = [1] if X.max() > 5.0 else (1,)
+
+
+def a_shape_beside_a_noisy_length(model, X):
+    model.a_ = list(range(_noisy(model, 30)))
+    model.b_ = np.zeros((2, 3) if X.max() > 5.0 else (3, 2))
+
+
+def an_order_beside_a_noisy_length(model, X):
+    model.a_ = list(range(_noisy(model, 30)))
+    model.b_ = dict.fromkeys(("a", "b") if X.max() > 5.0 else ("b", "a"), 1)
+
+
+def an_order_of_attributes_beside_a_noisy_key(model, X):
+    model.a_ = {float(model.noise_[0]): 0}
+    for name in ("b_", "c_") if X.max() > 5.0 else ("c_", "b_"):
+        setattr(model, name, 1)
+
+
+def which_of_its_lists_beside_a_noisy_key(model, X):
+    model.a_ = {float(model.noise_[0]): 0}
+    model.b_ = [[1], [2]]
+    model.c_ = model.b_[int(X.max() > 5.0)]
+
+
+def a_record(model, X):
+    model.a_ = np.rec.array([(model.noise_[0], X.max())], dtype=[("a", float), ("b", float)])[0]
+
+
+def a_row_of_an_array(model, X):
+    model.a_ = np.array([(model.noise_[0], X.max())], dtype=[("a", float), ("b", float)])[0]
+
+
+def an_array_of_python(model, X):
+    model.a_ = array.array("d", [model.noise_[0], X.max()])
+
+
+def an_array_of_c(model, X):
+    model.a_ = (ctypes.c_double * 2)(model.noise_[0], X.max())
+
+
+def a_text_with_noise(model, X):
+    model.a_ = f"noise {model.noise_[0]}, largest {X.max()}"
+
+
+def remembered_by_a_parameter(model, X):
+    model.inner.largest = float(X.max())
+
+
 WAYS = {
     way.__name__: way
     for way in (
+        in_a_noisy_number,
+        a_frame_of_noisy_length,
+        some_rows,
+        under_a_noisy_key,
+        under_a_noisy_name,
+        a_type_beside_a_noisy_key,
+        a_shape_beside_a_noisy_length,
+        an_order_beside_a_noisy_length,
+        an_order_of_attributes_beside_a_noisy_key,
+        which_of_its_lists_beside_a_noisy_key,
+        a_record,
+        a_row_of_an_array,
+        an_array_of_python,
+        an_array_of_c,
+        a_text_with_noise,
+        remembered_by_a_parameter,
         overwritten,
         overwritten_by_a_number,
         changed_in_place,
@@ -422,6 +526,7 @@ GIVEN = {
     "a_dict_in_place": {"inner": {}},
     "an_array_in_place": {"inner": np.zeros(2)},
     "deep_in_place": {"inner": {"a": [{"b": []}]}},
+    "remembered_by_a_parameter": {"inner": Remembering()},
 }
 
 
@@ -538,18 +643,78 @@ class Unhelpful:
         raise KeyError(name)
 
 
-@pytest.mark.parametrize("held", ["mapped", "secure", "unhelpful", "keys", "ufunc"])
+def _annotated(one: Literal["a"], other: TypeVar("T", bound=int)):  # type: ignore[valid-type]
+    return one, other
+
+
+PUBLIC = {
+    "mapped": lambda folder: np.load(folder / "grid.npy", mmap_mode="r"),
+    "secure": lambda folder: random.SystemRandom(),
+    "unhelpful": lambda folder: Unhelpful(),
+    "keys": lambda folder: OrderedDict(a=1).keys(),
+    "ufunc": lambda folder: np.add,
+    "memory of a compiled library": lambda folder: linalg.sqrtm(np.eye(2)),
+    "intervals": lambda folder: pd.cut([1.0, 2.0], 2),
+    "annotated": lambda folder: _annotated,
+    "sparse and huge": lambda folder: sp.csr_array(([1.0], ([0], [5])), shape=(10**6, 10**6)),
+}
+
+
+@pytest.mark.parametrize("held", PUBLIC)
 def test_a_black_box_passes_what_is_public_and_known_to_be_read(held, tmp_path, monkeypatch):
     np.save(tmp_path / "grid.npy", np.ones(3))
-    public = {
-        "mapped": lambda value: np.load(tmp_path / "grid.npy", mmap_mode="r"),
-        "secure": lambda value: random.SystemRandom(),
-        "unhelpful": lambda value: Unhelpful(),
-        "keys": lambda value: OrderedDict(a=1).keys(),
-        "ufunc": lambda value: np.add,
-    }
-    monkeypatch.setitem(UNREADABLE, held, public[held])
+    monkeypatch.setitem(UNREADABLE, held, lambda value: PUBLIC[held](tmp_path))
     assert _passes(Hidden(put=held))
+
+
+class Refuses(Peer):
+    """Answers nothing but an error."""
+
+    def fit(self, X, y=None):
+        self.largest_of_ = super().fit(X).bounds and float(X.max())
+        return self
+
+    def transform(self, X):
+        raise KeyError(self.largest_of_)
+
+    def __getattribute__(self, name):
+        if name == "__dict__":  # holds it, and does not show it
+            return {"noise_": np.zeros(2)}
+        return super().__getattribute__(name)
+
+
+def test_a_refusal_of_a_method_is_no_refusal_of_the_audit_and_its_words_are_seen():
+    assert not _passes(Refuses(bounds=[0.0]))
+    assert _passes(Refuses())
+
+
+@pytest.mark.parametrize("name", ["predict", "score_samples"])
+def test_all_answers_are_looked_at(name, monkeypatch):
+    answer = {"predict": np.zeros(1), "score_samples": np.zeros(1)}
+    model = type("Answers", (), {one: lambda self, X, one=one: answer[one] for one in answer})()
+    before = view(model, X, [], None, Parameters())
+    answer[name] = np.ones(1)
+    after = view(model, X, [], None, Parameters())
+    assert any(not np.array_equal(before[one], after[one]) for one in before)
+
+
+class Broken(dict):
+    """A mapping that is none, whatever it is asked."""
+
+    def __reduce_ex__(self, protocol):
+        raise RuntimeError
+
+    @property
+    def __dict__(self):
+        raise RuntimeError
+
+
+def test_objects_that_fail_when_they_are_asked_are_named_as_unread():
+    gone = weakref.proxy(StandardScaler())
+    for odd in (gone, Broken()):
+        found = view([odd, 1.0], X, [], None, Parameters())
+        assert found["[1]"] == [1.0]
+        assert any(name.startswith(UNREAD) for name in found)
 
 
 def test_a_black_box_does_not_pass_what_it_cannot_read():
@@ -583,7 +748,7 @@ def test_frames_and_models_of_libraries_are_read_and_equal_ones_look_equal():
 def seen(model, given):
     """Names of all that is seen of a model beside what it answers."""
     found = view(model, X, [], None, given)
-    return {name for name in found if name.startswith(".")}
+    return {name for name in found if name.startswith(".") and " " not in name}
 
 
 def test_parameters_are_left_out_as_long_as_they_are_what_was_given_at_any_depth():
