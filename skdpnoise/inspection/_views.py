@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import types
 import zlib
@@ -134,7 +135,7 @@ class _Look:
         self._seen[id(value)] = value, path
         parts = _behind(value)
         if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
-            parts += [("[:]", value.toarray())] if np.prod(value.shape) <= _DENSE else []
+            parts += [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
         elif not isinstance(value, type):
             parts += self._frame(path, value)
         parts += [*_items(value), *self._attributes(value)]
