@@ -656,7 +656,7 @@ PUBLIC = {
     "memory of a compiled library": lambda folder: linalg.sqrtm(np.eye(2)),
     "intervals": lambda folder: pd.cut([1.0, 2.0], 2),
     "annotated": lambda folder: _annotated,
-    "sparse and huge": lambda folder: sp.csr_array(([1.0], ([0], [5])), shape=(2**31, 2**33)),
+    "sparse and huge": lambda folder: sp.coo_array(([1.0], ([0], [5])), shape=(2**33, 2**33)),
 }
 
 
