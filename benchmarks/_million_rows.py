@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,11 @@ from skdpnoise import (
 
 N_FEATURES, N_THREADS, BOUND = 50, 2, 60.0
 _BLOCK = 10_000  # rows that are made at a time
-_MOST_MEMORY = 0.05  # of a scaler, as a share of X
+_MOST_MEMORY = 0.05  # as a share of X
+_MOST_BYTES = 24.0  # per row, of fits that hold a score and a target, beside blocks of rows
+_BLOCKS = 64e6  # bytes
 _MOST_GROWTH = 1.3  # of the time per row, from the fewest rows to the most
+_SHARE_OF_X = ("standard scaler", "robust scaler", "PCA")  # the others hold bytes for every row
 
 Fit = Callable[[NDArray[Any], NDArray[np.float64]], object]
 
@@ -126,49 +130,65 @@ def seconds_of(fit: Fit, X: NDArray[Any], y: NDArray[np.float64]) -> float:
     return time.perf_counter() - start
 
 
-def _measure(name: str, path: str, n: int, pipe: Any) -> None:
-    """Send seconds of a fit, and the growth of the peak memory as a share of X."""
+def _measure(name: str, folder: str, n: int, pipe: Any) -> None:
+    """Send seconds of a fit, and the growth of the peak memory in bytes."""
     from benchmarks.speed import memory
 
     warnings.simplefilter("ignore")
     fit = fits()[name][0]
-    small = np.zeros((30_000, N_FEATURES), dtype=np.float32)
-    fill(small, np.empty(len(small)))
-    fit(small, np.zeros(len(small)))  # compiles
-    X = np.load(path, mmap_mode="r")[:n]
+    small, target = np.zeros((30_000, N_FEATURES), dtype=np.float32), np.empty(30_000)
+    fill(small, target)
+    fit(small, target)  # compiles
+    X = np.load(Path(folder) / "X.npy", mmap_mode="r")[:n]
+    y = np.load(Path(folder) / "y.npy")[:n]
     for start in range(0, n, _BLOCK):  # what is read of the file counts as memory of the process
         X[start : start + _BLOCK].sum()
     before = memory()[0]
-    seconds = seconds_of(fit, X, np.zeros(n))
-    pipe.send((seconds, (memory()[1] - before) / X.nbytes))
+    seconds = seconds_of(fit, X, y)
+    pipe.send((seconds, memory()[1] - before))
 
 
-def growth(name: str, rows: list[int]) -> list[dict[str, Any]]:
+def growth(names: Sequence[str], rows: list[int]) -> list[dict[str, Any]]:
     """Return time per row and extra memory of fits of a file in single precision, by rows."""
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "X.npy")
         shape = (max(rows), N_FEATURES)
+        path = Path(folder) / "X.npy"
         X = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
-        fill(X, np.empty(max(rows)))
-        del X
+        y = np.empty(max(rows))
+        fill(X, y)
+        np.save(Path(folder) / "y.npy", y)
+        del X, y
         context = multiprocessing.get_context("spawn")
-        for n in rows:
+        for name, n in itertools.product(names, rows):
             receive, send = context.Pipe(duplex=False)
-            process = context.Process(target=_measure, args=(name, path, n, send))
+            process = context.Process(target=_measure, args=(name, folder, n, send))
             process.start()
             send.close()  # so that a process that fails ends the wait
-            seconds, share = receive.recv()
+            seconds, extra = receive.recv()
             process.join()
             results.append(
                 {
                     "fit": name,
                     "n": n,
                     "microseconds per row": 1e6 * seconds / n,
-                    "extra memory / X": share,
+                    "extra memory / X": extra / (4.0 * N_FEATURES * n),
+                    "extra bytes per row": extra / n,
                 }
             )
     return results
+
+
+def _grown(few: dict[str, Any], many: dict[str, Any]) -> list[tuple[str, float, float]]:
+    """Return what the growth of a fit is judged by: what, figure and bar."""
+    time_per_row = "microseconds per row"
+    judged = [("time per row, many / few", many[time_per_row] / few[time_per_row], _MOST_GROWTH)]
+    if few["fit"] in _SHARE_OF_X:
+        judged.append(("extra memory / X", many["extra memory / X"], _MOST_MEMORY))
+    else:
+        most = _MOST_BYTES + _BLOCKS / many["n"]
+        judged.append(("extra bytes per row", many["extra bytes per row"], most))
+    return judged
 
 
 def report(*, quick: bool, large: bool) -> dict[str, Any]:
@@ -187,11 +207,21 @@ def report(*, quick: bool, large: bool) -> dict[str, Any]:
         title=f"Fits of {n:,} x {N_FEATURES} float64, {N_THREADS} threads, taking turns",
     )
     rows = [10_000, 40_000] if quick else [1_000_000, 20_000_000 if large else 4_000_000]
-    grown = [r for name in ("standard scaler", "robust scaler") for r in growth(name, rows)]
+    names = [name for name in fits() if "bounds" not in name]
+    grown = growth(names, rows)
     print_table(
         list(grown[0]),
         [list(r.values()) for r in grown],
-        title=f"Scalers of a memory-mapped file of float32 (extra memory <= {_MOST_MEMORY:g}, "
-        f"time per row <= {_MOST_GROWTH:g} times that of fewer rows)",
+        title="Fits of a memory-mapped file of float32",
+    )
+    by_name = {name: [r for r in grown if r["fit"] == name] for name in names}
+    judged = [(name, *one) for name, fit in by_name.items() for one in _grown(*fit)]
+    print_table(
+        ["fit", "what", "figure", "bar"],
+        [
+            [name, what, figure, f"<= {bar:.4g} {'held' if figure <= bar else 'MISSED'}"]
+            for name, what, figure, bar in judged
+        ],
+        title=f"Growth from {rows[0]:,} to {rows[1]:,} rows; blocks of {_BLOCKS / 1e6:g} MB",
     )
     return {"beside_scikit_learn": compared, "growth": grown}

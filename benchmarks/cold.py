@@ -90,12 +90,8 @@ def waiting(fit: str, n: int, p: int, repetitions: int) -> tuple[float, float, f
     return more, most, fastest
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Measure, print the table and save ``cold.json``."""
-    parser = add_common_arguments(argparse.ArgumentParser("benchmarks cold", description=__doc__))
-    parser.add_argument("--repetitions", type=int, default=7, help="of every fresh process")
-    args = parser.parse_args(argv)
-    repetitions = 1 if args.quick else args.repetitions
+def report(repetitions: int, *, quick: bool) -> list[dict[str, Any]]:
+    """Measure and print all of it."""
     found = import_ratios(repetitions)
     results: list[dict[str, Any]] = [
         {"what": name, "unit": f"times {SKLEARN}", "figure": found[name], "bar": BARS[name]}
@@ -104,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
     results.append({"what": SKLEARN, "unit": "seconds", "figure": found[SKLEARN], "bar": None})
     results.append({"what": HELP, "unit": "seconds", "figure": found[HELP], "bar": BARS[HELP]})
     for size, (n, p) in SIZES.items():
-        if args.quick and size == "large":
+        if quick and size == "large":
             continue
         for name, fit in MODELS.items():
             print(f"measuring {name}, {n:,} x {p}", file=sys.stderr, flush=True)
@@ -124,6 +120,15 @@ def main(argv: list[str] | None = None) -> int:
         [list(result.values()) for result in results],
         title=f"Cold start: medians of fresh processes, {repetitions} of each, interleaved",
     )
+    return results
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, print the table and save ``cold.json``."""
+    parser = add_common_arguments(argparse.ArgumentParser("benchmarks cold", description=__doc__))
+    parser.add_argument("--repetitions", type=int, default=7, help="of every fresh process")
+    args = parser.parse_args(argv)
+    results = report(1 if args.quick else args.repetitions, quick=args.quick)
     save_json(args.out, "cold", {"results": results})
     return 0
 

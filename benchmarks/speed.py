@@ -1,4 +1,4 @@
-"""Speed and memory of a private pass beside plain, numpy, STREAM; of fits beside scikit-learn."""
+"""Ratios: calibrations, cold starts, fits beside scikit-learn, private passes beside plain ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks import _million_rows
+from benchmarks import _calibrations, _million_rows, cold
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise.solvers import LOSSES, coordinate_descent
 
@@ -211,6 +211,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--repetitions", type=int, default=7, help="interleaved repetitions")
     parser.add_argument("--large", action="store_true", help="let files grow to 20,000,000 rows")
     args = parser.parse_args(argv)
+    calibrated = _calibrations.report(quick=args.quick)
+    started = cold.report(1 if args.quick else 5, quick=args.quick)
     fitted = _million_rows.report(quick=args.quick, large=args.large)
     n = 200_000 if args.quick else 2_000_000
     results = []
@@ -249,9 +251,9 @@ def main(argv: list[str] | None = None) -> int:
         ],
         title="Ratios within this run, and their bars",
     )
-    save_json(
-        args.out, "speed", {"n": n, "p": N_FEATURES, "bars": BARS, "results": results} | fitted
-    )
+    passes = {"n": n, "p": N_FEATURES, "bars": BARS, "results": results}
+    whole = passes | fitted | {"calibrations": calibrated, "cold": started}
+    save_json(args.out, "speed", whole)
     return 0
 
 

@@ -2,8 +2,8 @@
 The path of the coefficients over the passes
 ============================================
 
-Every iterate of a private descent has been paid for, so ``coef_path_`` shows it all at no further
-cost. Each pass adds noise, and ``coef_`` is the mean of the last fifth. The data are generated:
+Every iterate of a private descent has been charged for, so ``coef_path_`` costs nothing more to
+show. Each pass adds noise, and ``coef_`` is the mean of the last fifth. The data are generated:
 twelve columns of standard deviation one, of which four matter. Lines are private coefficients;
 marks on the right are those of scikit-learn's Lasso with the same penalty.
 

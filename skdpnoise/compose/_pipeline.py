@@ -106,7 +106,7 @@ class DPPipeline(FittedSteps):
     is private in its input given everything released before, and its input differs in one record
     where the data do, since public and fitted steps act on single records. Adaptive composition
     gives the guarantee (Dwork and Roth, Theorem 3.16; Dong, Roth and Su, Theorem 3.2). That no step
-    is fitted twice, or without paying, is checked at the end of ``fit``: what was charged must be
+    is fitted twice, or without a charge, is checked at the end of ``fit``: what was charged must be
     what the fitted steps report.
 
     Before the charge every step checks its parameters and the data. Warnings of scikit-learn are

@@ -103,8 +103,8 @@ class Cap(_OneObject):
         allowed = sum(map(self._allowed, reports))
         if released > spent * (1.0 + _ROUNDING) or spent > allowed * (1.0 + _ROUNDING):
             raise UnsettledError(
-                f"The step {label!r} charged another amount than it reports to have released, or "
-                "to have been allowed. No guarantee holds."
+                f"The charge of the step {label!r} does not cover what it reports as released, "
+                "or exceeds what it was allowed. No guarantee holds."
             )
 
     def _charge(self, part: str, label: str, cost: Any, adjacency: Any, stated: Any) -> None:

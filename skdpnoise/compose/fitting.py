@@ -103,9 +103,9 @@ def rehearse(
             failed = True
     if failed:
         raise ValueError(  # outside the handler, so that no other error is attached to it
-            f"A step of {owner} does not take any number of columns that a step before it may "
-            f"return: {', '.join(map(repr, found))} leaves that number to what is released. Give "
-            "n_components= as a number, or no columns, bounds or knots by position behind it."
+            f"How many columns {', '.join(map(repr, found))} returns depends on released numbers, "
+            f"and a later step of {owner} fails for some of these numbers. Give n_components= as a "
+            "number, or give the later steps no columns, bounds or knots by position."
         )
 
 

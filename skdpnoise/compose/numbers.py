@@ -75,8 +75,8 @@ def check_numbers(estimator: Any) -> None:
             _check_number(must, value)
         elif isinstance(value, str) and type(value) not in (str, np.str_):
             raise TypeError(
-                f"{must} a str. Got one of type {type(value).__name__} instead, which may equal "
-                "other words than it shows: pass str(...) of it."
+                f"{must} a str. Got one of type {type(value).__name__} instead, whose "
+                "comparisons may be overridden. Pass str(...) of it."
             )
 
 

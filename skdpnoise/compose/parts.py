@@ -57,8 +57,8 @@ class Part:
     estimator : estimator, str or None
         The step: an estimator, "passthrough", "drop" or None.
     kind : {"private", "public", "declared"}
-        Whether it pays for what it learns, learns nothing under the rule of its class, or is said
-        to learn nothing by the user.
+        Whether it is charged for what it learns, learns nothing under the rule of its class, or is
+        declared by the user to learn nothing.
 
     Examples
     --------
@@ -189,7 +189,7 @@ class _Walk:
                 self.vouched.add(found)
 
     def visit(self, label: str, step: Any, *, alone: bool = False) -> None:
-        """Add the parts of a step; `alone` where what is private pays as part of something else."""
+        """Add the parts of a step; `alone` where what is private is charged as part of another."""
         self.labels.append(label)
         if step is None or (type(step) is str and step in _NOT_FITTED):
             self.parts.append(Part(label, step, "public"))

@@ -156,7 +156,7 @@ def register_public(
 
 
 def is_private(estimator: Any) -> bool:
-    """Return whether an object is exactly of a class that pays for what it learns."""
+    """Return whether an object is exactly of a class that is charged for what it learns."""
     return type(estimator) in _private
 
 

@@ -68,6 +68,12 @@ class PrivateMoments:
 class PrivateMomentsMixin(PrivateFitMixin, ABC):
     """The one fit of all estimators on these moments, and the parameters that they share."""
 
+    noise: str
+    feature_bounds: Any
+    row_norm: float | None
+    n_jobs: int | None
+    random_state: Any
+
     _keeps_rows: ClassVar[bool] = False  # whether few rows are shrunk
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
@@ -99,7 +105,11 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             self._check_columns(X.shape[1])
-            moments, rng = _private_moments(self, X, rows, account)
+            bounds = self._checked_bounds(X.shape[1])
+            facts = self.noise, bounds, self.row_norm, self._centers, self._keeps_rows
+            settings = _Settings(*facts, effective_n_jobs(self.n_jobs))
+            rng = random_words(self.random_state)
+            moments = _private_moments(settings, X, rows, account, rng)
             self._store(moments)
             self.n_samples_, self.row_norm_ = moments.n_samples, moments.row_norm
             self.privacy_ = account.report(type(self).__name__, secure=rng.secure)
@@ -113,35 +123,59 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
     def _check_columns(self, n_features: int) -> None:
         """Refuse what so many features do not allow."""
 
+    def _checked_bounds(self, n_columns: int) -> Floats:
+        """Return the public bounds; refuse parameters and sizes that a later step cannot take."""
+        owner = type(self).__name__
+        check_within(self, "row_norm", _SMALLEST, _LARGEST)
+        bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
+        if not (0.5 * bounds[1] - 0.5 * bounds[0]).min() >= _SMALLEST:
+            raise ValueError(
+                f"The 'feature_bounds' parameter of {owner} must not be closer than "
+                f"{2 * _SMALLEST:g}: their squares would underflow. Choose other units."
+            )
+        reason = f"matrices of {n_columns} by {n_columns} columns"
+        remedy = "Choose fewer columns, or project them by a public map."
+        check_memory(owner, 8.0 * _MATRICES * n_columns**2, reason, remedy)
+        return bounds
+
     @abstractmethod
     def _store(self, moments: PrivateMoments) -> None:
         """Set the fitted attributes from released numbers."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Settings:
+    """What the release knows of the estimator."""
+
+    noise: str
+    bounds: Floats  # shape (2, n_columns): public, infinite where there are none
+    row_norm: float | None
+    centers: bool  # whether second moments are about a private mean
+    keeps_rows: bool  # whether few rows are shrunk
+    n_threads: int
+
+
 def _private_moments(
-    estimator: Any, X: NDArray[Any], rows: GroupedRows, account: Account
-) -> tuple[PrivateMoments, RandomWords]:
-    """Release mean and covariance of the rows of X; return the source of the noise, too."""
-    center, keeps_rows = estimator._centers, estimator._keeps_rows
+    settings: _Settings, X: NDArray[Any], rows: GroupedRows, account: Account, rng: RandomWords
+) -> PrivateMoments:
+    """Release mean and covariance of the rows of X."""
     n_columns, adjacency = X.shape[1], account.guarantee.adjacency
-    bounds = _check_plans(estimator, n_columns)
-    noise, total = choose_budget(estimator.noise, n_columns, account)
+    noise, total = choose_budget(settings.noise, n_columns, account)
     whole = calibrate_second_moments(noise, RowBounds(n_columns, 1.0), total, adjacency)
     # How often rows are looked for depends on what was found, and so does what later steps get.
     pure, private_n = isinstance(total, PureLoss), adjacency == "add_remove"
     account.spend(stage_losses(total, counts=pure and private_n, searches=False), noise)
-    rng, n_threads = random_words(estimator.random_state), effective_n_jobs(estimator.n_jobs)
     (X,) = rows.keep(rng, X)
     # The noise of the second moments may not fit one number.
     count_noise = "iid_laplace" if pure else "iid_gaussian"
     n_samples = known_records(len(X), account, rng, count_noise, total)
     run = PrivateRun(account, rng, n_samples, total)
-    locator = Locator(X, run, n_threads, keeps_rows=keeps_rows)
-    level = noise_level(whole, n_samples)
-    mean, radius, used = locator.find(bounds, estimator.row_norm, level, center=center)
+    locator = Locator(X, run, settings.n_threads, keeps_rows=settings.keeps_rows)
+    level, center = noise_level(whole, n_samples), settings.centers
+    mean, radius, used = locator.find(settings.bounds, settings.row_norm, level, center=center)
     used += COUNT_SHARE if private_n else 0.0
     unit = _unit(radius)
-    ball = _row_bounds(bounds, mean, radius, noise, unit)
+    ball = _row_bounds(settings.bounds, mean, radius, noise, unit)
     left = total.share(1.0 - used) if used else total
     mechanism = calibrate_second_moments(noise, ball, left, adjacency)
     account.charge("second moments", mechanism)
@@ -153,29 +187,13 @@ def _private_moments(
         norm=ball.norm,
         columns=ball.columns,
         l1_norm=ball.l1_norm,
-        n_threads=n_threads,
+        n_threads=settings.n_threads,
     )
-    divisor = n_samples - (0.0 if keeps_rows else float(center))
+    divisor = n_samples - (0.0 if settings.keeps_rows else float(center))
     deviation = float(np.linalg.norm(mechanism.standard_deviation)) / np.sqrt(n_columns)
     covariance = mechanism.release(counts, rng) / divisor * unit**2
     noise_left = deviation / divisor * unit**2
-    return PrivateMoments(mean, covariance, noise_left, n_samples, radius), rng
-
-
-def _check_plans(estimator: Any, n_columns: int) -> Floats:
-    """Return the public bounds; refuse parameters and sizes that a later step would not bear."""
-    owner = type(estimator).__name__
-    check_within(estimator, "row_norm", _SMALLEST, _LARGEST)
-    bounds = as_bounds(estimator.feature_bounds, n_columns, "feature_bounds", estimator)
-    if not (0.5 * bounds[1] - 0.5 * bounds[0]).min() >= _SMALLEST:
-        raise ValueError(
-            f"The 'feature_bounds' parameter of {owner} must not be closer than {2 * _SMALLEST:g}: "
-            "squares would not survive. Choose other units."
-        )
-    reason = f"matrices of {n_columns} by {n_columns} columns"
-    remedy = "Choose fewer columns, or project them by a public map."
-    check_memory(owner, 8.0 * _MATRICES * n_columns**2, reason, remedy)
-    return bounds
+    return PrivateMoments(mean, covariance, noise_left, n_samples, radius)
 
 
 def _row_bounds(

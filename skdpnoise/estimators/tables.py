@@ -185,8 +185,8 @@ def _beyond(owner: str, name: str, values: NDArray[Any], largest: float) -> Valu
             "needs finite values: clip them to public bounds."
         )
     return ValueError(
-        f"Input {name} of {owner} contains values beyond {largest:g} in magnitude, which sums "
-        f"would not survive. Rescale {name}."
+        f"Input {name} of {owner} contains values beyond {largest:g} in magnitude: their "
+        f"sums could overflow. Rescale {name}."
     )
 
 

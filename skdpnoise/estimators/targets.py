@@ -213,8 +213,8 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
         isinstance(one, Integral) and abs(int(one)) > _EXACT for one in labels
     ):
         raise ValueError(
-            f"Unknown label type: whole numbers in {name} beyond 2**53 beside floats, which would "
-            "make equal numbers of unlike labels. Convert all of them to int, or to text."
+            f"Unknown label type: whole numbers in {name} beyond 2**53 beside floats: "
+            "different labels would become equal. Convert all of them to int, or to text."
         )
     wanted = np.bool_ if kinds == {bool} else np.int64 if kinds == {Integral} else np.float64
     converted: NDArray[Any] = without_values(

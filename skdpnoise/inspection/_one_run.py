@@ -86,8 +86,8 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
     n_columns = X.shape[1]
     if len(numeric_columns(X)) < n_columns:
         raise ValueError(
-            "method='one_run' makes canaries of numbers, and a column of X is none of numbers: use "
-            "another method, or audit what comes after its encoding."
+            "method='one_run' makes canaries of numbers, and a column of X does not hold numbers. "
+            "Use another method, or audit what comes after the encoding."
         )
     values = numbers(X, range(n_columns))
     low, high = bounds_of(estimator, values)

@@ -61,18 +61,18 @@ class Transcript:
     Parameters
     ----------
     seed : int, default=0
-        Of all randomness of the fit.
+        Seed of all random numbers of the fit.
     earlier : Transcript or None, default=None
-        What is released again.
+        The fit whose releases this one repeats; None records a first fit.
 
     Attributes
     ----------
     meetings : list of Meeting
-        In the order of the fit.
+        All releases, in the order of the fit.
     charges : list of (str, object)
-        What was charged for, with the mechanism or the losses.
+        Label of each charge, and the mechanism or the losses that were charged.
     diverged : str or None
-        Where this fit first did something else than the earlier one.
+        The first place where this fit did something else than the earlier one; None if nowhere.
 
     References
     ----------
@@ -118,27 +118,27 @@ class Transcript:
         """
         return observed(self, function, *args, **kwargs)
 
-    def words(self) -> RandomWords:
+    def rng(self) -> RandomWords:
         """Return the randomness of the fit, which is not secure."""
         return _Words(self)
 
-    def sum(self, mechanism: Any, integers: ArrayLike, draws: ArrayLike) -> NDArray[Any]:
+    def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]:
         """Return what is released of integers and their noise."""
         private = np.array(integers)
-        noisy = private + np.asarray(draws)
+        noisy = private + np.asarray(noise)
         there = self._counterpart("sum", mechanism, private.shape)
         released: NDArray[Any] = noisy if there is None else there.released
         self._met(Meeting("sum", mechanism, private, released))
         return released
 
     def choice(
-        self, mechanism: Any, utilities: ArrayLike, draw: Callable[[RandomWords], int]
+        self, mechanism: Any, utilities: ArrayLike, sample: Callable[[RandomWords], int]
     ) -> int:
         """Return what is chosen by private utilities."""
         private = np.array(utilities)
         there = self._counterpart("choice", mechanism, private.shape)
-        # Of its own words: how many a choice takes depends on the utilities.
-        index = draw(self.words()) if there is None else int(there.released)
+        # Of a source of its own: how many words a choice takes depends on the utilities.
+        index = sample(self.rng()) if there is None else int(there.released)
         self._met(Meeting("choice", mechanism, private, index))
         return index
 

@@ -45,7 +45,7 @@ class Mechanism(Protocol):
     """
 
     def sample(
-        self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
+        self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
         """Return integer noise, in grid steps, of the releases from an index on."""
 

@@ -47,7 +47,7 @@ class VectorMechanism(Sealed, ABC):
         """Return what ``n_releases`` releases cost together."""
 
     def sample(
-        self, rng: RandomWords, n_draws: int | None = None, *, first: int | None = None
+        self, rng: RandomWords, n_releases: int | None = None, *, first: int | None = None
     ) -> NDArray[np.int64]:
         """Return the noise of consecutive releases, in grid steps.
 
@@ -55,29 +55,30 @@ class VectorMechanism(Sealed, ABC):
         ----------
         rng : RandomWords
             Source of randomness.
-        n_draws : int or None, default=None
+        n_releases : int or None, default=None
             Number of releases; None is all of them, from ``first`` on.
         first : int or None, default=None
             Index of the first release, counted from 0. It must be given if scales differ between
-            releases and not all are drawn.
+            releases and not all are sampled.
 
         Returns
         -------
-        ndarray of int64, shape (n_draws, n_coordinates)
+        ndarray of int64, shape (n_releases, n_coordinates)
 
         Raises
         ------
         ValueError
-            If draws are not charged for, or it is not said which ones are wanted.
+            If more releases are asked for than are charged for, or ``first`` is missing.
 
         Examples
         --------
         >>> from skdpnoise.mechanisms import k_norm
         >>> from skdpnoise.privacy import PureLoss
-        >>> k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=3).sample(random_words(0), n_draws=2).shape
+        >>> mechanism = k_norm(2, 1.0, 3, PureLoss(1.0), n_releases=3)
+        >>> mechanism.sample(random_words(0), n_releases=2).shape
         (2, 3)
         """
-        return self._draw(rng, *self._span("sample", "n_draws", n_draws, first))
+        return self._draw(rng, *self._span("sample", "n_releases", n_releases, first))
 
     def release(
         self, value: ArrayLike, random_state: Any = None, *, first: int | None = None
@@ -101,7 +102,7 @@ class VectorMechanism(Sealed, ABC):
         ------
         TypeError, ValueError
             If the value is not an array of finite real numbers of such a shape, or releases are
-            asked for that are not charged for, or it is not said which ones.
+            asked for that are not charged for, or ``first`` is missing.
 
         Notes
         -----

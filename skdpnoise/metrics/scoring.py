@@ -117,6 +117,6 @@ def choose_scoring(owner: str, scoring: str | None, estimators: Sequence[Any]) -
         if not hasattr(estimator, method):
             raise ValueError(
                 f"The 'estimator' parameter of {owner} must have the method {method!r} for "
-                f"scoring={chosen.name!r}. Got {type(estimator).__name__}, which has not."
+                f"scoring={chosen.name!r}. Got {type(estimator).__name__}, which lacks it."
             )
     return chosen

@@ -44,15 +44,15 @@ class Observer(Protocol):
     >>> observer: Observer = Transcript()
     """
 
-    def words(self) -> RandomWords:
+    def rng(self) -> RandomWords:
         """Return the randomness of the fit, which is not secure."""
         ...
 
-    def sum(self, mechanism: Any, integers: ArrayLike, draws: ArrayLike) -> NDArray[Any]:
+    def sum(self, mechanism: Any, integers: ArrayLike, noise: ArrayLike) -> NDArray[Any]:
         """Return what is released of integers and their noise."""
         ...
 
-    def choice(self, mechanism: Any, utilities: ArrayLike, draw: Callable[[Any], int]) -> int:
+    def choice(self, mechanism: Any, utilities: ArrayLike, sample: Callable[[Any], int]) -> int:
         """Return what is chosen by private utilities."""
         ...
 

@@ -41,7 +41,7 @@ def random_words(random_state: object = None) -> RandomWords:
     """
     observer = current()
     if observer is not None and not isinstance(random_state, RandomWords):
-        return observer.words()
+        return observer.rng()
     if random_state is None:
         return SystemWords()
     if isinstance(random_state, Integral) and not isinstance(random_state, bool):

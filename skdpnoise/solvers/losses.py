@@ -29,20 +29,22 @@ class Loss:
     Parameters
     ----------
     name : str
-        What people call it.
+        Its key in ``LOSSES``.
     code : int
-        By which the kernels know it.
+        Number of its branch in the compiled kernels.
     curvature : float
-        An upper bound on the derivative of μ, over which steps are one.
+        An upper bound M on the derivative of μ; a step has the length 1/M.
     mean : callable
         μ, from an array of linear functions to the means of the target.
     start : callable
-        From y to what the kernels need: the score of each record where the linear function is 0,
-        and the targets, or an empty array where a score holds them already.
+        From y to a pair of arrays: the score of each record at coefficients 0, and the targets, or
+        an empty array if the score already contains them.
     looseness : float, default=1.0
-        How much longer a step may be where there is little noise, and the curvature a loose bound.
+        Factor by which steps are longer where there is little noise, since the curvature is a loose
+        bound.
     tail : float, default=1.0
-        How many times longer than those of least squares the tails of slopes are, for "auto" clips.
+        Factor by which the automatic clip is larger than that of least squares, for losses whose
+        slopes have long tails.
 
     Examples
     --------
@@ -78,7 +80,7 @@ class Loss:
 
 
 def _residuals(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
-    """Return x.w - y at w = 0: the slope itself, so that a sweep need not read y."""
+    """Return x.w - y at w = 0: the slope itself, so that the kernel need not read y."""
     return -np.asarray(y, dtype=np.float64), np.empty(0, dtype=np.int8)
 
 

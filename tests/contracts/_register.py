@@ -73,7 +73,7 @@ class Entry:
     spends : bool
         Whether a fit spends privacy.
     refuses_extremes : bool
-        Whether values that sums would not survive are refused; else they are clipped.
+        Whether values whose sums could overflow are refused; else they are clipped.
     n_stages : int
         How many stages a pure fit of a model is charged by where the number of records is public.
     descends : bool

@@ -99,7 +99,7 @@ def test_a_release_is_the_value_plus_what_sample_draws():
     drawn = mechanism.sample(SeededWords(3)) * mechanism.grid_size
     assert (mechanism.release(np.zeros((2, 3)), SeededWords(3)) == drawn).all()
     for t in range(2):
-        (drawn,) = mechanism.sample(SeededWords(3), n_draws=1, first=t)
+        (drawn,) = mechanism.sample(SeededWords(3), n_releases=1, first=t)
         released = mechanism.release(np.zeros(3), SeededWords(3), first=t)
         assert (released == drawn * mechanism.grid_size[t]).all()
 
@@ -140,12 +140,12 @@ def test_more_releases_than_are_charged_for_are_refused():
     for first, kind in ((-1, ValueError), (0.0, TypeError), (True, TypeError)):
         with pytest.raises(kind, match="first"):
             mechanism.release(np.ones(3), first=first)
-    with pytest.raises(ValueError, match=r"'n_draws'.*3 releases.*charged for 2.*n_releases=3"):
+    with pytest.raises(ValueError, match=r"'n_releases'.*3 releases.*charged for 2.*n_releases=3"):
         mechanism.sample(SeededWords(0), 3)
     with pytest.raises(ValueError, match=r"'value'.*3 releases.*n_releases=3"):
         mechanism.release(np.ones((3, 3)))
     for count, kind in ((0, ValueError), (1.0, TypeError), (True, TypeError)):
-        with pytest.raises(kind, match="n_draws"):
+        with pytest.raises(kind, match="n_releases"):
             mechanism.sample(SeededWords(0), count)
 
 

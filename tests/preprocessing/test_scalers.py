@@ -38,8 +38,8 @@ def bounds(X):
 def without_noise(monkeypatch):
     """Mechanisms that draw zeros, however they are calibrated."""
 
-    def zeros(self, words, n_draws=None, *, first=None):
-        return np.zeros((n_draws or self.n_releases, self.sensitivity.n_coordinates), np.int64)
+    def zeros(self, rng, n_releases=None, *, first=None):
+        return np.zeros((n_releases or self.n_releases, self.sensitivity.n_coordinates), np.int64)
 
     monkeypatch.setattr(AdditiveMechanism, "sample", zeros)
 

@@ -236,7 +236,11 @@ def test_what_it_is_is_shown():
         (lambda: k_norm(2, 1.0, 2, PureLoss(1.0)).release(["a", "b"]), TypeError, "real"),
         (lambda: k_norm(2, 1.0, 2, PureLoss(1.0)).release([0.0]), ValueError, "shape"),
         (lambda: k_norm(2, 1.0, 2, PureLoss(1.0)).sample(SeededWords(0), 2), ValueError, "charged"),
-        (lambda: k_norm(2, 1.0, 2, PureLoss(1.0)).sample(SeededWords(0), 0), ValueError, "n_draws"),
+        (
+            lambda: k_norm(2, 1.0, 2, PureLoss(1.0)).sample(SeededWords(0), 0),
+            ValueError,
+            "n_releases",
+        ),
     ],
 )
 def test_bad_input_is_refused(call, error, message):
