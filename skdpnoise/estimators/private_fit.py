@@ -20,7 +20,7 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account, LedgerWarning
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee
 from skdpnoise.queries.groups import GroupedRows, group_codes
-from skdpnoise.queries.ranges import release_record_count
+from skdpnoise.queries.ranges import COUNT_SHARE, release_record_count
 from skdpnoise.sampling import RandomWords
 
 Budget = TypeVar("Budget")
@@ -42,7 +42,8 @@ def known_records(
     """Return the number of records: public under replace-one, bought under add/remove."""
     if account.guarantee.adjacency == "replace_one":
         return float(n_rows)
-    found = release_record_count(n_rows, total, noise, rng, account.charge)
+    part = total.share(COUNT_SHARE)
+    found = release_record_count(n_rows, part, noise, rng, account.charge)
     account.n_records = max(2.0, found)
     return account.n_records
 

@@ -25,7 +25,8 @@ from skdpnoise.mechanisms import calibrate
 from skdpnoise.metrics.scoring import BITS, Scoring
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
-from skdpnoise.queries import private_count, private_location_scale
+from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sensitivity import SensitivityProfile
@@ -283,20 +284,22 @@ def release_units(
     adjacency, rng = problem.adjacency, problem.rng
     known, rest, hidden = problem.known, budget, False
     if known is None:
-        rest = budget.share(1.0 - _UNITS)
-        n_samples, part = max(2.0, float(y.size)), budget.share(_COUNT)
+        rest, n_samples = budget.share(1.0 - _UNITS), float(y.size)
+        noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
+
+        def charge(label: str, one: Any) -> None:
+            note_charge(f"units of the target: {label}", one)
+
         if adjacency == "add_remove":
-            count = private_count(y.size, part, adjacency=adjacency, random_state=rng)
-            note_charge("number of records for the units of the target", count.mechanism)
-            n_samples = max(2.0, float(count.value))
+            n_samples = release_record_count(y.size, budget.share(_COUNT), noise, rng, charge)
         found = private_location_scale(
             [y],
             budget.share(_UNITS - _COUNT),
-            noise="iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian",
+            noise=noise,
             adjacency=adjacency,
-            n_samples=n_samples,
+            n_samples=max(2.0, n_samples),
             random_state=rng,
-            charge=lambda label, one: note_charge(f"units of the target: {label}", one),
+            charge=charge,
         )
         hidden = not found.found[0]
         units = (0.0, 1.0) if hidden else (float(found.location[0]), float(found.scale[0]))

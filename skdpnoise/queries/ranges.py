@@ -52,8 +52,8 @@ def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[Lo
 def release_record_count(
     n_records: int, budget: LossBudget, noise: str, rng: RandomWords, charge: Charge
 ) -> float:
-    """Return a noisy number of records, which one record moves by 1, for a share of the budget."""
-    mechanism = calibrate(noise, clipped_sum(0.0, 1.0), budget.share(COUNT_SHARE))
+    """Return a noisy number of records, which one record moves by 1."""
+    mechanism = calibrate(noise, clipped_sum(0.0, 1.0), budget)
     charge("number of records", mechanism)
     return float(mechanism.release(np.array([n_records]), rng)[0])
 
@@ -165,7 +165,8 @@ class Ranges:
         counts = n_samples is None and query.adjacency == "add_remove"
         *stages, self.budget = stage_losses(budget, counts=counts, searches=bool(searched.any()))
         if counts:
-            n_samples = release_record_count(len(self.records), budget, noise, query.rng, charge)
+            part = budget.share(COUNT_SHARE)
+            n_samples = release_record_count(len(self.records), part, noise, query.rng, charge)
         elif n_samples is None:
             n_samples = float(len(self.records))
         self.n_samples = max(n_samples, 1.0)  # public, or estimated privately
