@@ -89,7 +89,7 @@ def configured(estimator, **parameters):
     """A copy of the estimator; what is within it has its adjacency."""
     copy = clone(estimator).set_params(**parameters)
     inner = [copy.estimator] if hasattr(copy, "estimator") else []
-    if isinstance(copy, DPPipeline):
+    if hasattr(copy, "steps"):
         inner = [step for _, step in copy.steps]
     for part in inner:
         part.set_params(adjacency=copy.adjacency)

@@ -261,7 +261,7 @@ MODELS = {
 
 
 def _alpha(model):
-    return "alpha" if isinstance(model, DPLogisticCD) else "dplogisticcd__alpha"
+    return next(name for name in model.get_params() if name.endswith("alpha"))
 
 
 @pytest.mark.parametrize("make", MODELS.values(), ids=list(MODELS))

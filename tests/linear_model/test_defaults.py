@@ -57,10 +57,12 @@ def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
             assert total.epsilon(delta) > 0.999
 
 
-@pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPLogisticCD])
-def test_settings_depend_on_the_shape_of_the_data_only(Estimator):
+@pytest.mark.parametrize(
+    ("Estimator", "descends"),
+    [(DPCoordinateDescentRegressor, {"solver": "gradient"}), (DPLogisticCD, {})],
+)
+def test_settings_depend_on_the_shape_of_the_data_only(Estimator, descends):
     rng = np.random.default_rng(0)
-    descends = {} if Estimator is DPLogisticCD else {"solver": "gradient"}
     runs = []
     for scale in (1.0, 1e5):
         X = scale * rng.standard_cauchy(size=(4000, 4))

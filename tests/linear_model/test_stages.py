@@ -36,7 +36,7 @@ class Noted(SeededWords):
 def plan_of(estimator, used, n_outputs=1, n_samples=2000.0):
     settings, used = Settings.of(estimator), np.asarray(used)
     bounds = np.tile([[-1.0], [1.0]], used.size)
-    target_bounds = None if isinstance(estimator, DPLogisticCD) else bounds[:, :1]
+    target_bounds = bounds[:, :1] if hasattr(estimator, "target_bounds") else None
     account = Account(PrivacyGuarantee(estimator.epsilon, estimator.delta))
     budget = split_budget(settings, account, n_outputs, bounds, target_bounds)
     return plan_descent(settings, used, n_outputs, n_samples, budget.for_records(n_samples))
