@@ -1,4 +1,4 @@
-"""The picture of the history of speed: one panel for each ratio, one line for each case."""
+"""The picture of the history of speed: a panel for each ratio of passes, and one for the rest."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ def save_plot(
     except ImportError:
         print("no picture: matplotlib is not installed (the extra 'plot' brings it)")
         return
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained", sharex=True)
+    figure = plt.figure(figsize=(11, 12), layout="constrained")
+    grid = figure.add_gridspec(3, 2)
+    panels = [figure.add_subplot(grid[row, column]) for row in (0, 1) for column in (0, 1)]
+    rest = figure.add_subplot(grid[2, :])
     markers = dict(zip(dict.fromkeys(machines), _MARKERS * len(machines), strict=False))
     labels = list(dict.fromkeys(label for point in points for label in point["ratios"]))
-    for axis, name in zip(axes.flat, ratios, strict=True):
+    for axis, name in zip(panels, ratios, strict=True):
         for label in labels:
             for machine, marker in markers.items():
                 where = [
@@ -47,11 +50,15 @@ def save_plot(
         axis.set_title(f"{name} ({_SIGNS[sign]} {bar:g})")
         axis.margins(y=0.1)
         axis.grid(alpha=0.3)
+    _draw_rest(rest, points)
     ticks = [f"{point['date'][:10]}\n{point['commit'][:8]}" for point in points]
-    for axis in axes[-1]:
+    for axis in (*panels[2:], rest):
         axis.set_xticks(range(len(points)), ticks, rotation=45 if len(points) > 6 else 0)
         axis.set_xlim(-0.5, len(points) - 0.5)
-    cases = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels()), strict=True))
+    for axis in panels[:2]:
+        axis.set_xlim(-0.5, len(points) - 0.5)
+        axis.set_xticks(range(len(points)), [])
+    cases = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     hardware = {
         machine: plt.Line2D([], [], color="0.3", linestyle="", marker=marker)
         for machine, marker in markers.items()
@@ -66,6 +73,24 @@ def save_plot(
     figure.savefig(path, dpi=110)
     plt.close(figure)
     print(f"saved {path}")
+
+
+def _draw_rest(axis: Any, points: Sequence[Mapping[str, Any]]) -> None:
+    """Draw every other figure in units of its bar, one colour for each part."""
+    for k, part in enumerate(dict.fromkeys(part for point in points for part in point["parts"])):
+        names = dict.fromkeys(name for point in points for name in point["parts"].get(part, ()))
+        for label, name in zip([part, *[None] * len(names)], names, strict=False):
+            figures = [point["parts"].get(part, {}).get(name) for point in points]
+            where = [place for place, figure in enumerate(figures) if figure is not None]
+            shares = [figures[place][0] / figures[place][1] for place in where]
+            axis.plot(where, shares, marker="o", markersize=4, color=f"C{k}", label=label)
+    axis.axhline(1.0, color="0.3", linestyle=":", linewidth=1.5)
+    axis.set_yscale("log")
+    axis.set_title(
+        "All other figures, in units of their bars"
+    )
+    axis.grid(alpha=0.3)
+    axis.legend(ncols=2)
 
 
 def _line(label: str) -> dict[str, Any]:

@@ -224,4 +224,4 @@ def report(*, quick: bool, large: bool) -> dict[str, Any]:
         ],
         title=f"Growth from {rows[0]:,} to {rows[1]:,} rows; blocks of {_BLOCKS / 1e6:g} MB",
     )
-    return {"beside_scikit_learn": compared, "growth": grown}
+    return {"beside_scikit_learn": compared, "growth": grown, "judged": judged}

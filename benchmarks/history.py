@@ -26,7 +26,8 @@ Point = dict[str, Any]
 def point_of(run: Mapping[str, Any]) -> Point:
     """Return what is kept of a run: its ratios, and where and on which commit they were measured.
 
-    A run that shows nothing of a commit is refused: one of changed files, or a short one.
+    Beside the ratios of passes these are the figures, and bars, of all other parts. A run that
+    shows nothing of a commit is refused: one of changed files, or a short one.
     """
     if run.get("benchmark") != "speed":
         raise ValueError("the file is not a run of `python -m benchmarks speed`.")
@@ -44,6 +45,7 @@ def point_of(run: Mapping[str, Any]) -> Point:
     return {
         **{name: run[name] for name in ("commit", "date", "machine", "n", "p", "bars")},
         "ratios": {_label(r): {name: r[name] for name in RATIOS} for r in run["results"]},
+        "parts": run["parts"],
     }
 
 
@@ -82,6 +84,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name, values in _by_ratio(point).items()
         ],
         title="Ratios of every kept run, over losses, types and standardisation",
+    )
+    print_table(
+        ["part", "what", "figure", "bar"],
+        [
+            [part, what, figure, bar]
+            for part, figures in points[-1]["parts"].items()
+            for what, (figure, bar) in figures.items()
+        ],
+        title="The other parts of the last kept run",
     )
     args.out.mkdir(parents=True, exist_ok=True)
     save_plot(args.out / "history.png", points, RATIOS, [machine_of(point) for point in points])

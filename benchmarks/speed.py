@@ -252,7 +252,17 @@ def main(argv: list[str] | None = None) -> int:
         title="Ratios within this run, and their bars",
     )
     passes = {"n": n, "p": N_FEATURES, "bars": BARS, "results": results}
-    whole = passes | fitted | {"calibrations": calibrated, "cold": started}
+    parts = {
+        "calibrations": {r["what"]: (r["milliseconds"], r["bar"]) for r in calibrated},
+        "cold start": {
+            f"{r['what']}, {r['unit'].partition(' (')[0]}": (r["figure"], r["bar"])
+            for r in started
+            if r["bar"] is not None
+        },
+        "fits": {r["fit"]: (r["ratio"], r["bar"]) for r in fitted["beside_scikit_learn"]},
+        "growth": {f"{name}, {what}": pair for name, what, *pair in fitted["judged"]},
+    }
+    whole = passes | fitted | {"calibrations": calibrated, "cold": started, "parts": parts}
     save_json(args.out, "speed", whole)
     return 0
 

@@ -26,6 +26,7 @@ def run_of(commit="0123456789ab", date="2026-01-02T03:04:05+00:00", n=2_000_000,
         "p": 20,
         "bars": {name: list(bar) for name, bar in speed.BARS.items()},
         "results": results,
+        "parts": {"fits": {"PCA": [slower * 1.3, 1.3]}, "calibrations": {"count": [2.0, 5.0]}},
     }
 
 
@@ -56,6 +57,7 @@ def test_it_keeps_every_ratio_that_has_a_bar_and_no_nanosecond():
     }
     assert all(set(case) == set(speed.BARS) for case in point["ratios"].values())
     assert "nanoseconds" not in json.dumps(point)
+    assert point["parts"] == run_of()["parts"]
     assert point["commit"] == "0123456789ab"
     assert point["machine"]["cores"] == 2
 
@@ -69,6 +71,7 @@ def test_runs_are_kept_in_order_of_date_and_each_once(keep, capsys):
     assert keep.kept()[1]["ratios"]["squared, float64"]["private / plain"] == 1.25 * 1.15
     printed = capsys.readouterr().out
     assert "private / plain" in printed
+    assert "PCA" in printed
     assert "x86_64, 2 cores" in printed
 
 
@@ -110,5 +113,6 @@ def test_what_is_kept_can_be_drawn():
     points = json.loads(history.KEPT.read_text(encoding="utf-8"))
     assert points == sorted(points, key=lambda point: point["date"])
     for point in points:
+        assert set(point["parts"]) == {"calibrations", "cold start", "fits", "growth"}
         assert all(set(case) == set(history.RATIOS) for case in point["ratios"].values())
         assert set(history.RATIOS) <= set(point["bars"])
