@@ -13,6 +13,7 @@ from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
 from skdpnoise.noises.staircase import Staircase
+from skdpnoise.noises.truncated_laplace import TruncatedLaplace
 from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
@@ -33,6 +34,7 @@ _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
 _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
+_DISCLOSING = 0.95  # and less so if δ is in part a chance of total disclosure
 _WIDEST = 1e9  # shape of noise on the integers
 
 
@@ -66,7 +68,10 @@ def largest_epsilon(
     if factor == 0.0:
         return 0.0
     part = _shrunk(numeric, factor).epsilon(delta) / numeric.epsilon(delta)
-    return _floor(epsilon * part * _ALMOST)
+    # What part of δ is best for total disclosure depends on ε, and only a calibration finds it.
+    curves = (getattr(curve, "base", curve) for curve, _, _ in numeric.terms)
+    disclosing = any(isinstance(curve, TruncatedLaplace) for curve in curves)
+    return _floor(epsilon * part * (_DISCLOSING if disclosing else _ALMOST))
 
 
 def _largest(after: Callable[[float], Composition], asked: float, facts: Facts) -> float:
@@ -122,6 +127,9 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
         return Repetition(curve.law, base), shift
     if isinstance(curve, Composed):
         return Composed(_shrunk(NumericLoss(curve.terms), factor).terms), shift
+    if isinstance(curve, TruncatedLaplace):  # as much of δ stays total disclosure
+        share = math.expm1(shift * factor) / math.expm1(shift)
+        return TruncatedLaplace(math.log1p(share * math.expm1(curve.shape))), shift * factor
     if isinstance(curve, Staircase):
         return RandomisedResponse(), float(curve.max_loss(shift)) * factor
     return curve, shift * factor

@@ -177,13 +177,9 @@ class Composition:
             return min(pure, closed.epsilon(delta))
         return min(pure, _smallest_epsilon(self.groups(), delta, near))
 
-    def about(self, budget: PrivacyGuarantee, *, adaptive: bool) -> float:
-        """Return what counts against a budget, at once rather than precisely."""
-        if adaptive or budget.delta == 0.0 or not self.terms:
-            rule = self.adaptive_epsilon if adaptive else self.epsilon
-            return rule(budget.delta)
-        bound = bounds_near(self.groups(), budget.delta, budget.epsilon, coarse=True)[1]
-        return min(_up(self.pure), bound)
+    def counted(self, delta: float, *, adaptive: bool) -> float:
+        """Return the ε that counts against a budget."""
+        return self.adaptive_epsilon(delta) if adaptive else self.epsilon(delta)
 
     def adaptive_epsilon(self, delta: float) -> float:
         """Return the ε that holds however the losses were chosen; infinity if no rule applies."""

@@ -86,9 +86,9 @@ def refusal(
     loss: PrivacyLoss, guarantee: tuple[float, float], spent: Composition, facts: Facts
 ) -> tuple[str, float]:
     """Say what was asked, what is spent and what is left; and the largest ε that would fit."""
-    after = spent.with_one_more(loss, (0.0, 0.0)).about(facts.guarantee, adaptive=facts.adaptive)
-    # A bound that is not quite tight must not say more than what was checked.
-    before = min(spent.about(facts.guarantee, adaptive=facts.adaptive), facts.epsilon)
+    after = spent.with_one_more(loss, (0.0, 0.0)).counted(facts.delta, adaptive=facts.adaptive)
+    # Rounding up must not say more than what was checked.
+    before = min(spent.counted(facts.delta, adaptive=facts.adaptive), facts.epsilon)
     largest = largest_epsilon(loss, guarantee, spent, facts)
     remedy = "Nothing of this kind fits any more; the budget of a data set does not change."
     if largest > 0.0:

@@ -111,7 +111,10 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     ledger = ledger_with(before, adaptive=adaptive)
     with pytest.raises(BudgetExceededError) as refusal:
         ask(ledger, kind, 3.0)
-    largest = refusal.value.largest_epsilon
+    total, largest = ledger.total(), refusal.value.largest_epsilon
+    spent = total.adaptive_epsilon if adaptive else total.epsilon
+    said = f"spent {spent:.4g} of the budget epsilon=1, and {1.0 - spent:.4g} is left."
+    assert said in str(refusal.value)
     if largest == 0.0:  # a loss for which no rule of adaptive ledgers holds
         assert adaptive
         assert kind in (laplace_with_delta, huber, discrete_gaussian)
@@ -123,6 +126,23 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
         ask(ledger, kind, 1.01 * largest)
     ask(ledger, kind, largest)
     assert ledger.total().n_charges == len(BEFORE[before]) + 1
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("profile", [ONE, TWO, SensitivityProfile([1.0, 2.0, 0.5])])
+@pytest.mark.parametrize("before", BEFORE)
+def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profile, before):
+    def truncated(epsilon):
+        guarantee = epsilon, 5e-7
+        return calibrate("inid_truncated_laplace", profile, PrivacyGuarantee(*guarantee)), guarantee
+
+    ledger = ledger_with(before)
+    with pytest.raises(BudgetExceededError) as refusal:
+        ask(ledger, truncated, 3.0)
+    largest = refusal.value.largest_epsilon
+    with pytest.raises(BudgetExceededError):
+        ask(ledger, truncated, 1.1 * largest)
+    ask(ledger, truncated, largest)
 
 
 @pytest.mark.parametrize(("spent", "left"), [(0.75, 0.25), (0.9, 0.1), (0.3, 0.7), (0.123, 0.877)])
