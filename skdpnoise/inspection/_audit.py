@@ -15,6 +15,7 @@ from skdpnoise.inspection._progress import telling
 from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
+from skdpnoise.ledger.charge import declared_in
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_count, check_real
 
@@ -182,9 +183,10 @@ def audit(
             results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
-    return AuditReport(
-        type(estimator).__name__, claim, tuple(results), len(data[0]), alarm, left_out
-    )
+    given = estimator.get_params().items()
+    declared = declared_in({name: list(v) for name, v in given if isinstance(v, list | tuple)})
+    facts = len(data[0]), alarm, left_out, declared
+    return AuditReport(type(estimator).__name__, claim, tuple(results), *facts)
 
 
 def _methods(method: str | Sequence[str]) -> tuple[tuple[str, ...], bool]:

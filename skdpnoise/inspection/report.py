@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
+from skdpnoise.ledger.report import DECLARED
 from skdpnoise.privacy import PrivacyGuarantee
 
 __all__ = ["AuditReport", "BlackBoxResult", "OneRunResult", "ReplayResult"]
@@ -253,6 +254,8 @@ class AuditReport:
         Probability that a sound estimator does not pass, all methods together.
     left_out : tuple of str, default=()
         Which neighbours were not looked at, since the estimator refuses such input.
+    declared : tuple of str, default=()
+        Steps that the user declared public. They are audited as all others are.
 
     Examples
     --------
@@ -276,6 +279,7 @@ class AuditReport:
     n_records: int
     false_alarm: float
     left_out: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -308,6 +312,7 @@ class AuditReport:
             "n_records": self.n_records,
             "false_alarm": self.false_alarm,
             "left_out": list(self.left_out),
+            "declared": list(self.declared),
             "results": results,
         }
 
@@ -370,6 +375,7 @@ class AuditReport:
         return (
             f"records: {self.n_records}",
             *(f"left out: {text}" for text in self.left_out),
+            *([f"{DECLARED}: {', '.join(self.declared)}"] if self.declared else []),
             "false alarm: a sound estimator fails with probability at most "
             f"{self.false_alarm:g}, all methods together",
             _NOT_PRIVATE,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import cast
 
-from skdpnoise.ledger.charge import Charge
+from skdpnoise.ledger.charge import Charge, declared_in
 from skdpnoise.ledger.composition import SUM_NAMES, Anchor, Composition
 from skdpnoise.ledger.encoding import terms_from_json
 from skdpnoise.ledger.errors import LedgerStorageError, LedgerWarning
@@ -40,6 +40,7 @@ class Known:
         # What did not fit, why, and how much would have, until more is charged.
         self.refused: dict[tuple[str, float, float], tuple[str, float]] = {}
         self.secure, self._looked = True, Head(0, "")
+        self.declared: tuple[str, ...] = ()  # steps, by the charges that were read in full
         self._where = where
 
     def read(self, transaction: Transaction, budget: Facts) -> None:
@@ -74,6 +75,8 @@ class Known:
         if self._looked == (self.number, self.digest):  # these were read in full now
             self._looked = Head(last, digest)
             self.secure &= not any(HIDDEN_SEED in row.parameters for row in rows)
+            for row in rows:
+                self._declare(row)
         self.extend(total, rows[-1], digest)
 
     def _begin(self, transaction: Transaction) -> None:
@@ -104,11 +107,15 @@ class Known:
             digest, number = reading.digest_after(digest, row), row.number
             with reading.readable(f"Charge {number}", self._where):
                 reading.check_texts(row)
-                reading.parameters_in(row.parameters)
+                self._declare(row)
             secure &= HIDDEN_SEED not in row.parameters
         if (number, digest) != (self.number, self.digest):
             raise self._changed(f"up to number {self.number}")
         self._looked, self.secure = Head(number, digest), secure
+
+    def _declare(self, row: Row) -> None:
+        steps = declared_in(reading.parameters_in(row.parameters))
+        self.declared = tuple(dict.fromkeys((*self.declared, *steps)))
 
     def _replaced(self, what: str) -> LedgerStorageError:
         return LedgerStorageError(

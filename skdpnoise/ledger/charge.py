@@ -13,13 +13,13 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from skdpnoise.ledger.composition import Composition
-from skdpnoise.ledger.report import card, facts_in_html, table
+from skdpnoise.ledger.report import DECLARED, card, facts_in_html, table
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = ["Charge", "LedgerTotal", "ledger_card", "past", "stored_parameters"]
+__all__ = ["Charge", "LedgerTotal", "declared_in", "ledger_card", "past", "stored_parameters"]
 
 T = TypeVar("T")
 
@@ -89,7 +89,14 @@ class Charge:
 
     def __str__(self) -> str:
         by = f" ({self.estimator})" if self.estimator else ""
-        return with_caveat(f"{self.number}. {self.label}{by}: {self.cost}", secure=self.secure)
+        steps = f"; {DECLARED}: {', '.join(self.declared)}" if self.declared else ""
+        text = f"{self.number}. {self.label}{by}: {self.cost}{steps}"
+        return with_caveat(text, secure=self.secure)
+
+    @property
+    def declared(self) -> tuple[str, ...]:
+        """Steps that the user declared public where it was charged, as far as that was said."""
+        return declared_in(self.parameters)
 
     @property
     def secure(self) -> bool:
@@ -166,6 +173,8 @@ class LedgerTotal:
         Whether the ledger counts so.
     secure : bool, default=True
         Whether no charge was for a fit with a seed; else the first line says so.
+    declared : tuple of str, default=()
+        Steps that users declared public.
 
     Examples
     --------
@@ -189,6 +198,7 @@ class LedgerTotal:
     adaptive_epsilon: float
     adaptive: bool = False
     secure: bool = True
+    declared: tuple[str, ...] = ()
 
     @property
     def left(self) -> float:
@@ -224,6 +234,7 @@ class LedgerTotal:
             ("tight composition", tight if self.adaptive else tight + left),
             ("losses chosen by looking", looking + left if self.adaptive else looking),
             ("basic composition", f"epsilon={epsilon:.4g}, delta={delta:.4g}"),
+            *([(DECLARED, ", ".join(self.declared))] if self.declared else []),
         ]
 
     def _repr_html_(self) -> str:
@@ -287,6 +298,16 @@ def _spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
         last = max(last, total.epsilon(delta, near=max(last, 0.1)))
         spent += [last] * (end - start)
     return spent
+
+
+def declared_in(parameters: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the steps that stored parameters declare public, those of inner estimators too."""
+    found = [
+        value
+        for name, value in parameters.items()
+        if name.rpartition("__")[2] == "public" and isinstance(value, list)
+    ]
+    return tuple(dict.fromkeys(str(step) for steps in found for step in steps))
 
 
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:

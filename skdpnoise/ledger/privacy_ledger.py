@@ -260,7 +260,8 @@ class PrivacyLedger:
         with reading.readable("The total", self._where):
             epsilon, adaptive = total.epsilon(budget.delta), total.adaptive_epsilon(budget.delta)
             sums = total.loss(epsilon), epsilon, total.basic, adaptive
-            return LedgerTotal(budget, total.count, *sums, self.adaptive, known.secure)
+            said = self.adaptive, known.secure, known.declared
+            return LedgerTotal(budget, total.count, *sums, *said)
 
     def charges(self) -> tuple[Charge, ...]:
         """Return all charges in their order, also ones that cannot be read: see `Charge`.
