@@ -46,7 +46,11 @@ def test_changed_files_ask_for_their_mutants_and_for_those_that_changed_tests_ar
     test = one.tests[0].partition("::")[0]
     by_test = touched(KEPT, [test])
     assert one in by_test
-    assert all(any(name.startswith(test) for name in mutant.tests) for mutant in by_test)
+    here = [name.partition("::")[0] for mutant in by_test for name in mutant.tests]
+    assert all(
+        any(test.startswith(name.partition("::")[0]) for name in mutant.tests) for mutant in by_test
+    )
+    assert test in here
     # A changed file within a folder of tests counts too, after the mutants of changed files.
     folder = Mutant("m", "skdpnoise/a.py", "x", "y", ("tests/contracts",))
     mine = Mutant("n", "skdpnoise/b.py", "x", "y", ("tests/privacy",))
