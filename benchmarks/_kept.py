@@ -6,11 +6,15 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
+
+from joblib import Memory
 
 from benchmarks._report import ROOT
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def last_commit(*paths: str) -> str:
@@ -34,6 +38,19 @@ def kept(folder: Path, key: dict[str, Any], measure: Callable[[], dict[str, Any]
         partial.write_text(json.dumps({**key, **measure()}, indent=1))
         os.replace(partial, path)
     return json.loads(path.read_text())
+
+
+def resumed(out: Path, function: F, *, ignore: Sequence[str] = ()) -> F:
+    """Return the function with its results kept on disk, so that a stopped run goes on.
+
+    Results are those of one commit of the package and the benchmarks; where files have changed
+    since, nothing is kept. Parameters to be ignored change nothing, such as a pool of workers.
+    """
+    version = last_commit("skdpnoise", "benchmarks")
+    if not version or version.endswith("+changes"):
+        return function
+    memory = Memory(out / "kept" / version[:12], verbose=0)
+    return cast(F, memory.cache(function, ignore=list(ignore)))
 
 
 def _git(*args: str) -> str:

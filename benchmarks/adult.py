@@ -17,6 +17,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import BoundsClipper, DPLogisticCD, DPRobustScaler
 from skdpnoise.datasets import ADULT_CATEGORIES, fetch_adult
@@ -58,10 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = add_common_arguments(parser).parse_args(argv)
     seeds = range(2 if args.quick else 20)
     cases = [(epsilon, share, DELTA) for epsilon, share in CASES] + [(1.0, 0.1, 0.0)]
+    measure = resumed(args.out, accuracy)
     rows, records = [], []
     for epsilon, share, delta in cases:
         scores = Parallel(n_jobs=2)(
-            delayed(accuracy)(args.data_dir, epsilon, share, delta, seed) for seed in seeds
+            delayed(measure)(args.data_dir, epsilon, share, delta, seed) for seed in seeds
         )
         rows.append([epsilon, share, delta, float(np.mean(scores)), min(scores), max(scores)])
         records.append({"epsilon": epsilon, "share": share, "delta": delta, "scores": scores})

@@ -24,6 +24,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
 from skdpnoise.datasets import fetch_california, fetch_electricity
@@ -131,12 +132,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first-seed", type=int, default=0, help="the first seed")
     args = parser.parse_args(argv)
     data = {name: load(name, args.data_dir) for name in {case.data: None for case in CASES}}
+    measure = resumed(args.out, scores)
     rows, records = [], []
     for case in CASES:
         X, y = data[case.data]
         n_seeds = SEEDS_OF_SMALL if len(y) < 1000 else SEEDS
         seeds = range(args.first_seed, args.first_seed + (3 if args.quick else n_seeds))
-        results = Parallel(n_jobs=2)(delayed(scores)(case, X, y, seed) for seed in seeds)
+        results = Parallel(n_jobs=2)(delayed(measure)(case, X, y, seed) for seed in seeds)
         private, public = np.array(results).T
         median = float(np.median(private))
         verdict = None if case.bar is None else "reached" if median >= case.bar else "MISSED"

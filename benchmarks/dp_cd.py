@@ -26,6 +26,7 @@ from benchmarks._dp_cd_plot import save_plot
 from benchmarks._dp_cd_problems import Problem, load_problems
 from benchmarks._dp_cd_published import PUBLISHED
 from benchmarks._dp_cd_runs import ALLOCATIONS, GRIDS, QUICK_GRIDS, Best, same_noise, sweep
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 
 # Raw data after 50 passes, with the budget spread over the passes.
@@ -137,10 +138,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"grid, {loss} loss: " + ", ".join(f"{k} {v}" for k, v in asdict(grid).items()))
     problems = load_problems(args.data_dir)
     results: Results = {}
+    measured = resumed(args.out, measure, ignore=["pool"])
     with ThreadPoolExecutor(args.jobs) as pool:
         for name, problem in problems.items():
             begun = time.perf_counter()
-            results[name] = measure(problem, passes_of(name, args.quick), args.quick, seeds, pool)
+            passes = passes_of(name, args.quick)
+            results[name] = measured(problem, passes, args.quick, seeds, pool)
             print(f"{name}: {time.perf_counter() - begun:.0f} s", flush=True)
     seconds = time.perf_counter() - started
 

@@ -43,6 +43,7 @@ from benchmarks._gram_peers import (
     gradient_grid,
     noisy_gradient_descent,
 )
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, PrivacyWarning
 from skdpnoise.datasets import fetch_california
@@ -312,7 +313,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         ("california", X, y, epsilon, {}) for epsilon in ((0.1, 1.0) if args.quick else EPSILONS)
     ]
     cases += [("diabetes", *diabetes, epsilon, bounds_of(*diabetes)) for epsilon in (1.0, 5.0)]
-    solvers = [compare_solvers(*case[:4], seeds, case[4]) for case in cases]
+    solve = resumed(args.out, compare_solvers)
+    solvers = [solve(*case[:4], seeds, case[4]) for case in cases]
     headers = ["data", "epsilon", *SOLVERS, "chosen", "gap", "bar", ""]
     rows = [
         [
@@ -328,7 +330,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ]
     print_table(headers, rows, title=f"Test R2, median of {len(seeds)} splits")
 
-    lasso = compare_lasso(X, y, range(5 if args.quick else 20), args.quick)
+    lasso = resumed(args.out, compare_lasso)(X, y, range(5 if args.quick else 20), args.quick)
     keys = ("solver", "settings", "mean", "median", "text")
     print_table(
         [*keys[:-1], "", ""],
@@ -353,7 +355,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     peers = []
     if args.peers:
         peers = [
-            compare_peers(name, *data, epsilon, seeds, args.quick)
+            resumed(args.out, compare_peers)(name, *data, epsilon, seeds, args.quick)
             for name, data in (("california", (X, y)), ("diabetes", diabetes))
             for epsilon in (1.0, 5.0)
         ]

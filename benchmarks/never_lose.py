@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.noises import get_noise, noise_names
@@ -104,8 +105,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first case")
     args = parser.parse_args(argv)
     n_cases, most = (20, 100) if args.quick else (args.cases, 10_000)
+    measure = resumed(args.out, check)
     cases = Parallel(n_jobs=2, verbose=1)(
-        delayed(check)(args.first + k, most) for k in range(n_cases)
+        delayed(measure)(args.first + k, most) for k in range(n_cases)
     )
     names = ("auto", "search")
     kinds = sorted({case["chosen"][name] for case in cases for name in names})

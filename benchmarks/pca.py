@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import _pca_speed, _pca_subspaces
+from benchmarks._kept import resumed
 from benchmarks._pca_data import captured, load
 from benchmarks._pca_references import exponential_eigenvectors, peers
 from benchmarks._report import add_common_arguments, print_table, save_json
@@ -198,7 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ]
     print_table(headers, rows, title="Time of a fit beside PCA(svd_solver='covariance_eigh')")
 
-    scores = real(args.data_dir, quick, args.peers)
+    scores = resumed(args.out, real)(args.data_dir, quick, args.peers)
     rows = [
         [
             r["data"],
@@ -216,12 +217,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     headers = ["data", "k", "ε", "settings", "mean", "least", "bar", "published peer", ""]
     print_table(headers, rows, title="Captured variance relative to PCA, δ=1/n²")
 
+    compare = resumed(args.out, _pca_subspaces.compare)
     shapes = _pca_subspaces.SHAPES[:1] if quick else _pca_subspaces.SHAPES
-    subspaces = [
-        record
-        for shape in shapes
-        for record in _pca_subspaces.compare(*shape, 20 if quick else 1000)
-    ]
+    subspaces = [record for shape in shapes for record in compare(*shape, 20 if quick else 1000)]
     keys = ("family", "n", "p", "rank", "public", "strength", "iid", "inid", "ratio", "bar")
     rows = [
         [*(r[key] for key in keys), verdict(r["bar"], r["ratio"] <= r["bar"])] for r in subspaces

@@ -19,6 +19,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPPoissonRegressor, PrivacyWarning
 
@@ -68,7 +69,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     X, y = load()
     n_splits = 5 if args.quick else SPLITS
     models += PUBLIC.values()
-    table = np.array([scores(X, y, split, models) for split in range(n_splits)])
+    measure = resumed(args.out, scores)
+    table = np.array([measure(X, y, split, models) for split in range(n_splits)])
     best = float(np.median(table[:, -len(PUBLIC) :], axis=0).max())
     names = [f"DPPoissonRegressor({epsilon:g}), bounds: {kind}" for kind, epsilon in private]
     rows = []

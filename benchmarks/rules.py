@@ -17,6 +17,7 @@ from joblib import Parallel, delayed
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_regression
 from sklearn.model_selection import train_test_split
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD, PrivacyWarning
 from skdpnoise.datasets import fetch_california, fetch_electricity
@@ -69,10 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = add_common_arguments(argparse.ArgumentParser("benchmarks rules", description=__doc__))
     args = parser.parse_args(argv)
     epsilons, n_seeds = ((1.0,), 3) if args.quick else ((0.3, 1.0, 5.0), 5)
+    measure = resumed(args.out, median_score)
     rows, records = [], []
     for (name, problem), epsilon in itertools.product(problems(args.data_dir).items(), epsilons):
         scores = Parallel(n_jobs=2)(
-            delayed(median_score)(problem, epsilon, passes, clip, n_seeds)
+            delayed(measure)(problem, epsilon, passes, clip, n_seeds)
             for passes, clip in (AUTO, *GRID)
         )
         best = int(np.argmax(scores[1:]))

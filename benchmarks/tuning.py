@@ -23,6 +23,7 @@ from sklearn.model_selection import ParameterGrid, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
+from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from skdpnoise import (
     BoundsClipper,
@@ -129,19 +130,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = add_common_arguments(parser).parse_args(argv)
     seeds = range(2 if args.quick else 10)
     parallel = Parallel(n_jobs=2)
+    fit, searched = resumed(args.out, one_fit), resumed(args.out, search)
     single: dict[str, dict[str, list[float]]] = {}
     rows, records, missed = [], [], []
     for case in CASES[: 3 if args.quick else None]:
         if case.data not in single:
             candidates = [{}, *ParameterGrid(case.grid)]
             scores = parallel(
-                delayed(one_fit)(case, args.data_dir, c, s) for c in candidates for s in seeds
+                delayed(fit)(case, args.data_dir, c, s) for c in candidates for s in seeds
             )
             table = np.array(scores).reshape(len(candidates), len(seeds))
             best = 1 + int(np.argmax(table[1:].mean(axis=1)))
             single[case.data] = {"defaults": [*table[0]], "oracle": [*table[best]]}
             single[case.data]["candidates"] = [*table[1:].mean(axis=1)]
-        found = parallel(delayed(search)(case, args.data_dir, seed) for seed in seeds)
+        found = parallel(delayed(searched)(case, args.data_dir, seed) for seed in seeds)
         scores = [score for score, *_ in found]
         private = float(np.sqrt(np.mean([(p - s) ** 2 for s, p, *_ in found])))
         means = [float(np.mean(single[case.data][name])) for name in ("oracle", "defaults")]
