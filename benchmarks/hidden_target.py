@@ -38,10 +38,11 @@ MEASURED = ("skdpnoise", "benchmarks/hidden_target.py", "benchmarks/_hidden_targ
 
 def score(
     X: np.ndarray, y: np.ndarray, size: float, seed: int, settings: dict[str, Any]
-) -> tuple[float, float]:
+) -> tuple[float, float, bool]:
     """Return R2, or accuracy less the share of the largest class, on test rows.
 
-    The second number is the same of the mean of the training rows, or of their largest class.
+    The second number is the same of the mean of the training rows, or of their largest class. Last
+    comes whether the fit warned of its target.
     """
     rows = np.random.default_rng(seed).permutation(len(y))[:20_000]
     labels = None if y.dtype.kind == "f" else y[rows]
@@ -50,15 +51,16 @@ def score(
     )
     Estimator = DPCoordinateDescentRegressor if labels is None else DPLogisticCD
     model = Estimator(epsilon=size / len(y_train), random_state=seed, **settings)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyWarning)
         found = model.fit(X_train, y_train).score(X_test, y_test)
+    told = any("of the target" in str(warning.message) for warning in caught)
     constant = DummyRegressor() if labels is None else DummyClassifier()
     alone = constant.fit(X_train, y_train).score(X_test, y_test)
     if labels is None:
-        return float(found), float(alone)
+        return float(found), float(alone), told
     largest = np.unique(y_test, return_counts=True)[1].max() / len(y_test)
-    return float(found - largest), float(alone - largest)
+    return float(found - largest), float(alone - largest), told
 
 
 def bar(y: np.ndarray, size: float) -> float:
@@ -100,9 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 X: Any = X, y: Any = y, size: float = size, n_seeds: int = n_seeds
             ) -> dict[str, Any]:
                 runs = (delayed(score)(X, y, size, seed, settings) for seed in range(n_seeds))
-                pairs = Parallel(n_jobs=2)(runs)
-                scores, alone = zip(*pairs, strict=True)
-                return {"scores": scores, "alone": alone}
+                scores, alone, told = zip(*Parallel(n_jobs=2)(runs), strict=True)
+                return {"scores": scores, "alone": alone, "told": told}
 
             key = {"data": name, "size": size, "n_seeds": n_seeds, **settings, "commit": version}
             record = {**kept(args.out / "hidden_target", key, measure), "bar": bar(y, size)}
@@ -115,8 +116,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             records.append(record)
     headers = ["data", "rows", "score", "n eps", "epsilon", "5 %", "no noise", "median", "bar", ""]
     title = "Scores on test rows; accuracy less the largest class; the constant without noise"
-    print_table(headers, rows, title=title)
-    r2 = [score for record in records if record["bar"] != _ACCURACY for score in record["scores"]]
-    print(f"fits with R2 below -1: {sum(score < -1.0 for score in r2):,} of {len(r2):,}")
+    print_table(headers, rows, title=f"{title}; delta={settings['delta']:g}, {args.adjacency}")
+    fits = [
+        fit
+        for record in records
+        if record["bar"] != _ACCURACY
+        for fit in zip(record["scores"], record["told"], strict=True)
+    ]
+    absurd = [told for found, told in fits if found < -1.0]
+    silent = len(absurd) - sum(absurd)
+    text = f"fits with R2 below -1: {len(absurd):,} of {len(fits):,}"
+    print(f"{text}, {silent:,} of them without a warning about the target")
     save_json(args.out, "hidden_target", {"settings": settings, "cases": records})
     return 0

@@ -5,9 +5,12 @@ is believed to be. Cell [l, h) has the utility
 
 .. math:: u = \min\bigl(q n - N(l),\; N(h) - q n,\; 0\bigr)
 
-with N(t) the number of records below t: 0 where the cell holds the quantile. One record moves every
-N by at most 1, and n is public or released, hence moves u by at most 1, under both relations. What
-is believed is public, and enters as a preference. A cell is chosen, then one of its parts, by
+with n the true number of records and N(t) that of those below t: 0 where the cell holds the
+quantile. A record that is replaced moves every N by at most 1 and leaves n, hence moves u by at
+most 1. A record that is added moves n by 1 and N by 0 or 1, hence qn - N by q or q - 1: u moves by
+at most max(q, 1 - q), for a median by 1/2. No utility needs a released number of records: were that
+more than n/q, the rank would lie past all records. What is believed is public, and enters as a
+preference. A cell is chosen, then one of its parts, by
 :class:`~skdpnoise.queries.NormQuantileMechanism`, which is exact.
 
 A noisy bisection of T steps under a pure loss has T times the noise of one count in every step. A
@@ -26,7 +29,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.privacy import LossBudget
+from skdpnoise.privacy import Adjacency, LossBudget
 from skdpnoise.queries._quantile_search import (
     Belief,
     Bulk,
@@ -64,7 +67,7 @@ def choose_bulk(data: Floats, bounds: tuple[float, float], search: Search) -> Bu
     loss, shares, n_samples = search.loss, search.shares, search.n_samples
     halves = [loss.share(shares[0] * part) for part in _MEDIAN_SHARES]
     parts = (1, parts_told_apart(halves[1], n_samples, _MOST_PARTS))
-    stage = ("median", search.releases, n_samples)
+    stage = "median", search.releases
     cell = choose_quantile(ordered(data), 0.5, believe_location(*bounds), halves, parts, stage)
     median = cell.quantile(0.5)
     center = median if abs(median) > _NOTHING else 0.0
@@ -91,7 +94,7 @@ def _closer(data: Floats, cell: Belief, search: Search) -> Bulk:
     costs = [left * need / sum(_CLOSER_NEEDS) for need in _CLOSER_NEEDS]
     first = search.loss.share(costs[0] if enough else left)
     parts = (parts_told_apart(first, search.n_samples, _MOST_CLOSER),)
-    stage = ("median", search.releases, search.n_samples)
+    stage = "median", search.releases
     closer = choose_quantile(ordered(data), 0.5, cell, (first,), parts, stage)
     median = closer.quantile(0.5)
     if not enough:
@@ -108,7 +111,7 @@ def _spread(
 ) -> float:
     """Return the distance from the centre that such a part of the values keeps."""
     distances = ordered(sorted_distances(data, center))
-    stage = ("spread", search.releases, search.n_samples)
+    stage = "spread", search.releases
     return choose_quantile(distances, probability, prior, (loss,), (1,), stage).quantile(0.5)
 
 
@@ -118,21 +121,22 @@ def choose_quantile(
     belief: Belief,
     losses: Sequence[LossBudget],
     n_parts: Sequence[int],
-    stage: tuple[str, Releases, float],
+    stage: tuple[str, Releases],
 ) -> Belief:
     """Return the cell that was chosen last; the keys are sorted `ordered` integers."""
     # Each choice cuts what is left into so many parts: first every interval of the belief, then the
     # cell that was chosen.
-    label, releases, n_samples = stage
+    label, releases = stage
+    sensitivity = utility_sensitivity(probability, releases.adjacency)
     edges, log_mass = belief.edges, belief.log_mass
     for loss, parts in zip(losses, n_parts, strict=True):
         cells, log_mass = _cut(edges, log_mass, parts)
-        mechanism = NormQuantileMechanism.within(loss)
+        mechanism = NormQuantileMechanism.within(loss, sensitivity=sensitivity)
         releases.charge(label, mechanism)
         below = np.searchsorted(keys, cells, side="left")
         # in records: a choice multiplies probabilities by exp(utility / scale)
         preference = log_mass * mechanism.scale[0]
-        utilities = quantile_utilities(below, probability * n_samples, preference)
+        utilities = quantile_utilities(below, probability * keys.size, preference)
         place = mechanism.select(utilities, releases.rng)
         edges, log_mass = cells[place : place + 2], np.zeros(1)
     return Belief(edges, log_mass)
@@ -141,7 +145,9 @@ def choose_quantile(
 def parts_told_apart(loss: LossBudget, n_samples: float, most: int) -> int:
     """Return how many parts of a cell a choice of a median can tell apart."""
     # Where all of n records are in one part, the utility of every other is -n/2. A choice by
-    # permute-and-flip takes one of k others with a chance of about k/2 exp(-n/2 / scale).
+    # permute-and-flip takes one of k others with a chance of about k/2 exp(-n/2 / scale). Under
+    # "add_remove" the scale is half of this, which allows for a number of records that was released
+    # twice too large.
     gap = 0.5 * n_samples / float(NormQuantileMechanism.within(loss).scale[0])
     return int(max(1.0, min(float(most), 2.0 * _MISS * math.exp(min(gap, 700.0)))))
 
@@ -161,9 +167,16 @@ def joined(belief: Belief, least: float) -> Belief:
     return Belief(edges, np.append(below, cut.log_mass[place:]))
 
 
+def utility_sensitivity(probability: float, adjacency: Adjacency) -> float:
+    """Return the most that one record moves a utility of a choice of this quantile."""
+    # Ranks of medians are exact; others are rounded, and max(q, 1 - q) would save little.
+    return 0.5 if adjacency == "add_remove" and probability == 0.5 else 1.0
+
+
 def quantile_utilities(below: NDArray[np.int_], rank: float, preference: Floats) -> Floats:
     """Return the utility of each cell, exactly for the public numbers as rounded."""
-    # `below` counts the records below each edge of the cells.
+    # `below` counts the records below each edge of the cells. A rank qn may be private: one record
+    # that is added moves it, as rounded to a multiple of the unit, by 0 to 1, and N(t) by 0 or 1.
     wanted = exact_terms(np.asarray(rank))
     fits = np.minimum(np.minimum(wanted - below[:-1], below[1:] - wanted), 0.0)
     utilities: Floats = fits + exact_terms(preference)

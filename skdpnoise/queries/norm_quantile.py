@@ -79,15 +79,17 @@ class NormQuantileMechanism:
             )
 
     @classmethod
-    def within(cls, budget: LossBudget, *, monotonic: bool = False) -> NormQuantileMechanism:
-        """Return the mechanism that spends a pure or Gaussian budget on utilities of sensitivity 1.
+    def within(
+        cls, budget: LossBudget, *, monotonic: bool = False, sensitivity: float = 1.0
+    ) -> NormQuantileMechanism:
+        """Return the mechanism that spends a pure or Gaussian budget on utilities of a sensitivity.
 
         They are `monotonic` if a record moves all of them in the same direction.
         """
         if isinstance(budget, GaussianLoss):
             epsilon = range_epsilon(budget.mu)
-            return cls(ExponentialMechanism(1.0, epsilon, monotonic), True)
-        return cls(PermuteAndFlip(1.0, budget.pure_epsilon, monotonic), False)
+            return cls(ExponentialMechanism(sensitivity, epsilon, monotonic), True)
+        return cls(PermuteAndFlip(sensitivity, budget.pure_epsilon, monotonic), False)
 
     @property
     def noise(self) -> str:

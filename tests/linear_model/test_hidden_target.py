@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 
-from skdpnoise import DPCoordinateDescentRegressor, DPLassoPath, DPLogisticCD, PrivacyWarning
+from skdpnoise import (
+    DPCoordinateDescentRegressor,
+    DPLassoPath,
+    DPLogisticCD,
+    DPPoissonRegressor,
+    PrivacyWarning,
+)
 
 quiet = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -30,6 +36,8 @@ FITS = {
     "path": (DPLassoPath, {}),
     "pure": (DPCoordinateDescentRegressor, {"delta": 0.0}),
     "add_remove": (DPCoordinateDescentRegressor, {"adjacency": "add_remove"}),
+    "pure, add_remove": (DPCoordinateDescentRegressor, {"delta": 0.0, "adjacency": "add_remove"}),
+    "pure path, add_remove": (DPLassoPath, {"delta": 0.0, "adjacency": "add_remove"}),
 }
 
 
@@ -45,6 +53,25 @@ def test_regression_is_hardly_worse_than_the_mean_where_n_epsilon_is_300(name, d
         for seed in range(8)
     ]
     assert np.sort(scores)[1] >= -0.2
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("Estimator", [DPCoordinateDescentRegressor, DPPoissonRegressor])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("ratio", [-0.5, 0.01, 0.3, 0.7, 1.3, 1.8])
+def test_a_number_of_records_that_is_released_wrong_is_no_harm_or_is_said(
+    Estimator, delta, ratio, monkeypatch
+):
+    X, y = made()
+    y = np.round(np.maximum(y, 0.0))
+    where = "skdpnoise.estimators.private_fit.release_record_count"
+    monkeypatch.setattr(where, lambda *_: ratio * len(y))
+    for seed in range(6):
+        model = Estimator(300.0 / len(y), delta, adjacency="add_remove", random_state=seed)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            score = model.fit(X, y).score(X, y)
+        assert score >= -0.2 or any("target" in str(w.message) for w in caught)
 
 
 @quiet

@@ -88,6 +88,24 @@ def test_looking_closer_is_paid_by_what_was_left_and_says_what_it_released():
             search(NORMAL + offset, PLENTY, adjacency=adjacency)
 
 
+@pytest.mark.parametrize("released", [0.7, 1.3, 1.7])
+@pytest.mark.parametrize("offset", [0.0, 500.0])
+def test_a_number_of_records_that_is_released_wrong_makes_no_spread_too_wide(offset, released):
+    # A rank that is taken from it lies past all records, where any cell is as good as another.
+    wrong = 0
+    for seed in range(8):
+        found = search_location(
+            NORMAL + offset,
+            PureLoss(LEAST * 2.0**0.5 / N),
+            noise="inid_laplace",
+            adjacency="add_remove",
+            n_samples=released * N,
+            random_state=seed,
+        )
+        wrong += abs(found.location - offset) > 0.5 or (found.found and found.scale > 4.0)
+    assert wrong == 0
+
+
 def test_a_choice_gets_as_many_parts_as_it_can_tell_apart():
     parts = [parts_told_apart(PureLoss(x / N), N, 1 << 18) for x in (1.0, 20.0, 50.0, 60.0, 1e9)]
     assert parts[0] == 1 and parts[-1] == 1 << 18

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement
+
 import numpy as np
 import pytest
 
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from skdpnoise.queries._quantile_choice import _cut, choose_quantile, quantile_utilities
+from skdpnoise.queries._quantile_choice import (
+    _cut,
+    choose_quantile,
+    quantile_utilities,
+    utility_sensitivity,
+)
 from skdpnoise.queries._quantile_search import believe_location, believe_spread, ordered, real
 from skdpnoise.queries.ranges import Releases
 from skdpnoise.sampling import random_words
@@ -28,7 +35,7 @@ def choose(values, loss, probability=0.5, seed=0, belief=None):
         believe_location(-np.inf, np.inf) if belief is None else belief,
         (loss.share(0.5), loss.share(0.5)),
         (1, 1 << 18),
-        ("median", releases, float(len(values))),
+        ("median", releases),
     )
     return found.quantile(0.5), charged
 
@@ -54,25 +61,59 @@ def test_two_choices_cost_what_they_were_given():
     assert sum(loss.pure_epsilon for loss in charged) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("n_samples", [60.0, 57.3])
-def test_one_record_moves_no_utility_by_more_than_one(n_samples):
-    edges = ordered(np.array([-1e300, -2.0, -1.0, -1e-9, 0.0, 1e-9, 0.5, 1.0, 3.0, 1e300]))
+def utilities_of(values, edges, probability, preference):
+    below = np.searchsorted(np.sort(ordered(values)), edges)
+    return quantile_utilities(below, probability * len(values), preference)
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.75, 0.85, 8 / 9, 1 / 3])
+def test_one_record_moves_no_utility_by_more_than_the_sensitivity(probability):
+    places = np.array([-1e200, -1.0, 0.0, 0.2, 2.0])
+    edges = ordered(np.array([-1e300, -1.0, -1e-9, 0.2, 1.0, 1e300]))
     preference = np.linspace(-3.0, 0.0, edges.size - 1)
-    places = np.array([-1e200, -1.5, -1.0, -1e-10, 0.0, 0.2, 0.5, 2.0, 1e200])
-    largest = 0.0
-    for _ in range(2000):
-        values = RNG.choice(places, size=60)
-        other = values.copy()
-        other[0] = RNG.choice(places)
-        for neighbour in (other, values[1:]):
-            here, there = (
-                quantile_utilities(
-                    np.searchsorted(np.sort(ordered(one)), edges), 0.875 * n_samples, preference
-                )
-                for one in (values, neighbour)
-            )
-            largest = max(largest, float(np.abs(here - there).max()))
-    assert largest == 1.0
+    largest = {"add_remove": 0.0, "replace_one": 0.0}
+    for n in range(7):
+        for chosen in combinations_with_replacement(places, n):
+            values = np.array(chosen)
+            here = utilities_of(values, edges, probability, preference)
+            others = [("add_remove", np.append(values, place)) for place in places]
+            others += [("replace_one", np.append(values[1:], p)) for p in places if n]
+            for adjacency, other in others:
+                there = utilities_of(other, edges, probability, preference)
+                moved = float(np.abs(there - here).max())
+                largest[adjacency] = max(largest[adjacency], moved)
+    assert largest["replace_one"] == utility_sensitivity(probability, "replace_one") == 1.0
+    expected = max(probability, 1.0 - probability)
+    assert largest["add_remove"] == pytest.approx(expected, abs=2.0**-10)
+    assert largest["add_remove"] <= utility_sensitivity(probability, "add_remove")
+
+
+@pytest.mark.parametrize("probability", [0.5, 0.85, 8 / 9, np.nextafter(1.0, 0.0)])
+def test_a_rounded_rank_of_many_records_moves_by_no_more(probability):
+    zero = np.zeros(4)
+    for n in RNG.integers(1, 1 << 39, size=2000).tolist():
+        below = np.sort(np.append(RNG.integers(0, n, size=4, endpoint=True), n))
+        here = quantile_utilities(below, probability * n, zero)
+        for first in range(6):
+            moved = below + (np.arange(5) >= first)
+            there = quantile_utilities(moved, probability * (n + 1), zero)
+            most = utility_sensitivity(probability, "add_remove")
+            assert np.abs(there - here).max() <= most
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_choice_is_charged_for_what_it_was_given_whatever_the_sensitivity(adjacency):
+    mechanisms = []
+    releases = Releases(
+        "iid_laplace", adjacency, random_words(0), lambda label, one: mechanisms.append(one)
+    )
+    belief = believe_location(-np.inf, np.inf)
+    for probability in (0.5, 0.85):
+        keys = ordered(np.sort(RNG.normal(size=50)))
+        choose_quantile(keys, probability, belief, (PureLoss(1.0),), (1,), ("median", releases))
+    sensitivities = [one.selection.sensitivity for one in mechanisms]
+    assert sensitivities == [0.5 if adjacency == "add_remove" else 1.0, 1.0]
+    assert [one.privacy_loss().pure_epsilon for one in mechanisms] == [1.0, 1.0]
 
 
 def test_the_utility_is_zero_for_the_cell_with_the_quantile_and_falls_on_both_sides():
