@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
+from skdpnoise.estimators.private_fit import check_unpaid_arguments
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
@@ -55,13 +56,15 @@ class Delegation:
     decision_function = _handed_on("decision_function")
 
     @_offers("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
         """Return the score of the winner, without noise: of private records, not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : None
+            For scikit-learn's conventions; weights are refused.
 
         Returns
         -------
@@ -69,6 +72,7 @@ class Delegation:
             By `scoring`, or the winner's own score.
         """
         check_is_fitted(self)
+        check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
         X, model = read_features(type(self).__name__, X), self.best_estimator_
         found = model.score(X, y) if self.scoring is None else get_scorer(self.scoring)(model, X, y)
         return float(found)
