@@ -150,9 +150,11 @@ class SearchEntry(Entry):
     def estimator(self, **parameters: Any) -> BaseEstimator:
         """Return an unfitted search."""
         names = {"feature_bounds", "classes"} & parameters.keys()
-        model = self.model(**{name: parameters.pop(name) for name in names})
-        given = {"estimator": model, self.grid: {"alpha": [0.0, 0.1]}, **self.settings}
-        return self.make(**{**given, **parameters})
+        public = {name: parameters.pop(name) for name in names}
+        if "adjacency" in parameters:  # must be the same
+            public["adjacency"] = parameters["adjacency"]
+        given = {"estimator": self.model(**public), self.grid: {"alpha": [0.0, 0.1]}}
+        return self.make(**{**given, **self.settings, **parameters})
 
 
 ENTRIES = [
