@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
+from skdpnoise.estimators.seal import without_values
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
@@ -73,9 +74,14 @@ class Delegation:
         """
         check_is_fitted(self)
         check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
-        X, model = read_features(type(self).__name__, X), self.best_estimator_
-        found = model.score(X, y) if self.scoring is None else get_scorer(self.scoring)(model, X, y)
-        return float(found)
+        owner, model = type(self).__name__, self.best_estimator_
+        X, scorer = read_features(owner, X), check_scoring(model, scoring=self.scoring)
+        return without_values(
+            lambda: float(scorer(model, X, y)),
+            f"{owner}.score cannot compare y with the predictions for X: give the columns that "
+            "were fitted to, and one finite number, or label of the kind that was fitted, for each "
+            "row of X.",
+        )
 
     @property
     def classes_(self) -> Any:
