@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from skdpnoise.compose._data import check_data
 from skdpnoise.compose._fitted_steps import FittedSteps, offers
 from skdpnoise.compose.advice import (
     advise,
@@ -22,6 +21,7 @@ from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
 from skdpnoise.compose.compositions import Children, register_inner, watched
+from skdpnoise.compose.data import check_data
 from skdpnoise.compose.fitting import fit_steps, rehearse, settled
 from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
@@ -204,7 +204,7 @@ class DPPipeline(FittedSteps):
         rows = None if groups is None else int(self.rows_per_group)
         X = read_features("DPPipeline", X)
         y = target_without_lists(read_once("DPPipeline", y))
-        n_rows = check_data(X, y)
+        n_rows = check_data("DPPipeline", X, y)
         with silence():
             codes = None if groups is None else group_codes("DPPipeline.fit", groups, n_rows)
         advise(self)
@@ -301,7 +301,11 @@ class DPPipeline(FittedSteps):
     __sklearn_clone__ = clone_with_ledger
 
     def _refuse(self, params: Mapping[str, Any], groups: Any) -> None:
-        given = [n for n, value in params.items() if n != "sample_weight" or value is not None]
+        given = [
+            name
+            for name, value in params.items()
+            if value is not None or name.rpartition("__")[2] != "sample_weight"
+        ]
         if given:
             names = ", ".join(map(repr, given))
             raise TypeError(

@@ -89,7 +89,7 @@ def _table(rows: Any) -> Any:
     if kinds <= {"number", "missing"}:
         try:
             return np.array([[_double(value) for value in row] for row in rows], dtype=np.float64)
-        except OverflowError:
+        except Exception:  # of a number that says so itself, which may quote it
             return None
     return _objects(rows) if kinds <= {"text", "missing"} else None
 

@@ -24,7 +24,7 @@ BUDGET: dict[str, list[Any]] = {
 
 JOBS = [
     None,
-    Interval(Integral, 1, None, closed="left"),
+    Interval(Integral, 1, 2**15, closed="both"),  # Linux numbers no more processes
     Interval(Integral, None, -1, closed="right"),
 ]
 """Constraints of numbers of threads and processes."""

@@ -124,6 +124,10 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         raise ValueError(
             f"This {owner} estimator requires y to be passed, but the target y is None."
         )
+    text = (
+        f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
+        f"an object of type {type(y).__name__} that cannot be read as one."
+    )
     listed = y if isinstance(y, list | tuple) and not _holds_masks(y) else None
     if listed is not None:
         types = set(map(type, listed))
@@ -133,13 +137,11 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         for place, value in enumerate(listed):
             vector[place] = value
         whole = str if types and all(issubclass(one, str) for one in types) else object
-        y = np.asarray(listed, dtype=whole) if whole is str or _is_nested(listed) else vector
+        if whole is str or _is_nested(listed):
+            vector = without_values(lambda: np.asarray(listed, dtype=whole), text)
+        y = vector
     else:
         y = check_container(owner, "y", y)
-    text = (
-        f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
-        f"an object of type {type(y).__name__} that cannot be read as one."
-    )
     with silence(DataConversionWarning):  # of a column, which is a fact of the shape
         column: NDArray[Any] = without_values(lambda: column_or_1d(y, warn=True), text)
     if len(column) != n_rows:
@@ -208,19 +210,19 @@ def _of_one_type(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:
             "of text, numbers and booleans. Convert all of them to text or all to whole numbers."
         )
     if kinds <= {str}:
-        return labels
-    if len(kinds) > 1 and any(
-        isinstance(one, Integral) and abs(int(one)) > _EXACT for one in labels
+        # A subclass may order, compare or hash its values in ways that fail.
+        return labels if types <= {str, np.str_} else np.array([*map(str.__str__, labels)], object)
+    unfit = f"Unknown label type: whole numbers in {name} that do not fit 64 bits. Use text."
+    whole = (one for one in labels if isinstance(one, Integral))
+    if len(kinds) > 1 and without_values(
+        lambda: any(abs(int(one)) > _EXACT for one in whole), unfit
     ):
         raise ValueError(
             f"Unknown label type: whole numbers in {name} beyond 2**53 beside floats: "
             "different labels would become equal. Convert all of them to int, or to text."
         )
     wanted = np.bool_ if kinds == {bool} else np.int64 if kinds == {Integral} else np.float64
-    converted: NDArray[Any] = without_values(
-        lambda: labels.astype(wanted),
-        f"Unknown label type: whole numbers in {name} that do not fit 64 bits. Use text.",
-    )
+    converted: NDArray[Any] = without_values(lambda: labels.astype(wanted), unfit)
     return converted
 
 

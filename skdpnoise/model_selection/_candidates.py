@@ -17,6 +17,7 @@ from skdpnoise.compose import Part, taken_apart
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import check_shareable, pure_noise
+from skdpnoise.estimators.targets import public_classes
 from skdpnoise.model_selection._delegation import Delegation
 
 _SET_BY_SEARCH = frozenset(
@@ -175,10 +176,10 @@ def _check_alike(owner: str, candidates: Sequence[Candidate]) -> None:
 def public_labels(owner: str, candidates: Sequence[Candidate]) -> Any:
     """Return the public labels that private parts of the candidates give; None if none does."""
     given = [
-        np.unique(np.asarray(one.classes))
+        labels
         for candidate in candidates
         for _, one in private_estimators(candidate.estimator)
-        if getattr(one, "classes", None) is not None
+        if (labels := public_classes(type(one).__name__, getattr(one, "classes", None))) is not None
     ]
     if any(not np.array_equal(labels, given[0]) for labels in given[1:]):
         raise ValueError(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
+from skdpnoise.estimators.private_fit import check_unpaid_arguments
+from skdpnoise.estimators.seal import without_values
 
 _METHOD = """Return what `{0}` of the winner says of these records.
 
@@ -55,13 +57,15 @@ class Delegation:
     decision_function = _handed_on("decision_function")
 
     @_offers("score")
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: None = None) -> float:
         """Return the score of the winner, without noise: of private records, not private.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+        sample_weight : None
+            For scikit-learn's conventions; weights are refused.
 
         Returns
         -------
@@ -69,9 +73,15 @@ class Delegation:
             By `scoring`, or the winner's own score.
         """
         check_is_fitted(self)
-        X, model = read_features(type(self).__name__, X), self.best_estimator_
-        found = model.score(X, y) if self.scoring is None else get_scorer(self.scoring)(model, X, y)
-        return float(found)
+        check_unpaid_arguments(self, {"sample_weight": sample_weight}, "score")
+        owner, model = type(self).__name__, self.best_estimator_
+        X, scorer = read_features(owner, X), check_scoring(model, scoring=self.scoring)
+        return without_values(
+            lambda: float(scorer(model, X, y)),
+            f"{owner}.score cannot compare y with the predictions for X: give the columns that "
+            "were fitted to, and one finite number, or label of the kind that was fitted, for each "
+            "row of X.",
+        )
 
     @property
     def classes_(self) -> Any:

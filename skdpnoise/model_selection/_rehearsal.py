@@ -28,7 +28,8 @@ from skdpnoise.sampling import SeededWords
 def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | None) -> None:
     """Let all candidates check parameters, data and plans, in the processes that will fit them."""
     parts = problem.parts
-    rows = np.sort(np.concatenate([parts.train, parts.validation, parts.reference]))
+    # Once each: a search that releases once fits to the rows by which it is judged.
+    rows = np.unique(np.concatenate([parts.train, parts.validation, parts.reference]))
     X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)
     if isinstance(X, np.ndarray):
         X = np.asfortranarray(X)  # as estimators want it: no candidate makes a copy of its own

@@ -27,7 +27,7 @@ from skdpnoise.compose.shares import seed_from, whole_budget
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds
+from skdpnoise.estimators.parameters import as_bounds, check_parameters
 from skdpnoise.estimators.private_fit import check_unpaid_arguments
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
@@ -135,7 +135,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         candidates = sealed_candidates(self, self._candidates(rng))
         scoring = choose_scoring(owner, self.scoring, [c.estimator for c in candidates])
         known = self._public_units(scoring)
-        X, y, labels = checked_data(owner, X, y, classifier=is_classifier(candidates[0].estimator))
+        X, y, labels = checked_data(self, X, y, classifier=is_classifier(candidates[0].estimator))
         check_grouped(self, groups)
         with silence():
             codes = None if groups is None else group_codes(f"{owner}.fit", groups, len(y))
@@ -168,6 +168,10 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
                 advice.warn_once(_runs.HIDDEN)
             advice.advise_on_bought_number(self, bought, grouped=codes is not None)
         return self
+
+    def _validate_params(self) -> None:
+        """Raise what is wrong with any single parameter: more than scikit-learn's constraints."""
+        check_parameters(self)
 
     def _run(self, problem: Problem, strategy: Strategy) -> Outcome:
         """Run the search; the number of tasks is told where it is public."""
@@ -237,12 +241,13 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         self, rows: Rows, codes: Rows | None, strategy: Strategy, reference: float, rng: RandomWords
     ) -> Parts:
         """Return the parts of the rows that are used."""
-        if isinstance(strategy, OneRelease) and not strategy.apart:
-            return Parts(rows, rows, rows[:0])
         given = self.validation_fraction
         fraction = _VALIDATION if isinstance(given, str) else given
         groups = None if codes is None else codes[rows]
-        parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
+        if isinstance(strategy, OneRelease) and not strategy.apart:
+            parts = Parts(*(np.arange(size) for size in (rows.size, rows.size, 0)))
+        else:
+            parts = _runs.divide(rows.size, fraction, reference, self.adjacency, rng, groups)
         if parts.train.size < 2 or (self.adjacency == "replace_one" and not parts.validation.size):
             raise ValueError(
                 f"The 'validation_fraction' parameter of {type(self).__name__} must leave 2 rows "
@@ -253,10 +258,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
 
     def _public_units(self, scoring: Scoring) -> Target | None:
         """Return the units of a target with finite public bounds: half of them is two scales."""
-        if not scoring.needs_target or self.target_bounds is None:
-            return None
         low, high = as_bounds(self.target_bounds, 1, "target_bounds", self)[:, 0]
-        if not np.isfinite([low, high]).all():
+        if not scoring.needs_target or not np.isfinite([low, high]).all():
             return None
         return Target(0.5 * low + 0.5 * high, 0.25 * (high - low))
 

@@ -1,16 +1,17 @@
 """Compositions that were once taken for private, by ordinary code: each is refused or warned of.
 
 One table for every place where the register is asked: ``total_guarantee``, ``DPPipeline``, ordinary
-pipelines and meta-estimators, searches.
+pipelines and meta-estimators, searches; and for models that charge when they are fitted again.
 """
 
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -34,8 +35,11 @@ from sklearn.svm import SVR
 
 from skdpnoise import (
     DPCoordinateDescentRegressor,
+    DPGridSearchCV,
+    DPLassoPath,
     DPLogisticCD,
     DPPipeline,
+    DPRandomizedSearchCV,
     DPStandardScaler,
     PrivacyWarning,
     total_guarantee,
@@ -56,6 +60,19 @@ def _regressor():
     return DPCoordinateDescentRegressor(**BOUNDS, target_bounds=(-4.0, 4.0))
 
 
+def _two():
+    return Pipeline([("scale", DPStandardScaler(**BOUNDS)), ("model", _classifier())])
+
+
+def _watched():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn 1.9 or newer")
+    return _classifier().set_callbacks(callback.ScoringMonitor(scoring="accuracy"))
+
+
+def _winner(ledger):
+    return DPGridSearchCV(_classifier(), {"alpha": [0.0]}, ledger=ledger).fit(X, Y).best_estimator_
+
+
 class TableVectorizer(TransformerMixin, BaseEstimator):
     """As skrub's: fits scikit-learn's steps to columns, and keeps them in a dict by name."""
 
@@ -67,73 +84,91 @@ class TableVectorizer(TransformerMixin, BaseEstimator):
         return self.transformers_["x0"].transform(X)
 
 
-# What it is, how it is made, and which class the message has to name.
-COMPOSITIONS = {
+WARNS, RAISES, CHARGES = "its fit warns", "its search raises", "its refit charges"
+# What it is, what has to happen, how it is made, and which class the message or charge has to name.
+TABLE = {
     "an ordinary model after a private step": (
+        WARNS,
         lambda: make_pipeline(DPStandardScaler(**BOUNDS), LogisticRegression()),
         "LogisticRegression",
     ),
     "an ordinary scaler before a private model": (
+        WARNS,
         lambda: make_pipeline(StandardScaler(), _classifier()),
         "StandardScaler",
     ),
     "a parameter called epsilon: SVR": (
+        WARNS,
         lambda: VotingRegressor([("dp", _regressor()), ("svr", SVR())]),
         "VotingRegressor",
     ),
     "a parameter called epsilon: SGDClassifier": (
+        WARNS,
         lambda: make_pipeline(DPStandardScaler(**BOUNDS), SGDClassifier()),
         "SGDClassifier",
     ),
     "a parameter called epsilon: HuberRegressor": (
+        WARNS,
         lambda: make_pipeline(DPStandardScaler(**BOUNDS), HuberRegressor()),
         "HuberRegressor",
     ),
     "a parameter called epsilon: MLPClassifier": (
+        WARNS,
         lambda: make_pipeline(DPStandardScaler(**BOUNDS), MLPClassifier((2,), max_iter=2)),
         "MLPClassifier",
     ),
     "given categories, and target means": (
+        WARNS,
         lambda: make_pipeline(TargetEncoder(categories=[[0.0, 1.0, 2.0, 3.0]] * 3), _classifier()),
         "TargetEncoder",
     ),
     "a model that stores all rows": (
+        WARNS,
         lambda: make_pipeline(DPStandardScaler(**BOUNDS), GaussianProcessRegressor()),
         "GaussianProcessRegressor",
     ),
     "a function that learns": (
+        WARNS,
         lambda: make_pipeline(FunctionTransformer(scale), _classifier()),
         "FunctionTransformer",
     ),
     "steps under keys that nobody looks at": (
+        WARNS,
         lambda: make_pipeline(TableVectorizer(), _classifier()),
         "TableVectorizer",
     ),
     "probabilities calibrated on private data": (
+        WARNS,
         lambda: CalibratedClassifierCV(_classifier(), cv=2),
         "CalibratedClassifierCV",
     ),
     "a threshold tuned on private data": (
+        WARNS,
         lambda: TunedThresholdClassifierCV(_classifier(), cv=2),
         "TunedThresholdClassifierCV",
     ),
     "a model of private models": (
+        WARNS,
         lambda: StackingClassifier([("dp", _classifier())], LogisticRegression(), cv=2),
         "StackingClassifier",
     ),
     "one fit for each class": (
+        WARNS,
         lambda: OneVsRestClassifier(DPLogisticCD(**BOUNDS)),
         "OneVsRestClassifier",
     ),
     "rows seen several times": (
+        WARNS,
         lambda: BaggingClassifier(_classifier(), n_estimators=2),
         "BaggingClassifier",
     ),
     "an ordinary search around a private model": (
+        WARNS,
         lambda: GridSearchCV(_classifier(), {"alpha": [0.0, 1.0]}, cv=2),
         "GridSearchCV",
     ),
     "an ordinary step deep within": (
+        WARNS,
         lambda: Pipeline(
             [
                 ("in", FeatureUnion([("a", make_pipeline(StandardScaler(), "passthrough"))])),
@@ -142,7 +177,66 @@ COMPOSITIONS = {
         ),
         "StandardScaler",
     ),
+    "a grid that swaps in an ordinary model": (
+        RAISES,
+        lambda: DPGridSearchCV(_two(), {"model": [_classifier(), LogisticRegression()]}),
+        "LogisticRegression",
+    ),
+    "a grid that swaps in exact means": (
+        RAISES,
+        lambda: DPGridSearchCV(_two(), {"scale": [DPStandardScaler(), StandardScaler()]}),
+        "StandardScaler",
+    ),
+    "distributions that swap in an ordinary model": (
+        RAISES,
+        lambda: DPRandomizedSearchCV(_two(), {"model": [LogisticRegression()]}, n_iter=1),
+        "LogisticRegression",
+    ),
+    "a cap copied into other processes": (
+        RAISES,
+        lambda: DPGridSearchCV(OneVsRestClassifier(_classifier(), n_jobs=2), {}),
+        "OneVsRestClassifier",
+    ),
+    "a candidate that copies a cap": (
+        RAISES,
+        lambda: DPGridSearchCV(_two(), {"model": [OneVsRestClassifier(_classifier(), n_jobs=2)]}),
+        "OneVsRestClassifier",
+    ),
+    "a search over rows seen several times": (
+        RAISES,
+        lambda: DPGridSearchCV(BaggingClassifier(_classifier()), {}),
+        "BaggingClassifier",
+    ),
+    "a callback of an inner estimator": (
+        RAISES,
+        lambda: DPGridSearchCV(_watched(), {"alpha": [0.0]}),
+        "DPLogisticCD: has callbacks",
+    ),
+    "a callback of a step": (
+        RAISES,
+        lambda: DPGridSearchCV(_two().set_params(model=_watched()), {"model__alpha": [0.0]}),
+        "DPLogisticCD.: has callbacks",
+    ),
+    "a callback of a candidate": (
+        RAISES,
+        lambda: DPGridSearchCV(_two(), {"model": [_classifier(), _watched()]}),
+        "DPLogisticCD.: has callbacks",
+    ),
+    "a winner fitted again": (CHARGES, lambda ledger: _winner(ledger), "DPLogisticCD"),
+    "a clone of a winner": (CHARGES, lambda ledger: clone(_winner(ledger)), "DPLogisticCD"),
+    "a copy of a winner": (CHARGES, lambda ledger: deepcopy(_winner(ledger)), "DPLogisticCD"),
+    "a model of a path": (
+        CHARGES,
+        lambda ledger: DPLassoPath(alphas=2, ledger=ledger).fit(X, Y).model(alpha=0.1),
+        "DPCoordinateDescentRegressor",
+    ),
+    "a clone of a model of a path": (
+        CHARGES,
+        lambda ledger: clone(DPLassoPath(alphas=2, ledger=ledger).fit(X, Y).model(alpha=0.1)),
+        "DPCoordinateDescentRegressor",
+    ),
 }
+COMPOSITIONS = {name: row[1:] for name, row in TABLE.items() if row[0] == WARNS}
 every_composition = pytest.mark.parametrize(
     ("make", "named"), COMPOSITIONS.values(), ids=list(COMPOSITIONS)
 )
@@ -155,11 +249,40 @@ class NoCharge:
         raise AssertionError(f"charged for {label}")
 
 
+class Notebook:
+    """A ledger that keeps the labels of its charges."""
+
+    def __init__(self):
+        self.labels = []
+
+    def charge(self, label, cost, **facts):
+        self.labels.append(label)
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 @pytest.fixture
 def told():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield lambda: [str(w.message) for w in caught if w.category is PrivacyWarning]
+
+
+@pytest.mark.parametrize(("outcome", "make", "named"), TABLE.values(), ids=list(TABLE))
+def test_each_composition_raises_warns_or_charges(outcome, make, named, told):
+    if outcome == WARNS:
+        make().fit(X, Y)
+        assert any(named in text for text in told())
+    elif outcome == RAISES:
+        with pytest.raises((TypeError, ValueError), match=named):
+            make().set_params(ledger=NoCharge()).fit(X, Y)
+    else:
+        ledger = Notebook()
+        model = make(ledger)
+        assert len(ledger.labels) == 1
+        model.fit(X, Y)
+        assert ledger.labels[1:] == [f"{named}.fit"]
 
 
 @every_composition

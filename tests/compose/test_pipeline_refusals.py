@@ -145,7 +145,11 @@ def test_bad_data_are_refused_before_the_charge_by_whatever_step(data, target, m
 
 
 def test_sample_weights_masks_and_sparse_data_are_refused():
-    private_pipeline().fit(X, Y, sample_weight=None)
+    steps = {f"{name}__sample_weight": None for name, _ in private_pipeline().steps}
+    private_pipeline().fit(X, Y, sample_weight=None, **steps)
+    for other in ({"model__sample_weight": np.ones(2000)}, {"model__weights": None}):
+        with pytest.raises(TypeError, match=f"Got '{next(iter(other))}'"):
+            private_pipeline().fit(X, Y, **other)
     with pytest.raises(TypeError, match="masked arrays"):
         steps = [("square", PolynomialFeatures(2)), ("model", DPLogisticCD())]
         DPPipeline(steps).fit(np.ma.array(X, mask=X > 7.0), Y)

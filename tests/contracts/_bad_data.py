@@ -20,6 +20,33 @@ GOOD = rng.normal(size=(N, 3))
 GOOD[:, 1] += SECRET
 
 
+class Quoting(float):
+    """A number whose own methods fail, with a text that must not be shown."""
+
+    def _fail(self, *args: Any) -> Any:
+        raise RuntimeError(f"{NAME} {SECRET}")
+
+    __float__ = __int__ = __index__ = __eq__ = __lt__ = __gt__ = __le__ = __ge__ = _fail
+    __hash__ = float.__hash__
+
+
+class QuotingInteger(int):
+    """A whole number of that kind."""
+
+    __float__ = __int__ = __index__ = __eq__ = __lt__ = __gt__ = __le__ = __ge__ = Quoting._fail
+    __hash__ = int.__hash__
+
+
+def _quoting() -> dict[str, list[Any]]:
+    """Return columns with a value that cannot be read without an error, which may quote it."""
+    return {
+        "a float that fails": [1.0] * (N - 1) + [Quoting(1.0)],
+        "an integer that fails": [1] * (N - 1) + [QuotingInteger(1)],
+        "an integer that fails beside floats": [1.0] * (N - 1) + [QuotingInteger(1)],
+        "a signalling NaN": [1.0] * (N - 1) + [Decimal("sNaN")],
+    }
+
+
 def _with(value: Any, dtype: Any = np.float64) -> np.ndarray:
     with np.errstate(over="ignore"):
         X = GOOD.astype(dtype)
@@ -120,6 +147,9 @@ def tables() -> dict[str, Any]:
         "polars: dates": pl.DataFrame({"a": days, "b": days}),
         "polars: durations": pl.DataFrame({"a": [datetime.timedelta(1987)] * N}),
         "polars: lists": pl.DataFrame({"a": [[SECRET, 1.0]] * N}),
+        **{f"objects: {name}": _with(c[-1], object) for name, c in _quoting().items()},
+        **{f"a list: {name}": [[one] * 2 for one in c] for name, c in _quoting().items()},
+        **{f"frame: {name}": _frame(pd.Series(c, dtype=object)) for name, c in _quoting().items()},
     }
 
 
@@ -137,6 +167,9 @@ def targets(kind: str) -> dict[str, Any]:
     """Return y that neither classifiers nor regressors can learn, and those of one kind."""
     y = np.arange(N) % 2
     both = {
+        **_quoting(),
+        **{f"objects: {name}": np.array(c, dtype=object) for name, c in _quoting().items()},
+        **{f"series: {name}": pd.Series(c, dtype=object) for name, c in _quoting().items()},
         "None": None,
         "a scalar": SECRET,
         "a text": NAME,

@@ -81,7 +81,7 @@ SPECIAL: dict[str, list[Any]] = {
     "quantile_range": [*PAIRS, (-1.0, 50.0), (50.0, 101.0)],
     "feature_range": PAIRS,
     "random_state": [-1, 2**32, 1.5, "seed", True, [1, 2]],
-    "n_jobs": [0, "all", 1.5, True],
+    "n_jobs": [0, "all", 1.5, True, 10**9, 10**50],
     "ledger": ["budget.db", object(), 3],
     "classes": [
         [],

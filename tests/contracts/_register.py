@@ -19,11 +19,13 @@ from skdpnoise import (
     BoundsClipper,
     DPCoordinateDescentRegressor,
     DPCovariance,
+    DPGridSearchCV,
     DPLassoPath,
     DPLogisticCD,
     DPMinMaxScaler,
     DPPipeline,
     DPPoissonRegressor,
+    DPRandomizedSearchCV,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -132,6 +134,29 @@ class PipelineEntry(Entry):
         return self.make(**{"steps": steps, **parameters})
 
 
+@dataclass(frozen=True)
+class SearchEntry(Entry):
+    """A search over penalties of a model, which takes what is public of the features and labels."""
+
+    model: Callable[..., BaseEstimator] = DPLogisticCD
+    grid: str = "param_grid"
+    alone: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The names of both classes."""
+        return f"{self.make.__name__} {self.model.__name__}"
+
+    def estimator(self, **parameters: Any) -> BaseEstimator:
+        """Return an unfitted search."""
+        names = {"feature_bounds", "classes"} & parameters.keys()
+        public = {name: parameters.pop(name) for name in names}
+        if "adjacency" in parameters:  # must be the same
+            public["adjacency"] = parameters["adjacency"]
+        given = {"estimator": self.model(**public), self.grid: {"alpha": [0.0, 0.1]}}
+        return self.make(**{**given, **self.settings, **parameters})
+
+
 ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", descends=True),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
@@ -145,6 +170,13 @@ ENTRIES = [
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
     PipelineEntry(DPPipeline, "labels"),
+    SearchEntry(DPGridSearchCV, "labels"),
+    SearchEntry(DPGridSearchCV, "numbers", model=DPCoordinateDescentRegressor),
+    SearchEntry(
+        *(DPRandomizedSearchCV, "counts", {"n_iter": 2}),
+        model=DPPoissonRegressor,
+        grid="param_distributions",
+    ),
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]
 PRIVATE = [entry for entry in ENTRIES if entry.spends]

@@ -10,10 +10,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import make_pipeline
 
-from skdpnoise import DPPCA, DPLogisticCD, DPStandardScaler
+from skdpnoise import (
+    DPPCA,
+    DPCoordinateDescentRegressor,
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPStandardScaler,
+)
 from skdpnoise.estimators.parameters import check_size
 from tests.contracts._bad_data import (
     GOOD,
@@ -29,6 +36,7 @@ from tests.contracts._bad_parameters import bad_parameters
 from tests.contracts._register import (
     ENTRIES,
     PRIVATE,
+    TARGETS,
     Entry,
     Forbidden,
     every_estimator,
@@ -170,6 +178,27 @@ def test_scores_do_not_quote_targets(entry):
     assert estimator.score(X, entry.y(X), sample_weight=None) <= 1.0
     found = faults(lambda: estimator.score(X, entry.y(X), [NAME] * len(X)), estimator)
     assert found == []
+
+
+QUOTED = TransformedTargetRegressor(DPCoordinateDescentRegressor(), check_inverse=False)
+
+
+@pytest.mark.parametrize(
+    ("search", "kind"),
+    [
+        (DPGridSearchCV(DPLogisticCD(n_passes=1), {}, scoring="accuracy"), "labels"),
+        (DPGridSearchCV(DPLogisticCD(n_passes=1), {}, scoring="neg_log_loss"), "labels"),
+        (DPGridSearchCV(DPCoordinateDescentRegressor(), {}, scoring="r2"), "numbers"),
+        (DPGridSearchCV(QUOTED, {}), "numbers"),
+    ],
+    ids=["accuracy", "neg_log_loss", "r2", "another target"],
+)
+def test_scores_by_scikit_learn_do_not_quote_targets(search, kind):
+    X = GOOD - GOOD.mean(axis=0)
+    estimator = search.fit(X, TARGETS[kind].of(X[:, 0]))
+    for name, y in targets(kind).items():
+        found = faults(lambda y=y: estimator.score(X, y), estimator)
+        assert found in ([], ["is not refused"]), name
 
 
 @every_estimator

@@ -74,7 +74,7 @@ def answer(entry: Entry, X, y, settings):
     return others, ledger.charges
 
 
-@pytest.mark.quick(6)
+@pytest.mark.quick(7)
 @every_private_estimator
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(

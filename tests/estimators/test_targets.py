@@ -83,6 +83,26 @@ def test_whole_numbers_that_doubles_cannot_tell_apart_are_refused_beside_floats(
     assert len(np.unique(read_labels("Test", [2**53, 2**53 - 1, beside], 3))) == 3
 
 
+class Quoting(str):
+    """Text that fails when it is compared, with a text that must not be shown."""
+
+    def _fail(self, *args):
+        raise RuntimeError("a secret")
+
+    __eq__ = __lt__ = __gt__ = __hash__ = __str__ = __repr__ = _fail
+
+
+def test_text_is_read_as_what_it_holds_or_refused_without_a_quotation():
+    labels = [Quoting("b"), "a", Quoting("b")]
+    found = read_labels("Test", np.array(labels, dtype=object), 3)
+    assert np.unique(found).tolist() == ["a", "b"]
+    assert set(map(type, found)) == {str}
+    assert public_classes("Test", [Quoting("b"), "a"]).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="cannot be read") as caught:
+        read_labels("Test", labels, 3)
+    assert caught.value.__cause__ is caught.value.__context__ is None
+
+
 def test_public_classes_hold_for_labels_of_another_type_of_number():
     labels = read_labels("DPLogisticCD", np.array([0.0, 2.0]), 2)
     classes, signs = one_against_rest(DPLogisticCD(classes=[0, 1, 2]), labels)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -30,20 +32,25 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVR
 
 from skdpnoise import (
+    DPPCA,
     BoundsClipper,
     DPCoordinateDescentRegressor,
     DPGridSearchCV,
     DPLogisticCD,
     DPPipeline,
+    DPPoissonRegressor,
     DPRandomizedSearchCV,
     DPRobustScaler,
     DPStandardScaler,
     PrivacyLedger,
 )
+from skdpnoise.model_selection import _runs
 from skdpnoise.privacy import TruncatedNegativeBinomial
+from tests.contracts._bad_parameters import SPECIAL
 from tests.model_selection._searches import (
     CLASSIFIER,
     LABELS,
+    REGRESSOR,
     SCORE,
     TWO,
     Door,
@@ -325,7 +332,7 @@ HOLE = X.copy()
 HOLE[3, 1] = np.nan
 # Data and settings with which nothing can be searched: what the message says.
 BAD = {
-    "no X": bad(X=None, match="features X"),
+    "no X": bad(X=None, match="needs X"),
     "no y": bad(y=None, match="requires y"),
     "complex labels": bad(y=SCORE + 1j, match="Complex"),
     "labels that are missing": bad(y=MISSING, match="missing"),
@@ -336,9 +343,9 @@ BAD = {
     "sparse columns": bad(X=pd.DataFrame(X).astype(pd.SparseDtype(float)), match="sparse"),
     "a target for a classifier": bad(y=SCORE, match="continuous"),
     "labels in two columns": bad(y=np.c_[LABELS, LABELS], match="1d"),
-    "labels of unequal length": bad(y=[["a"], ["a", "b"]] * 150, match="1d"),
-    "labels that are dates": bad(y=np.full(300, "2020-01-01", "M8[D]"), match="datetime64"),
-    "objects": bad(y=np.array([{SECRET}] * 300), match="one kind"),
+    "labels of unequal length": bad(y=[["a"], ["a", "b"]] * 150, match="no labels"),
+    "labels that are dates": bad(y=np.full(300, "2020-01-01", "M8[D]"), match="dates"),
+    "objects": bad(y=np.array([{SECRET}] * 300), match="no labels"),
     "fewer labels": bad(y=LABELS[:-1], match="inconsistent"),
     "three rows": bad(X=X[:3], y=LABELS[:3], match="minimum of 4"),
     "one label": bad(y=np.full(300, SECRET), match="class"),
@@ -382,9 +389,91 @@ def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quo
             error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize("labels", SPECIAL["classes"], ids=str)
+def test_public_labels_of_a_candidate_are_checked_before_they_are_compared(labels):
+    good = DPLogisticCD(classes=["no", "yes"])
+    for candidates in ([DPLogisticCD(classes=labels)], [good, DPLogisticCD(classes=labels)]):
+        for search in both(TWO, {"clf": candidates}, ledger=Untouched()):
+            with pytest.raises((TypeError, ValueError), match="'classes'") as caught:
+                search.fit(X, LABELS)
+            assert caught.value.__cause__ is caught.value.__context__ is None
+
+
+KINDS = ["a", "b", 1, 2, 5.0, True, np.int8(3), np.float32(4), None, np.nan, 2**60, b"a"]
+
+
+@pytest.mark.parametrize("form", [list, partial(pd.Series, dtype=object)], ids=["list", "series"])
+def test_searches_take_the_labels_that_estimators_take(form):
+    def outcome(estimator, y):
+        try:
+            estimator.set_params(ledger=Door()).fit(X[:40], y)
+        except Reached:
+            return "charged"
+        except (TypeError, ValueError) as error:
+            return str(error).replace("DPGridSearchCV", "DPLogisticCD")
+
+    model, n_charged = DPLogisticCD(n_passes=1), 0
+    for first, other in itertools.combinations(KINDS, 2):
+        y = form([first] * 37 + [other] * 3)
+        found = outcome(DPGridSearchCV(model, {"alpha": [0.0]}), y)
+        assert found == outcome(clone(model), y)
+        n_charged += found == "charged"
+    assert 8 <= n_charged <= 30
+
+
+class Counted:
+    """A ledger that counts its charges."""
+
+    def __init__(self):
+        self.count = 0
+
+    def charge(self, label, cost, **facts):
+        self.count += 1
+
+
+@pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("n_groups", [1, 2, 3])
+def test_a_search_of_few_rows_or_groups_fails_before_the_charge_or_not_at_all(
+    n_groups, most, adjacency
+):
+    own = {"adjacency": adjacency}
+    regressor = DPCoordinateDescentRegressor(**own)
+    cases = [
+        (regressor, {"alpha": [0.0, 0.1]}, SCORE),
+        (DPPoissonRegressor(n_passes=1, **own), {"alpha": [0.0, 0.1]}, np.arange(300) % 3),
+        (Pipeline([("s", DPPCA(3, **own)), ("m", regressor)]), {"m__alpha": [0.0]}, SCORE),
+        (DPLogisticCD(classes=["no", "yes"], n_passes=1, **own), {"alpha": [0.0, 0.1]}, LABELS),
+    ]
+    for n, (estimator, grid, y), seed in itertools.product((4, 30), cases, range(2)):
+        options = {"rows_per_group": most, "random_state": seed, "delta": 1e-3, **own}
+        search = DPGridSearchCV(estimator, grid, ledger=Counted(), **options)
+        with suppress(ValueError):  # never SearchStopped, which is raised after the charge
+            search.fit(X[:n], y[:n], groups=np.arange(n) % n_groups)
+        assert search.ledger.count == hasattr(search, "best_estimator_")
+
+
+def test_a_rehearsal_gets_every_row_once(monkeypatch):
+    seen = []
+
+    def noted(problem, *args):
+        seen.append(len(problem.y))
+        return True
+
+    monkeypatch.setattr(_runs.Problem, "rehearsed", noted)
+    for estimator, y in ((REGRESSOR, SCORE), (CLASSIFIER, LABELS)):
+        with pytest.raises(Reached):
+            DPGridSearchCV(estimator, {"alpha": [0.0, 0.1]}, ledger=Door()).fit(X, y)
+    assert seen == [300, 300, 300]
+
+
 def test_text_and_weights_that_say_nothing_are_taken():
     search = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0, 0.1]}, random_state=0)
     search.fit(X, list(LABELS), sample_weight=None)
+    assert search.score(X, LABELS, sample_weight=None) == search.score(X, LABELS)
+    with pytest.raises(TypeError, match="'sample_weight'"):
+        search.score(X, LABELS, sample_weight=np.ones(300))
     assert list(search.classes_) == ["no", "yes"]
     numbers = DPGridSearchCV(CLASSIFIER, {"alpha": [0.0]}, random_state=0)
     numbers.fit(X, np.array([1, 2], dtype=object)[(SCORE > 0).astype(int)])

@@ -1,4 +1,4 @@
-"""The data of a pipeline: read once, of a form that steps can be fitted to, and never quoted."""
+"""The data of compositions: of a form that steps can be fitted to, and never quoted."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sklearn.utils.validation import _num_samples
 from skdpnoise.compose.silence import silence
 
 
-def check_data(X: Any, y: Any) -> int:
+def check_data(owner: str, X: Any, y: Any) -> int:
     """Return the number of rows of data that steps can be fitted to."""
     if any(np.ma.isMaskedArray(data) for data in (X, y)):
         raise TypeError(
-            "DPPipeline does not support masked arrays: data would be read without their mask. "
-            "Fill what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
+            f"{owner} does not support masked arrays: data would be read without their mask. Fill "
+            "what is masked by a public constant, as in numpy.ma.filled(..., 0.0)."
         )
     if issparse(X):
         raise TypeError(
-            "Sparse data were passed to DPPipeline, but dense data are required: private steps "
-            "read every value. Convert X with X.toarray()."
+            f"Sparse data were passed to {owner}, but dense data are required: private steps read "
+            "every value. Convert X with X.toarray()."
         )
-    n_rows = _n_rows("X", X)
-    if y is not None and _n_rows("y", y) != n_rows:
+    n_rows = _n_rows(owner, "X", X)
+    if y is not None and _n_rows(owner, "y", y) != n_rows:
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: "
-            f"{[n_rows, _n_rows('y', y)]}"
+            f"{[n_rows, _n_rows(owner, 'y', y)]}"
         )
     return n_rows
 
 
-def _n_rows(name: str, data: Any) -> int:
+def _n_rows(owner: str, name: str, data: Any) -> int:
     """Return the number of entries, or say of which data there is none."""
     try:
         with silence():
@@ -40,6 +40,6 @@ def _n_rows(name: str, data: Any) -> int:
     except Exception:
         kind = type(data).__name__
     raise TypeError(  # outside the handler, so that the quoting error is not attached to it
-        f"DPPipeline needs {name} as an array, a frame or a list with an entry for each record. "
+        f"{owner} needs {name} as an array, a frame or a list with an entry for each record. "
         f"Got an object of type {kind}, which has no length."
     )
