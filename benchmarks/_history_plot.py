@@ -86,9 +86,7 @@ def _draw_rest(axis: Any, points: Sequence[Mapping[str, Any]]) -> None:
             axis.plot(where, shares, marker="o", markersize=4, color=f"C{k}", label=label)
     axis.axhline(1.0, color="0.3", linestyle=":", linewidth=1.5)
     axis.set_yscale("log")
-    axis.set_title(
-        "All other figures, in units of their bars"
-    )
+    axis.set_title("All other figures, in units of their bars")
     axis.grid(alpha=0.3)
     axis.legend(ncols=2)
 
