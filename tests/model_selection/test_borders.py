@@ -389,7 +389,7 @@ def test_what_cannot_be_searched_is_refused_before_the_charge_and_nothing_is_quo
             error = error.__cause__ or error.__context__
 
 
-@pytest.mark.parametrize("labels", SPECIAL["classes"], ids=str)
+@pytest.mark.parametrize("labels", SPECIAL["classes"], ids=lambda one: type(one).__name__)
 def test_public_labels_of_a_candidate_are_checked_before_they_are_compared(labels):
     good = DPLogisticCD(classes=["no", "yes"])
     for candidates in ([DPLogisticCD(classes=labels)], [good, DPLogisticCD(classes=labels)]):
