@@ -24,11 +24,12 @@ square and the mean would have.
 it: one record moves it by a + b if it is replaced, and by max(a, b) if it is added or removed
 (:func:`~skdpnoise.sensitivity.clipped_sum`). Medians have a = b = 1, spreads a = 1, b = 13. A
 choice is by permute-and-flip (:class:`~skdpnoise.queries.NormQuantileMechanism`) with utilities of
-sensitivity 1. Mean square and mean are clipped sums, of contributions rounded to integer grid
-steps. Thresholds, cells, m, s and whether to look closer depend on released numbers and public ones
-only. So all are adaptive releases, and the shares of `loss` that they may get never add up to more
-than the whole, whatever was released: adaptive composition then costs no more than `loss`. For
-groups of rows, `loss` is that of one row, as everywhere.
+sensitivity 1, of medians under "add_remove" 1/2. Mean square and mean are clipped sums, of
+contributions rounded to integer grid steps. Thresholds, cells, m, s and whether to look closer
+depend on released numbers and public ones only. So all are adaptive releases, and the shares of
+`loss` that they may get never add up to more than the whole, whatever was released: adaptive
+composition then costs no more than `loss`. For groups of rows, `loss` is that of one row, as
+everywhere.
 
 McKenna and Sheldon, "Permute-and-flip", NeurIPS 2020, Theorem 1 (a choice). Karp and Kleinberg,
 "Noisy binary search and its applications", SODA 2007 (the median of the belief as the next
