@@ -254,6 +254,21 @@ def test_a_release_is_the_counts_and_the_noise_in_quanta(noise):
     assert (mechanism.release(huge, 0) > 0).all()
 
 
+@pytest.mark.parametrize("noise", NOISES)
+def test_scales_that_no_noise_of_the_family_has_are_refused(noise):
+    # The proofs of these families are for one ratio of the scales off and on the diagonal.
+    mechanism = calibrate_second_moments(noise, RowBounds(3, 1.0), budget(noise, 1.0))
+    if noise.startswith("inid_"):
+        assert dataclasses.replace(mechanism, off_diagonal=0.9).off_diagonal == 0.9
+        return
+    for ratio in (0.9, np.nextafter(mechanism.off_diagonal, 0.0)):
+        with pytest.raises(ValueError, match="'off_diagonal'"):
+            dataclasses.replace(mechanism, off_diagonal=ratio)
+    if noise.startswith("iid_"):
+        with pytest.raises(ValueError, match="equal row_scale"):
+            dataclasses.replace(mechanism, row_scale=mechanism.row_scale * [1.0, 1.0, 2.0])
+
+
 def test_what_it_is_is_shown_and_kept_from_change():
     mechanism = calibrate_second_moments("auto", BOUNDS["ball"], PrivacyGuarantee(0.1, 1e-6))
     assert repr(mechanism) == (
