@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal
 
+import numpy as np
 from scipy.optimize import brentq
 
 from skdpnoise.ledger.composition import Composition
@@ -67,7 +68,8 @@ def largest_epsilon(
     factor = largest(lambda t: _shrunk(numeric, t), 1.0)
     if factor == 0.0:
         return 0.0
-    part = _shrunk(numeric, factor).epsilon(delta) / numeric.epsilon(delta)
+    asked = numeric.epsilon(delta)  # 0 where δ alone covers the loss
+    part = _shrunk(numeric, factor).epsilon(delta) / asked if asked > 0.0 else factor
     # What part of δ is best for total disclosure depends on ε, and only a calibration finds it.
     curves = (getattr(curve, "base", curve) for curve, _, _ in numeric.terms)
     disclosing = any(isinstance(curve, TruncatedLaplace) for curve in curves)
@@ -127,12 +129,19 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
         return Repetition(curve.law, base), shift
     if isinstance(curve, Composed):
         return Composed(_shrunk(NumericLoss(curve.terms), factor).terms), shift
-    if isinstance(curve, TruncatedLaplace):  # as much of δ stays total disclosure
-        share = math.expm1(shift * factor) / math.expm1(shift)
-        return TruncatedLaplace(math.log1p(share * math.expm1(curve.shape))), shift * factor
+    if isinstance(curve, TruncatedLaplace) and shift > 0.0:  # as much of δ stays total disclosure
+        small = shift * factor
+        log_mass = _log_expm1(small) - _log_expm1(shift) + _log_expm1(curve.shape)
+        shape = float(np.logaddexp(0.0, log_mass))
+        return TruncatedLaplace(min(max(shape, _NOTHING), curve.shape)), small
     if isinstance(curve, Staircase):
         return RandomisedResponse(), float(curve.max_loss(shift)) * factor
     return curve, shift * factor
+
+
+def _log_expm1(x: float) -> float:
+    """Return log(e^x - 1) of any positive number."""
+    return x + math.log(-math.expm1(-x))
 
 
 def _floor(value: float) -> float:

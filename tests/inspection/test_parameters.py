@@ -643,7 +643,10 @@ class Unhelpful:
         raise KeyError(name)
 
 
-def _annotated(one: Literal["a"], other: TypeVar("T", bound=int)):  # type: ignore[valid-type]
+T = TypeVar("T", bound=int)
+
+
+def _annotated(one: Literal["a"], other: T) -> tuple[str, T]:
     return one, other
 
 

@@ -11,8 +11,10 @@ from skdpnoise import DPCoordinateDescentRegressor, PrivacyLedger
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.mechanisms.selection import repeated_loss
+from skdpnoise.noises.truncated_laplace import TruncatedLaplace
 from skdpnoise.privacy import (
     GaussianLoss,
+    NumericLoss,
     PrivacyGuarantee,
     PureLoss,
     TruncatedNegativeBinomial,
@@ -143,6 +145,15 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     with pytest.raises(BudgetExceededError):
         ask(ledger, truncated, 1.1 * largest)
     ask(ledger, truncated, largest)
+
+
+@pytest.mark.parametrize("shift", [1e-12, 1.0, 1e3])
+@pytest.mark.parametrize("shape", [1e-9, 10.0, 700.0])
+def test_truncated_noise_of_any_size_is_refused_in_words(shift, shape):
+    loss = NumericLoss(((TruncatedLaplace(shape), shift, 4),))
+    ledger = PrivacyLedger("d", 1e-13, 1e-30, storage="memory")
+    with pytest.raises(BudgetExceededError, match="Nothing was charged"):
+        ledger.charge("fit", loss, guarantee=(2.0, 1e-6))
 
 
 @pytest.mark.parametrize(("spent", "left"), [(0.75, 0.25), (0.9, 0.1), (0.3, 0.7), (0.123, 0.877)])
