@@ -253,7 +253,9 @@ def main(argv: list[str] | None = None) -> int:
     )
     passes = {"n": n, "p": N_FEATURES, "bars": BARS, "results": results}
     parts = {
-        "calibrations": {r["what"]: (r["milliseconds"], r["bar"]) for r in calibrated},
+        "calibrations": {
+            r["what"]: (r["milliseconds"], r["bar"]) for r in calibrated if r["bar"] is not None
+        },
         "cold start": {
             f"{r['what']}, {r['unit'].partition(' (')[0]}": (r["figure"], r["bar"])
             for r in started

@@ -289,7 +289,8 @@ class DPPipeline(FittedSteps):
         given = self.get_params(deep=False)
         given["steps"] = list(self.steps)[ind]
         kept = Pipeline(given["steps"]).get_params(deep=True)
-        given["public"] = tuple(name for name in self.public if _leads(name, kept))
+        names = {*kept, *(label.rpartition("__")[2] for label in kept)}
+        given["public"] = tuple(name for name in self.public if name in names)
         if self.weights is not None:
             given["weights"] = {n: share for n, share in self.weights.items() if n in kept}
         part = type(self)(**given)
@@ -354,7 +355,3 @@ def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[st
 
 
 register_inner(DPPipeline, _inside)
-
-
-def _leads(name: str, labels: Mapping[str, Any]) -> bool:
-    return any(name in (label, label.rpartition("__")[2]) for label in labels)

@@ -147,8 +147,7 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
         """
         check_is_fitted(self)
         rows = read_table(self, X, reset=False) - self.location_
-        distances: Floats = np.einsum("ij,ij->i", rows @ self.get_precision(), rows)
-        return distances
+        return np.asarray(np.einsum("ij,ij->i", rows @ self.get_precision(), rows))
 
 
 def _positive(matrix: Floats, noise: float) -> Floats:

@@ -128,7 +128,7 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         f"{owner} needs y as a one-dimensional array of numbers or labels, shape ({n_rows},). Got "
         f"an object of type {type(y).__name__} that cannot be read as one."
     )
-    listed = y if isinstance(y, list | tuple) and not _holds_masks(y) else None
+    listed = y if isinstance(y, list | tuple) and not _any_is(y, np.ma.MaskedArray) else None
     if listed is not None:
         types = set(map(type, listed))
         check_objects(owner, "y", types)
@@ -137,7 +137,7 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
         for place, value in enumerate(listed):
             vector[place] = value
         whole = str if types and all(issubclass(one, str) for one in types) else object
-        if whole is str or _is_nested(listed):
+        if whole is str or _any_is(listed, list, tuple, np.ndarray):
             vector = without_values(lambda: np.asarray(listed, dtype=whole), text)
         y = vector
     else:
@@ -151,12 +151,8 @@ def _vector(owner: str, y: Any, n_rows: int) -> NDArray[Any]:
     return column.astype(object) if column.dtype.kind == "T" else column
 
 
-def _holds_masks(values: Any) -> bool:
-    return any(isinstance(value, np.ma.MaskedArray) for value in values)
-
-
-def _is_nested(values: Any) -> bool:
-    return any(isinstance(value, list | tuple | np.ndarray) for value in values)
+def _any_is(values: Any, *kinds: type) -> bool:
+    return any(isinstance(value, kinds) for value in values)
 
 
 def _of_one_kind(owner: str, name: str, labels: NDArray[Any]) -> NDArray[Any]:

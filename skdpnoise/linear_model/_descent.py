@@ -145,8 +145,7 @@ class DescentPlan:
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
         """Return the mean of the last fifth of the iterates: post-processing, so free."""
-        tail: np.ndarray = path[-_n_averaged(len(path)) :].mean(axis=0)
-        return tail
+        return np.asarray(path[-_n_averaged(len(path)) :].mean(axis=0))
 
     def finish(self, path: np.ndarray, problem: Problem, draws: Draws) -> np.ndarray:
         """Return the iterates drawn in, and mended by what is released last."""
@@ -322,8 +321,7 @@ def _nearer(path: np.ndarray, constant: np.ndarray, keep: float) -> np.ndarray:
     """Return the iterates with this part of their distance from the constant model."""
     anchor = np.zeros(path.shape[1:])
     anchor[:, -1] = constant
-    nearer: np.ndarray = anchor + keep * (path - anchor)
-    return nearer
+    return np.asarray(anchor + keep * (path - anchor))
 
 
 class Residuals:

@@ -306,11 +306,6 @@ class Mixtures:
         mu = math.sqrt(self.request.n_releases * float(np.sum(normal**2)))
         return limit[laplace & moving] / scale[laplace & moving], mu
 
-    def joint_shifts(self, scale: Vector, laplace: NDArray[np.bool_]) -> tuple[float, float]:
-        """Return the sum of the shifts of the Laplace coordinates, and μ, of all releases."""
-        values, mu = self.shifts(scale, laplace)
-        return self.request.n_releases * float(values.sum()), mu
-
     def proposal(self, scale: Vector, laplace: NDArray[np.bool_]) -> Proposal:
         families = get_noise("laplace"), get_noise("gaussian")
         moments = [family.absolute_moment(self.request.p) for family in families]

@@ -2,29 +2,29 @@ r"""What "auto" proposes for δ > 0 beside noise with a formula: a few evaluatio
 
 Two kinds of noise come close to what a search finds: noise of a shape between Laplace and normal,
 where the two of them do about equally well; and Laplace noise on the coordinates that dominate with
-normal noise on the others. A proposal is not a claim: calibrate raises its scales until the loss of
-the finished mechanism meets the guarantee.
+normal noise on the others. A proposal is not a claim: calibrate corrects its scales until the loss
+of the finished mechanism meets the guarantee.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
+from skdpnoise.mechanisms._shapes import raised
+from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.noises import Noise, get_noise
-from skdpnoise.privacy import LossCurve, NormalShift, PrivacyGuarantee, gdp_mu
+from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
 
-__all__ = ["quick_mixture", "quick_shape"]
+__all__ = ["quick_mixture", "quick_shape", "settled"]
 
 Vector = NDArray[np.float64]
-Group = tuple[LossCurve, tuple[float, ...], tuple[float, ...]]
 
 # Best shapes by the logarithm of how much larger the error of normal noise is than that of Laplace
 # noise; beyond these one of the two is within a few percent of the best shape.
@@ -32,16 +32,19 @@ _LOG_RATIOS = (-0.8, -0.6, -0.1, 0.2, 0.7)
 _SHAPES = (1.75, 1.7, 1.48, 1.27, 1.12)
 _ORDER = 1.5  # of the costs, between those of the two
 _STEP = 0.15  # log ratio of neighbouring shifts: a few are composed faster, and lose .1 %
-_ROOM = 2e-4  # of the factor, so that the first check of the finished mechanism passes
-_KEPT = 256  # factors that are remembered
+_START = 0.93  # of the scales that normal noise would need: about where these shapes end
+_MOST_CORRECTIONS, _FAR = 8, 8.0  # of scales, and of how far off an epsilon they may start from
+_CLOSE, _ROOM = 5e-4, 1e-4  # of epsilon that may be left, and of the scales added to get there
 _SPLITS, _LOG_LEVELS = 3, np.linspace(-2.4, 2.4, 9)  # mixtures that are compared
-_HALVINGS = 16  # of the logarithm of a factor
+_HALVINGS = 10  # of the logarithm of a factor
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
 def quick_shape(request: Request) -> Proposal:
     """Return Subbotin noise of a shape that follows from the errors of Laplace and normal noise."""
-    target = _approximate(request)
+    target = request.target
+    if not isinstance(target, PrivacyGuarantee):
+        raise ValueError("A loss, or delta = 0, leaves this noise to a search.")
     limit = request.sensitivity.per_coordinate
     box = SensitivityProfile(limit)
     request = replace(request, weights=request.mean_weights)
@@ -60,9 +63,9 @@ def quick_shape(request: Request) -> Proposal:
     moving = limit > 0.0
     shifts = limit[moving] / request.scales("inid", _ORDER, box)[moving]
     steps = np.round(np.log(shifts / shifts.max()) / _STEP)
-    factor = _factor((_group(family, np.exp(_STEP * steps), request),), target)
+    total = math.sqrt(request.n_releases * float(np.exp(2.0 * _STEP * steps).sum()))
     scale = np.zeros_like(limit)
-    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * factor
+    scale[moving] = limit[moving] * np.exp(-_STEP * steps) * (_START * total / request.mu)
     return Proposal(scale, (family,), box, request.error(scale, moment(family)))
 
 
@@ -70,10 +73,12 @@ def quick_mixture(request: Request) -> Proposal:
     """Return the best of some mixtures, by the curve of one Laplace and one normal number."""
     # For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and
     # the normal ones as one that is moved by the root of the sum of squares.
-    target = _approximate(request)
     search, splits = prepared_mixture(request)
+    target = request.target
+    assert isinstance(target, PrivacyGuarantee)
     tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in _LOG_LEVELS]
-    shifts, mu = np.array([search.joint_shifts(*one) for one in tried]).T
+    apart = [search.shifts(*one) for one in tried]
+    shifts, mu = np.array([(request.n_releases * float(a.sum()), mu) for a, mu in apart]).T
     # Normal noise alone would need `low`; with half of epsilon for each kind `high` is enough.
     half_mu = gdp_mu(0.5 * target.epsilon, target.delta)
     low = np.log(mu / request.mu)
@@ -87,26 +92,27 @@ def quick_mixture(request: Request) -> Proposal:
         search.proposal(scale * factor, laplace).error
         for (scale, laplace), factor in zip(tried, np.exp(high), strict=True)
     ]
-    scale, laplace = tried[int(np.argmin(errors))]
-    values, root = search.shifts(scale, laplace)
-    normal = (NormalShift(), (root,), (1,))
-    factor = _factor((_group(get_noise("laplace"), values, request), normal), target)
-    return search.proposal(scale * factor, laplace)
+    best = int(np.argmin(errors))
+    scale, laplace = tried[best]
+    return search.proposal(scale * math.exp(high[best]), laplace)
 
 
-def _group(curve: Noise, shifts: Vector, request: Request) -> Group:
-    """Return the shifts of one release, as often as there are releases."""
-    values, counts = np.unique(shifts, return_counts=True)
-    return curve, tuple(values.tolist()), tuple((counts * request.n_releases).tolist())
-
-
-@lru_cache(maxsize=_KEPT)
-def _factor(groups: tuple[Group, ...], target: PrivacyGuarantee) -> float:
-    """Return about the least c for which the shifts divided by c meet the target, and a bit."""
-    composed = [(curve, np.array(a), np.array(n, dtype=np.float64)) for curve, a, n in groups]
-    request = Request(SensitivityProfile([1.0]), 1, None, 2.0, target)
-    start = math.sqrt(sum(float(n @ a**2) for _, a, n in composed)) / request.mu
-    return request.factor(composed, start, rough=True) * (1.0 + _ROOM)
+def settled(mechanism: AdditiveMechanism, request: Request) -> AdditiveMechanism:
+    """Return about the least multiple of a proposal's scales whose loss meets the guarantee."""
+    target = request.target
+    assert isinstance(target, PrivacyGuarantee)
+    epsilon, delta = target.epsilon, target.delta
+    for _ in range(_MOST_CORRECTIONS):
+        at, near = mechanism.own_loss().numeric().bounds_near(epsilon, delta)
+        if at <= delta and near >= (1.0 - _CLOSE) * epsilon:
+            if near != epsilon:
+                return mechanism
+            near = 0.5 * epsilon  # the loss ends somewhere below
+        # The μ of normal noise of the same ε falls nearly as the scales rise, whatever the noise.
+        near = min(max(near, epsilon / _FAR), _FAR * epsilon)
+        more = gdp_mu(near, delta) / request.mu * (1.0 + _ROOM)
+        mechanism = replace(mechanism, scale=mechanism.scale * more)
+    return raised(mechanism, target)
 
 
 def delta_of_both(epsilon: float, shift: Vector, mu: Vector) -> Vector:
@@ -129,10 +135,3 @@ def _normal_delta(epsilon: Vector, mu: Vector) -> Vector:
     far = epsilon / mu
     found: Vector = ndtr(0.5 * mu - far) - np.exp(epsilon + log_ndtr(-0.5 * mu - far))
     return found
-
-
-def _approximate(request: Request) -> PrivacyGuarantee:
-    """Return the target, or refuse one that needs no proposal."""
-    if not isinstance(request.target, PrivacyGuarantee):
-        raise ValueError("A loss, or delta = 0, leaves this noise to a search.")
-    return request.target

@@ -78,6 +78,16 @@ def meets(mechanism: AdditiveMechanism, target: PrivacyGuarantee | LossBudget) -
     return mechanism.own_loss().delta(target.epsilon) <= target.delta
 
 
+def raised(
+    mechanism: AdditiveMechanism, target: PrivacyGuarantee | LossBudget
+) -> AdditiveMechanism:
+    """Return the mechanism with its scales raised, by little at a time, until it meets a target."""
+    more = 1e-6
+    while not meets(mechanism, target):
+        mechanism, more = replace(mechanism, scale=mechanism.scale * (1.0 + more)), 2.0 * more
+    return mechanism
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Search:
     """A search for the ratios of one noise."""

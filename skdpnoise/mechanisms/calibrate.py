@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._numeric import Proposal, Request, propose, propose_mixture
-from skdpnoise.mechanisms._quick import quick_mixture, quick_shape
-from skdpnoise.mechanisms._shapes import by_shape, meets
+from skdpnoise.mechanisms._quick import quick_mixture, quick_shape, settled
+from skdpnoise.mechanisms._shapes import by_shape, raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism, compared, stated
 from skdpnoise.mechanisms.allocation import moving_coordinates, worst_shift
 from skdpnoise.mechanisms.quanta import rounding_cost
@@ -25,6 +25,7 @@ from skdpnoise.sensitivity import SensitivityProfile
 Vector = NDArray[np.float64]
 
 _QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", MIXTURE)
+_PROPOSALS = {"inid_subbotin": quick_shape, MIXTURE: quick_mixture}
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
 _FEW_COORDINATES = 8  # for which every allocation of the ratios is tried
 _LARGE = 0.25  # loss of a coordinate from which staircase noise is .3 % better than Laplace noise
@@ -134,10 +135,9 @@ def _best(
 
 def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
     """Return noise whose scales are formulas of an allocation, or need a few evaluations only."""
-    if noise == MIXTURE:
-        return _by_loss(noise, quick_mixture(request), request)
-    if noise == "inid_subbotin":
-        return _by_loss(noise, quick_shape(request), request)
+    proposal = _PROPOSALS.get(noise)
+    if proposal is not None:
+        return settled(_proposed(noise, proposal(request), request), request)
     family = get_noise(noise.partition("_")[2])
     single = request.sensitivity.n_coordinates == request.n_releases == 1
     if family.norm_order == 2.0 or (single and family.norm_order is not None):
@@ -214,15 +214,15 @@ def _by_norm(noise: str, request: Request, resource: float) -> AdditiveMechanism
 
 def _by_loss(noise: str, proposal: Proposal, request: Request) -> AdditiveMechanism:
     """Return the mechanism of a proposal, its scales raised until its own loss meets the target."""
+    target = request.target
+    found = raised(_proposed(noise, proposal, request), target)
+    return stated(found, promise=target) if isinstance(target, GaussianLoss) else found
+
+
+def _proposed(noise: str, proposal: Proposal, request: Request) -> AdditiveMechanism:
     scale, sensitivity = proposal.scale * (1.0 + 1e-7), proposal.sensitivity
     bits, families = _bits(proposal.scale, sensitivity), proposal.families
-    mechanism = AdditiveMechanism(noise, scale, bits, sensitivity, request.n_releases, families)
-    more = 1e-6
-    while not meets(mechanism, request.target):
-        mechanism, more = replace(mechanism, scale=mechanism.scale * (1.0 + more)), 2.0 * more
-    if isinstance(request.target, GaussianLoss):
-        return stated(mechanism, promise=request.target)
-    return mechanism
+    return AdditiveMechanism(noise, scale, bits, sensitivity, request.n_releases, families)
 
 
 def _bits(scale: Vector, sensitivity: SensitivityProfile) -> int:

@@ -38,8 +38,7 @@ def _surprise(model: Any, X: Any, y: NDArray[Any], limit: float, scale: float) -
 
 def _squares(model: Any, X: Any, y: NDArray[Any], limit: float, scale: float) -> Vector:
     rest = (np.asarray(model.predict(X)) - y) / scale
-    squares: Vector = np.minimum(np.abs(rest), 1e3) ** 2
-    return squares
+    return np.asarray(np.minimum(np.abs(rest), 1e3) ** 2, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True)

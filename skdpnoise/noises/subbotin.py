@@ -141,9 +141,9 @@ class Subbotin(Noise):
         # e^{ρ(x) - ρ(u)} du - m(x + w) (1 - e^{ρ(x) - ρ(x+w)}).
         p, stop = self.shape, start + width
         far = self._ratio(stop)
-        power = stop ** (p - 1.0)
-        fall = np.array(self._ratio(start) - far)
-        near = (power * width < 1.0) & (width > 0.0)
+        near = np.asarray((stop ** (p - 1.0) * width < 1.0) & (width > 0.0))
+        fall = np.empty_like(far)
+        fall[~near] = self._ratio(start[~near]) - far[~near]
         if near.any():
             x, w = start[near], width[near]
             smooth = w < x

@@ -53,8 +53,7 @@ class RandomisedResponse:
         """Return the smallest δ at each ε."""
         shift = np.asarray(shift, dtype=np.float64)
         gap = np.minimum(np.asarray(epsilon, dtype=np.float64) - shift, 0.0)
-        values: NDArray[np.float64] = np.abs(np.expm1(gap)) / (1.0 + np.exp(-shift))
-        return values
+        return np.asarray(np.abs(np.expm1(gap)) / (1.0 + np.exp(-shift)))
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the shift: it is the largest loss."""

@@ -179,8 +179,7 @@ def quantile_utilities(below: NDArray[np.int_], rank: float, preference: Floats)
     # that is added moves it, as rounded to a multiple of the unit, by 0 to 1, and N(t) by 0 or 1.
     wanted = exact_terms(np.asarray(rank))
     fits = np.minimum(np.minimum(wanted - below[:-1], below[1:] - wanted), 0.0)
-    utilities: Floats = fits + exact_terms(preference)
-    return utilities
+    return np.asarray(fits + exact_terms(preference))
 
 
 def _cut(edges: Integers, log_mass: Floats, n_parts: int) -> tuple[Integers, Floats]:

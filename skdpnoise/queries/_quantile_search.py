@@ -203,8 +203,7 @@ def _log_likelihood(family: Noise, share: float, scale: float, low: float, high:
 def _octave_weights(center: float, width: float = 6.0) -> Floats:
     """Return the probability of each octave, falling as a power of the distance from a centre."""
     weights = (1.0 + np.abs(_EXPONENTS[:-1] - center) / width) ** -_DECAY
-    normalised: Floats = weights / weights.sum()
-    return normalised
+    return np.asarray(weights / weights.sum())
 
 
 def _between(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from skdpnoise.mechanisms import calibrate
-from skdpnoise.mechanisms._quick import delta_of_both
+from skdpnoise.mechanisms import AdditiveMechanism, _quick, calibrate
+from skdpnoise.mechanisms._numeric import Request
+from skdpnoise.mechanisms._quick import delta_of_both, quick_mixture, quick_shape, settled
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sensitivity import SensitivityProfile
@@ -83,6 +86,50 @@ def test_weights_and_coordinates_that_nobody_moves(weights):
     found = calibrate("auto", sensitivity, guarantee, n_releases=n_releases, weights=weights, p=1.0)
     assert found.own_loss().delta(1.0) <= guarantee.delta
     assert np.asarray(found.scale)[..., 0].max() == 0.0
+
+
+@pytest.mark.parametrize("n_releases", [1, 30])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.05, 1e-3), (1.0, 1e-9), (8.0, 1e-5)])
+@pytest.mark.parametrize("profile", ["spread", "one large", "three large"])
+@pytest.mark.parametrize("proposal", [quick_shape, quick_mixture])
+def test_settled_proposals_spend_what_is_allowed_and_no_more(
+    proposal, profile, epsilon, delta, n_releases
+):
+    target = PrivacyGuarantee(epsilon, delta)
+    request = Request(SensitivityProfile(PROFILES[profile]), n_releases, None, 2.0, target)
+    try:
+        proposed = proposal(request)
+    except ValueError:
+        pytest.skip("one of the families alone is about as good")
+    for size in (0.4, 1.0, 2.5):  # however far off a proposal is
+        mechanism = AdditiveMechanism(
+            "inid_mixture" if proposal is quick_mixture else "inid_subbotin",
+            size * proposed.scale,
+            24,
+            proposed.sensitivity,
+            n_releases,
+            proposed.families,
+        )
+        loss = settled(mechanism, request).own_loss()
+        assert loss.delta(epsilon) <= delta
+        assert 0.995 * epsilon <= loss.epsilon(delta) <= epsilon
+
+
+@pytest.mark.parametrize("said", [(1.0, math.inf), (1.0, 0.0), (1.0, 2.0), (1.0, 1e-300)])
+def test_without_a_quick_bound_that_holds_scales_are_raised_until_the_loss_meets(said, monkeypatch):
+    sensitivity, target = SensitivityProfile(PROFILES["spread"]), PrivacyGuarantee(2.0, 1e-6)
+    request = Request(sensitivity, 1, None, 2.0, target)
+    start = calibrate("inid_subbotin", sensitivity, target)
+    monkeypatch.setattr(NumericLoss, "bounds_near", lambda loss, epsilon, delta: said)
+    asked = []
+
+    def raised(mechanism, wanted):
+        asked.append(wanted)
+        return mechanism
+
+    monkeypatch.setattr(_quick, "raised", raised)
+    assert np.isfinite(settled(start, request).scale).all()
+    assert asked == [target]
 
 
 @pytest.mark.slow

@@ -27,8 +27,8 @@ _NODES_FREE = 48  # so many different shifts of a curve get a lattice each
 _RATIO = 1.07  # between lattices, where there are more, or the next larger shift
 _NEGLIGIBLE = 5e-4  # of the variance, for what interpolating from zero adds
 _TINY = 1e-9  # of the largest shift: smaller ones count as that
-_REACHES = np.geomspace(1e-8, 1e5, 200)  # of an unbounded loss, in units of the shift
-_CELLS = 2_000_000  # values of a curve that are computed at once
+_REACHES = np.geomspace(1e-8, 1e5, 200).reshape(-1, 8)  # of unbounded losses, in shifts
+_CELLS, _SHORT = 2_000_000, 512  # values computed at once; a length that none falls short of
 _DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within this of a larger one
 
 
@@ -105,9 +105,9 @@ class Plan:
         first = len(nodes)
         dots = np.maximum(np.ceil(self.tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
         values: list[Vector] = []
-        # Lattices of about the same length are computed in one table, not too large.
+        # Lattices of about the same length, or short, are computed in one table, not too large.
         chunk = np.arange(dots.size) * int(dots.max()) // _CELLS
-        changes = np.diff(np.ceil(np.log2(dots))) + np.diff(chunk)
+        changes = np.diff(np.ceil(np.log2(np.maximum(dots, _SHORT)))) + np.diff(chunk)
         for block in np.split(np.arange(dots.size), np.flatnonzero(changes) + 1):
             grid = step * np.arange(int(dots[block].max()))
             table = raised(self.curve, grid, self.nodes[block, None])
@@ -141,10 +141,14 @@ def _tops(curve: LossCurve, shifts: Vector, floor: float) -> Vector:
     tops = np.array(curve.max_loss(shifts), dtype=np.float64)
     (endless,) = np.nonzero(np.isinf(tops))
     if endless.size:
-        grid = _REACHES * shifts[endless, None]
-        values = curve.hockey_stick(grid, shifts[endless, None])
+        shift = shifts[endless, None]
+        grid = _REACHES[:, -1] * shift
+        values = curve.hockey_stick(grid, shift)
         # An infinite loss with positive probability makes the curve flat in the end.
-        ended = (values <= floor) | (values <= values[:, -1:] * (1.0 + 1e-9))
+        level = np.maximum(values[:, -1:] * (1.0 + 1e-9), floor)
+        # First among the ends of the blocks, then within one.
+        grid = _REACHES[(values <= level).argmax(axis=1)] * shift
+        ended = curve.hockey_stick(grid, shift) <= level
         ended[:, -1] = True
         tops[endless] = grid[np.arange(endless.size), ended.argmax(axis=1)]
     return tops

@@ -18,6 +18,9 @@ from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
 Vector = NDArray[np.float64]
+Terms = tuple[tuple[LossCurve, float, int], ...]
+Group = tuple[LossCurve, Vector, Vector]
+"""A curve, shifts, and how often each is composed."""
 
 _NOTHING = 1e-60  # a curve this low has ended
 _SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its square is a double
@@ -66,7 +69,7 @@ class NumericLoss(Loss):
     NumericLoss(3 x RandomisedResponse)
     """
 
-    terms: tuple[tuple[LossCurve, float, int], ...]
+    terms: Terms
 
     def __post_init__(self) -> None:
         merged: Counter[tuple[LossCurve, float]] = Counter()
@@ -141,6 +144,10 @@ class NumericLoss(Loss):
         """Return the loss itself."""
         return self
 
+    def bounds_near(self, epsilon: float, delta: float) -> tuple[float, float]:
+        """Return quick upper bounds of δ(ε) and of ε(δ), close where they are near each other."""
+        return _bounds(self.terms, epsilon, delta)
+
     def __add__(self, other: object) -> NumericLoss:
         numeric = getattr(other, "numeric", None)
         if numeric is None:
@@ -151,7 +158,16 @@ class NumericLoss(Loss):
 
 
 @lru_cache(maxsize=1024)
-def _delta(terms: tuple[tuple[LossCurve, float, int], ...], epsilon: float) -> float:
+def _delta(terms: Terms, epsilon: float) -> float:
+    return composed_delta(_groups(terms), epsilon)
+
+
+@lru_cache(maxsize=1024)
+def _bounds(terms: Terms, epsilon: float, delta: float) -> tuple[float, float]:
+    return bounds_near(_groups(terms), delta, epsilon, coarse=True)
+
+
+def _groups(terms: Terms) -> list[Group]:
     grouped: dict[LossCurve, list[tuple[float, int]]] = {}
     for curve, shift, count in terms:
         grouped.setdefault(curve, []).append((shift, count))
@@ -159,11 +175,7 @@ def _delta(terms: tuple[tuple[LossCurve, float, int], ...], epsilon: float) -> f
     for curve, pairs in grouped.items():
         shifts, counts = np.array(sorted(pairs)).T
         groups.append((curve, shifts, counts))
-    return composed_delta(groups, epsilon)
-
-
-Group = tuple[LossCurve, Vector, Vector]
-"""A curve, shifts, and how often each is composed."""
+    return groups
 
 
 def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:

@@ -17,6 +17,7 @@ from skdpnoise.privacy import (
     RandomisedResponse,
     gdp_delta,
 )
+from skdpnoise.privacy.numeric import _lattice
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan
 from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
 
@@ -294,6 +295,28 @@ def test_the_search_value_is_near_the_exact_one():
         group = [(LAPLACE, np.array([shifts[0]]), np.array([float(len(shifts))]))]
         exact = loss.epsilon(1e-6)
         assert about_epsilon(group, 1e-6, exact) == pytest.approx(exact, rel=1e-2)
+
+
+@pytest.mark.parametrize("curve", [get_noise("subbotin", 1.4), NormalShift(), get_noise("osgt")])
+@pytest.mark.parametrize("floor", [1e-60, 1e-15, 1e-3, 2.0])
+def test_an_unbounded_loss_ends_at_the_first_reach_below_the_floor(curve, floor):
+    shifts = np.geomspace(1e-6, 30.0, 9)
+    for shift, top in zip(shifts, _lattice._tops(curve, shifts, floor), strict=True):
+        reaches = _lattice._REACHES.ravel() * shift
+        values = curve.hockey_stick(reaches, shift)
+        level = max(floor, values[-1] * (1.0 + 1e-9))
+        assert top == reaches[np.argmax(values <= level)]
+
+
+@pytest.mark.parametrize("near", [0.3, 1.0, 1.0001, 4.0])
+def test_quick_bounds_are_bounds_and_close_where_they_are_near(near):
+    normal = NumericLoss(((NormalShift(), 0.3, 1), (get_noise("subbotin", 1.4), 0.05, 9)))
+    exact = normal.epsilon(1e-6)
+    at, bound = normal.bounds_near(near * exact, 1e-6)
+    assert at >= normal.delta(near * exact) * (1.0 - 1e-6)
+    assert bound >= exact * (1.0 - 1e-6)
+    if abs(near - 1.0) < 0.01:
+        assert bound == pytest.approx(exact, rel=1e-3)
 
 
 def test_an_empty_loss_costs_nothing():
