@@ -14,6 +14,7 @@ from skdpnoise.cli._output import FORMATS, jsonable, print_json, print_table, pr
 from skdpnoise.ledger import Charge, LedgerStorageError, PrivacyLedger, UnknownDatasetError
 from skdpnoise.ledger.charge import past
 from skdpnoise.ledger.encoding import encode_loss
+from skdpnoise.ledger.report import DECLARED
 from skdpnoise.ledger.storage.database import DatabaseStorage
 from skdpnoise.sampling.words import SEEDED
 
@@ -114,6 +115,7 @@ def _facts(ledger: PrivacyLedger) -> dict[str, Any]:
         **_promised(ledger),
         "charges": total.n_charges,
         "secure": total.secure,
+        "declared": list(total.declared),
         "spent": {
             "tight": total.epsilon,
             "adaptive": total.adaptive_epsilon,
@@ -140,6 +142,7 @@ def _print_one(facts: dict[str, Any]) -> None:
         ("losses chosen by looking", f"epsilon={spent['adaptive']:.4g}"),
         ("basic composition", f"epsilon={basic['epsilon']:.4g}, delta={basic['delta']:.4g}"),
         ("left", f"epsilon={left:.4g} ({share:.0%} spent)"),
+        *([(DECLARED, ", ".join(facts["declared"]))] if facts["declared"] else []),
     ]
     if not facts["secure"]:
         print(SEEDED)

@@ -29,7 +29,13 @@ from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
 from skdpnoise.compose.shares import check_shareable, pure_noise, whole_budget, with_budget
 from skdpnoise.compose.silence import silence
-from skdpnoise.compose.statement import charge_whole, noises_of, shares_by_name, whole_report
+from skdpnoise.compose.statement import (
+    charge_whole,
+    declared_of,
+    noises_of,
+    shares_by_name,
+    whole_report,
+)
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.ledger import Ledger, LedgerWarning
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee
@@ -225,7 +231,7 @@ class DPPipeline(FittedSteps):
         # charge
         if releases:
             unit = "record" if rows is None else "group"
-            charge_whole(self, guarantee, budget, unit, noises_of(parts))
+            charge_whole(self, guarantee, budget, unit, noises_of(parts), declared_of(parts))
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():
@@ -245,7 +251,7 @@ class DPPipeline(FittedSteps):
                 raise
             # store
             self.steps_ = settled(model, report, self.ledger).steps
-            self.privacy_ = report
+            self.privacy_, self._declared = report, declared_of(parts)
             advise_on_bought_number(self, report.n_records, grouped=groups is not None)
         return self
 
@@ -297,6 +303,7 @@ class DPPipeline(FittedSteps):
         part.ledger = self.ledger
         if hasattr(self, "steps_"):
             part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
+            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in names)
         return part
 
     __sklearn_clone__ = clone_with_ledger
@@ -350,7 +357,8 @@ class DPPipeline(FittedSteps):
 def _inside(pipeline: DPPipeline, fitted: bool) -> tuple[Children, Collection[str]]:
     """Return the steps that a fit used, or would use, and the names that are vouched for."""
     if fitted and hasattr(pipeline, "steps_"):
-        return tuple(pipeline.steps_), pipeline.privacy_.declared
+        # The report is that of what is around it, where steps have longer names.
+        return tuple(pipeline.steps_), pipeline._declared
     return tuple((name, step) for name, step in pipeline.steps), pipeline.public
 
 

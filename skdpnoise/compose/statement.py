@@ -13,12 +13,18 @@ import numpy as np
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
 from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.declared import said_public
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
 
 def charge_whole(
-    composition: Any, guarantee: PrivacyGuarantee, cost: PrivacyLoss, unit: str, noise: str
+    composition: Any,
+    guarantee: PrivacyGuarantee,
+    cost: PrivacyLoss,
+    unit: str,
+    noise: str,
+    declared: Collection[str],
 ) -> Any:
     """Charge the ledger of a composition, if it has one, for the whole fit; return the ledger."""
     ledger, name = composition.ledger, type(composition).__name__
@@ -31,7 +37,7 @@ def charge_whole(
             unit=unit,
             mechanism=noise,
             estimator=name,
-            parameters=_public_parameters(composition),
+            parameters=_public_parameters(composition) | said_public(declared),
         )
     return ledger
 
@@ -40,6 +46,11 @@ def noises_of(parts: Collection[Part]) -> str:
     """Return the names of the noises of private steps."""
     private = [part.estimator.get_params(deep=False) for part in parts if part.kind == "private"]
     return ", ".join(sorted({str(own.get("noise", "shared")) for own in private}))
+
+
+def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
+    """Return the labels of the steps for which the user vouches."""
+    return tuple(part.label for part in parts if part.kind == "declared")
 
 
 def whole_report(
@@ -66,7 +77,7 @@ def whole_report(
         total = budget  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
     secure = all(report.secure for _, report in reports)
-    declared = tuple(part.label for part in parts if part.kind == "declared")
+    declared = declared_of(parts)
     bought = [report.n_records for _, report in reports if report.n_records is not None]
     shown = (secure, rows_per_group, declared, max(bought, default=None))
     return PrivacyReport(name, guarantee, releases, total, *shown)

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from skdpnoise.inspection._black_box import FEWEST, Fits, black_box, count_fits
-from skdpnoise.inspection._claims import claimed
+from skdpnoise.inspection._claims import claimed, declared_within
 from skdpnoise.inspection._neighbours import Data, Neighbours, as_data, candidates, given_pair
 from skdpnoise.inspection._one_run import Canaries, one_run
 from skdpnoise.inspection._progress import telling
 from skdpnoise.inspection._refusals import without_refused
 from skdpnoise.inspection._replay import ranked, replay
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
-from skdpnoise.ledger.charge import declared_in
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.privacy.checks import check_count, check_real
 
@@ -183,9 +182,7 @@ def audit(
             results.append(one_run(estimator, data, claim, canaries, each))
             tell(1)
     alarm = float(false_alarm) if n_tests else 0.0
-    given = estimator.get_params().items()
-    declared = declared_in({name: list(v) for name, v in given if isinstance(v, list | tuple)})
-    facts = len(data[0]), alarm, left_out, declared
+    facts = len(data[0]), alarm, left_out, declared_within(estimator)
     return AuditReport(type(estimator).__name__, claim, tuple(results), *facts)
 
 

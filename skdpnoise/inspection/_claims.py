@@ -21,9 +21,11 @@ __all__ = [
     "check_fits",
     "claimed",
     "clone_for_audit",
+    "declared_within",
     "estimators_in",
     "fit_quietly",
     "is_gaussian",
+    "said",
     "seeded_clones",
 ]
 
@@ -107,10 +109,20 @@ def estimators_in(value: Any, seen: set[int]) -> Iterator[Any]:
         yield from estimators_in(part, seen)
 
 
+def declared_within(estimator: Any) -> tuple[str, ...]:
+    """Return the names of steps that pipelines and searches in an estimator declare public."""
+    ours = (one for one in estimators_in(estimator, set()) if _is_ours(one))
+    declared = (one.get_params(deep=False).get("public") or () for one in ours)
+    return tuple(sorted({str(name) for names in declared for name in names}))
+
+
+def _is_ours(estimator: Any) -> bool:
+    return any(kind.__module__.startswith("skdpnoise.") for kind in type(estimator).__mro__)
+
+
 def _is_private(estimator: Any) -> bool:
     """Return whether random numbers of an estimator make noise: those of our own, for example."""
-    ours = any(kind.__module__.startswith("skdpnoise.") for kind in type(estimator).__mro__)
-    return ours or is_private(estimator)
+    return _is_ours(estimator) or is_private(estimator)
 
 
 def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | None]:
@@ -127,7 +139,7 @@ def fit_quietly(estimator: Any, X: Any, y: Any) -> tuple[Any, list[str], str | N
         try:
             estimator.fit(X) if y is None else estimator.fit(X, y)
         except Exception as error:
-            raised = f"{type(error).__name__}: {error}"
+            raised = said(error)
     return estimator, [f"{w.category.__name__}: {w.message}" for w in caught], raised
 
 
@@ -140,3 +152,11 @@ def check_fits(name: str, raised: Sequence[str | None]) -> None:
 def is_gaussian(model: Any) -> bool:
     """Return whether a fitted model states that its loss is that of a Gaussian mechanism."""
     return isinstance(getattr(getattr(model, "privacy_", None), "total", None), GaussianLoss)
+
+
+def said(error: Exception) -> str:
+    """Return the kind and the text of an error; some cannot say what they are."""
+    try:
+        return f"{type(error).__qualname__}: {error}"
+    except Exception:
+        return type(error).__qualname__

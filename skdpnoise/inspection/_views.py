@@ -6,7 +6,7 @@ import math
 import re
 import types
 import zlib
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skdpnoise.inspection._claims import estimators_in
+from skdpnoise.inspection._claims import estimators_in, said
 from skdpnoise.inspection._fingerprint import (
     Unread,
     examined,
@@ -35,13 +35,13 @@ _EXACT = 1 << 53  # whole numbers below it are doubles
 _LONGEST = 2048  # entries of one array that are looked at: half from each end
 _CODES = 4096  # of texts
 _ASKED = ("predict_proba", "decision_function", "predict", "score_samples", "transform")
-_WHOLE = (bytes, bytearray, complex, set, frozenset, types.CodeType)  # told by a digest
+_WHOLE = (set, frozenset, types.CodeType)  # told by a digest
 _ENOUGH = ("predict_proba", "decision_function")  # labels follow from these
 _DENSE = 1 << 20  # entries of a sparse matrix that are looked at in their places
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 _SINGLE = (bool, int, float, str, bytes, complex, np.float64)  # they hold nothing else
 _BARE = frozenset((list, tuple, dict, np.ndarray, *_SINGLE))  # they have no attributes
-_OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, np.bool_, *np.sctypeDict.values()))
+_OF_OUR_KIND = frozenset((*_BARE, *_WHOLE, bytearray, np.bool_, *np.sctypeDict.values()))
 _CONTAINERS = (Mapping, np.ndarray, list, tuple, set, frozenset)
 _CODED = (" is a", " is", " holds", " exactly")  # ends of names under which codes stand
 _OF_ITEMS = ("[", "key ", "item", "metadata")  # names of attributes begin with a point
@@ -70,16 +70,18 @@ def view(
     model: Any, points: Any, warned: Sequence[str], raised: str | None, given: Parameters
 ) -> View:
     """Return all numbers of a fitted model by name, and what it says of some points."""
-    found: View = {"warned": _codes(warned), "raised": _codes([raised or ""])}
+    found: View = {}
+    look = _Look(found, given)
+    look.at("warned", list(warned))
+    look.at("raised", raised)
     if raised is not None:
         return found
-    look = _Look(found, given)
     look.at("", model)
     for name in _ASKED:
         try:
             look.at(f"{name}()", getattr(model, name)(deepcopy(points)))
         except Exception as error:  # it has no such method, or the method refuses
-            found[f"{name}() raised"] = _codes([f"{type(error).__qualname__}: {error}"])
+            look.at(f"{name}() raised", said(error))
         else:
             if name in _ENOUGH:
                 break
@@ -137,22 +139,10 @@ class _Look:
         if sp.issparse(value):  # its attributes hold the numbers too, but not in their places
             parts += [("[:]", value.toarray())] if math.prod(value.shape) <= _DENSE else []
         elif not isinstance(value, type):
-            parts += self._frame(path, value)
+            parts += _of_frame(value)
         parts += [*_items(value), *self._attributes(value)]
         self._found[f"{path} holds"] = _codes([" ".join(name for name, _ in parts)])
         return parts
-
-    def _frame(self, path: str, value: Any) -> list[tuple[str, Any]]:
-        """Note labels of a frame, and return its numbers; nothing of what is none."""
-        if not callable(_asked(value, "to_numpy")):
-            return []
-        for name in ("index", "columns"):
-            labels = _asked(value, name)
-            if isinstance(labels, Sized):
-                self._found[f"{path}.{name}"] = _codes([str(one) for one in _ends_of(labels)])
-        with suppress(Exception):  # some have no such numbers, or want more arguments
-            return [("[:]", value.to_numpy())]
-        return []
 
     def _attributes(self, value: Any) -> list[tuple[str, Any]]:
         """Return attributes and states, without parameters that are as they were given: public."""
@@ -176,6 +166,14 @@ def _asked(value: Any, name: str) -> Any:
         return getattr(value, name, "")
     except Exception:
         return ""
+
+
+def _of_frame(value: Any) -> list[tuple[str, Any]]:
+    """Return the numbers of a frame; its labels are among its attributes and states."""
+    if callable(_asked(value, "to_numpy")):
+        with suppress(Exception):  # some have no such numbers, or want more arguments
+            return [("[:]", value.to_numpy())]
+    return []
 
 
 def _items(value: Any) -> list[tuple[str, Any]]:
@@ -222,10 +220,12 @@ def _behind(value: Any) -> list[tuple[str, Any]]:
 
 def _in_numbers(value: Any) -> NDArray[np.float64] | None:
     """Return numbers that stand for all of a value; None where it is to be taken apart."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic | complex):
         return _of_array(np.asarray(value))
     if isinstance(value, int | float):
         return _plain(value)
+    if isinstance(value, bytes | bytearray):
+        return _of_bytes(bytes(value))
     if isinstance(value, str):
         written = [float(one) for one in _NUMBER.findall(value)]
         return np.concatenate([_codes([value]), _ends_of(written)])
@@ -240,6 +240,8 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
     if kind not in "iufbcmM":
         if array.dtype.names:
             return None
+        if kind in "SV":
+            return _of_bytes(array.tobytes())
         texts = array.ravel().tolist()
         if not all(type(text) in (str, bytes) for text in texts):
             return None if kind == "O" else _codes([fingerprint(array).hex()])
@@ -253,6 +255,11 @@ def _of_array(array: NDArray[Any]) -> NDArray[np.float64] | None:
     return np.concatenate([*ends, _codes([fingerprint(array.tobytes()).hex()])])
 
 
+def _of_bytes(data: bytes) -> NDArray[np.float64]:
+    """Return a code of all bytes, and those at both ends: of a date they are its year and so on."""
+    return np.array([*_codes([fingerprint(data).hex()]), *_ends_of(data)], dtype=np.float64)
+
+
 def _real(array: NDArray[Any]) -> NDArray[Any]:
     """Return the numbers of an array in one row: parts of complex ones, integers of dates."""
     row = array.ravel()
@@ -262,12 +269,18 @@ def _real(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _plain(value: float) -> NDArray[np.float64]:
-    """Return a number as a double; of one beyond all doubles a code of its digits."""
+    """Return a number as a double; of one beyond all doubles its bytes."""
     plain = float if isinstance(value, float) else int
     try:
         return np.array([plain.__float__(value)])
     except OverflowError:
-        return _codes([int.__repr__(value)])
+        return _of_long(value)
+
+
+def _of_long(value: Any) -> NDArray[np.float64]:
+    """Return the bytes of a whole number that no double tells from its neighbours."""
+    size = 32 * (int.bit_length(value) // 255 + 1)  # of most, the same
+    return _of_bytes(int.to_bytes(value, size, "little", signed=True))
 
 
 def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
@@ -275,7 +288,7 @@ def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
     if isinstance(value, np.ndarray | np.generic):
         codes = _of_inexact(np.asarray(value))
     elif isinstance(value, int):
-        codes = _codes([int.__repr__(value)]) if abs(int(value)) > _EXACT else np.zeros(0)
+        codes = _of_long(value) if abs(int(value)) > _EXACT else np.zeros(0)
     else:
         codes = _of_inexact(np.asarray(value)) if isinstance(value, float) else np.zeros(0)
     if codes.any():
@@ -336,14 +349,13 @@ class Layout:
 
     def table(self, views: Sequence[View]) -> NDArray[np.float64]:
         """Return one row for each view: values, 0 where there is none, and sizes."""
-        rows = []
+        rows, known = [], {*self.fixed, *self.loose}
         for one in views:
             parts = [
                 one[name] if name in one and one[name].size == size else np.full(size, np.nan)
                 for name, size in self.fixed.items()
             ]
             parts += [_some_of(one.get(name)) for name in self.loose]
-            known = {*self.fixed, *self.loose}
             for codes in (False, True):
                 others = [
                     values

@@ -13,11 +13,13 @@ from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.noises.discrete_gaussian import DiscreteGaussian
 from skdpnoise.noises.discrete_laplace import DiscreteLaplace
+from skdpnoise.noises.laplace import Laplace
 from skdpnoise.noises.staircase import Staircase
 from skdpnoise.noises.truncated_laplace import TruncatedLaplace
 from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
+    NormalShift,
     NumericLoss,
     PrivacyLoss,
     PureLoss,
@@ -26,7 +28,7 @@ from skdpnoise.privacy import (
 )
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 
-__all__ = ["largest_epsilon"]
+__all__ = ["asked_in_words", "in_words", "largest_epsilon"]
 
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)  # of what is stated
 _STEP = 1e-3  # relative accuracy where a test takes a while
@@ -35,7 +37,7 @@ _SMALLEST = 1e-6  # of what was asked for: less is nothing
 _PURE = 1.0 + 1e-9  # whose ε is what was stated, up to rounding
 _SAME, _UP = 1e-6, 1.0 + 1e-12  # a loss that is what was stated, and rounding of others
 _ALMOST = 1.0 - 1e-3  # calibration of a smaller ε gives a loss that is only nearly proportional
-_DISCLOSING = 0.95  # and less so if δ is in part a chance of total disclosure
+_SHAPED = 0.95  # and less so where a shape is calibrated too
 _WIDEST = 1e9  # shape of noise on the integers
 
 
@@ -70,10 +72,33 @@ def largest_epsilon(
         return 0.0
     asked = numeric.epsilon(delta)  # 0 where δ alone covers the loss
     part = _shrunk(numeric, factor).epsilon(delta) / asked if asked > 0.0 else factor
-    # What part of δ is best for total disclosure depends on ε, and only a calibration finds it.
-    curves = (getattr(curve, "base", curve) for curve, _, _ in numeric.terms)
-    disclosing = any(isinstance(curve, TruncatedLaplace) for curve in curves)
-    return _floor(epsilon * part * (_DISCLOSING if disclosing else _ALMOST))
+    return _floor(epsilon * part * (_ALMOST if _is_proportional(loss, stated) else _SHAPED))
+
+
+def asked_in_words(loss: PrivacyLoss, stated: tuple[float, float]) -> str:
+    """Say what was asked for: a loss by numbers has no short form but what it was made for."""
+    return f"({stated[0]:g}, {stated[1]:g})-DP" if isinstance(loss, NumericLoss) else str(loss)
+
+
+def in_words(largest: float, loss: PrivacyLoss, stated: tuple[float, float]) -> str:
+    """Say what ε fits, and how sure that is."""
+    same = f"with the same noise and delta={stated[1]:g}"
+    if _is_proportional(loss, stated):
+        largest_is = f"The largest epsilon that still fits, {same}, is {largest!r}"
+        return largest_is if largest > 0.0 else "Nothing of this kind fits any more"
+    if largest > 0.0:
+        return f"About epsilon={largest!r}, {same}, may still fit: calibration of its shape decides"
+    return f"No epsilon was found that still fits, {same}"
+
+
+def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
+    """Return whether calibration for another ε gives the same noise, only wider."""
+    # The shape of other noise, or what part of δ is a chance of total disclosure, depends on ε, and
+    # only a calibration finds it.
+    if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:
+        return True
+    curves = (getattr(curve, "base", curve) for curve, _, _ in loss.numeric().terms)
+    return all(isinstance(curve, NormalShift | Laplace | RandomisedResponse) for curve in curves)
 
 
 def _largest(after: Callable[[float], Composition], asked: float, facts: Facts) -> float:

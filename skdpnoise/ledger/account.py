@@ -75,8 +75,9 @@ class BudgetExceededError(ValueError):
     Attributes
     ----------
     largest_epsilon : float or None
-        The largest ε of a release of the same kind and δ that would still fit, rounded down; 0 if
-        none does, None where only a part of a fit was refused.
+        The largest ε of a release of the same kind and δ that would still fit, rounded down; about
+        that, where the shape of the noise is calibrated for ε too; 0 if none is found, None where
+        only a part of a fit was refused.
 
     Examples
     --------

@@ -13,13 +13,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from skdpnoise.ledger.composition import Composition
+from skdpnoise.ledger.declared import declared_in
 from skdpnoise.ledger.report import DECLARED, card, facts_in_html, table
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, with_caveat
 
-__all__ = ["Charge", "LedgerTotal", "declared_in", "ledger_card", "past", "stored_parameters"]
+__all__ = ["Charge", "LedgerTotal", "ledger_card", "past", "stored_parameters"]
 
 T = TypeVar("T")
 
@@ -298,16 +299,6 @@ def _spent_after_each(charges: Sequence[Charge], delta: float) -> list[float]:
         last = max(last, total.epsilon(delta, near=max(last, 0.1)))
         spent += [last] * (end - start)
     return spent
-
-
-def declared_in(parameters: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps that stored parameters declare public, those of inner estimators too."""
-    found = [
-        value
-        for name, value in parameters.items()
-        if name.rpartition("__")[2] == "public" and isinstance(value, list)
-    ]
-    return tuple(dict.fromkeys(str(step) for steps in found for step in steps))
 
 
 def stored_parameters(parameters: Mapping[str, Any] | None) -> str:

@@ -263,7 +263,12 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
         return best
     if best <= 1e-6 and composed_delta(groups, 0.0) <= delta:
         return 0.0
-    best = min(best, bounds_near(groups, delta, best)[1])
+    at, found = bounds_near(groups, delta, best)
+    best = min(best, found)
+    if at < 0.5 * delta:  # the ε of δ lies below all that a look at this one can see
+        while best > 1e-6 and composed_delta(groups, 0.9 * best) <= delta:
+            best *= 0.9
+        best = min(best, bounds_near(groups, delta, best)[1])
     step = 1e-6
     while composed_delta(groups, best) > delta:  # two bounds: what is said holds by both
         if best > _LARGEST:  # a δ below what can be computed

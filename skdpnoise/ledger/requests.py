@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skdpnoise.ledger._room import largest_epsilon
+from skdpnoise.ledger._room import asked_in_words, in_words, largest_epsilon
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.storage.memory import Facts
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss, check_adjacency, check_real
@@ -90,22 +90,18 @@ def refusal(
     # Rounding up must not say more than what was checked.
     before = min(spent.counted(facts.delta, adaptive=facts.adaptive), facts.epsilon)
     largest = largest_epsilon(loss, guarantee, spent, facts)
-    remedy = "Nothing of this kind fits any more; the budget of a data set does not change."
-    if largest > 0.0:
-        remedy = (
-            f"The largest epsilon that still fits, with the same noise and delta={guarantee[1]:g}, "
-            f"is {largest!r}; what is promised for a data set does not change."
-        )
+    remedy = in_words(largest, loss, guarantee) + "; what is promised here does not change."
     if facts.adaptive and after == math.inf:
         remedy = (
             "A ledger with adaptive=True takes pure and Gaussian losses only: use a noise with "
             "such a loss, or a ledger with adaptive=False if losses are fixed in advance."
         )
     text = (
-        f"asks for {loss}, with which the total would be epsilon={after:.4g} at "
-        f"delta={facts.delta:g}: {spent.count} charge{'' if spent.count == 1 else 's'} spent "
-        f"{before:.4g} of the budget epsilon={facts.epsilon:g}, and "
-        f"{facts.epsilon - before:.4g} is left. Nothing was charged. {remedy}"
+        f"asks for {asked_in_words(loss, guarantee)}, with which the total would be "
+        f"epsilon={after:.4g} at delta={facts.delta:g}: {spent.count} "
+        f"charge{'' if spent.count == 1 else 's'} spent {before:.4g} of the budget "
+        f"epsilon={facts.epsilon:g}, and {facts.epsilon - before:.4g} is left. "
+        f"Nothing was charged. {remedy}"
     )
     return text, largest
 

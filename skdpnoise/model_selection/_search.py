@@ -156,7 +156,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         # charge
         report = strategy.report(owner, guarantee, problem, most)
         note_charge("choice and scores", report)
-        ledger = charge_whole(self, guarantee, report.total, report.unit, report.releases[0].noise)
+        terms = guarantee, report.total, report.unit, report.releases[0].noise
+        ledger = charge_whole(self, *terms, report.declared)
         # draw, choose, store
         with self._noted(report):
             outcome = _runs.without_traces(lambda: self._run(problem, strategy))

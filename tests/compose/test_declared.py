@@ -6,10 +6,19 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
-from skdpnoise import DPGridSearchCV, DPLogisticCD, DPPipeline, PrivacyLedger, total_guarantee
+from skdpnoise import (
+    DPGridSearchCV,
+    DPLogisticCD,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyLedger,
+    total_guarantee,
+)
+from skdpnoise.compose import register_public
 from skdpnoise.inspection import audit
 
 X = np.random.default_rng(0).normal(size=(80, 2))
@@ -33,7 +42,92 @@ def search_of_pipelines():
     return DPGridSearchCV(pipeline(), {"model__alpha": [0.0, 0.1]})
 
 
-MODELS = {"pipeline": pipeline, "search": search, "search of pipelines": search_of_pipelines}
+def set_of_names():
+    return pipeline().set_params(public={"known"})
+
+
+MODELS = {
+    "pipeline": pipeline,
+    "search": search,
+    "search of pipelines": search_of_pipelines,
+    "set of names": set_of_names,
+}
+
+
+class Columns(TransformerMixin, BaseEstimator):
+    """A step of somebody else, with a parameter of the same name."""
+
+    def __init__(self, public=()):
+        self.public = public
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
+
+
+def classifier():
+    return DPLogisticCD(n_passes=1, classes=[False, True])
+
+
+def nested():
+    steps = [("known", MaxAbsScaler()), ("scale", DPStandardScaler(feature_bounds=(-9, 9)))]
+    return DPPipeline([("inner", DPPipeline(steps, public=["known"])), ("model", classifier())])
+
+
+def nested_twice():
+    return DPPipeline([("outer", nested()[:1]), ("model", classifier())])
+
+
+def search_of_nested():
+    return DPGridSearchCV(nested(), {"model__alpha": [0.0, 0.1]})
+
+
+def in_a_grid():
+    model = Pipeline([("model", classifier())])
+    return DPGridSearchCV(model, {"model": [classifier(), pipeline()]})
+
+
+def very_many():
+    steps = [(f"known{k}", MaxAbsScaler()) for k in range(140)]
+    return DPPipeline([*steps, ("model", classifier())], public=[name for name, _ in steps])
+
+
+FURTHER = {
+    nested: {"inner__known"},
+    nested_twice: {"outer__inner__known"},
+    search_of_nested: {"inner__known"},
+    in_a_grid: {"model__known"},
+    very_many: {f"known{k}" for k in range(140)},
+}
+
+
+@pytest.mark.quick(3)
+@pytest.mark.parametrize("make", FURTHER, ids=lambda make: make.__name__)
+def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
+    ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")
+    model = make().set_params(ledger=ledger).fit(X, Y)
+    (charge,) = ledger.charges()
+    for declared in (model.privacy_.declared, charge.declared, ledger.total().declared):
+        assert set(declared) == FURTHER[make]
+    chosen = getattr(model, "best_estimator_", model)
+    in_the_model = make is not in_a_grid or isinstance(chosen.named_steps["model"], DPPipeline)
+    assert not in_the_model or FURTHER[make] <= set(total_guarantee(model).declared)
+    if make is nested:
+        assert total_guarantee(model["inner"]).declared
+        assert total_guarantee(model[:1]).declared
+    report = audit(make(), X[:20], Y[:20], method="replay", n_replays=1, random_state=0)
+    assert {name.rpartition("__")[2] for name in FURTHER[make]} == set(report.declared)
+
+
+def test_a_parameter_of_another_estimator_with_this_name_declares_nothing():
+    register_public(Columns, lambda step: None)
+    ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")
+    steps = [("columns", Columns(public=("age",))), ("model", classifier())]
+    model = DPPipeline(steps, ledger=ledger).fit(X, Y)
+    statements = model.privacy_, ledger.charges()[0], ledger.total()
+    assert [statement.declared for statement in statements] == [(), (), ()]
 
 
 @pytest.fixture(params=MODELS)

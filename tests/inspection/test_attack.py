@@ -122,9 +122,11 @@ def test_all_numbers_of_a_model_are_seen_however_deep_and_what_it_predicts():
     assert seen[".steps[0][1]._hidden['a'][0]"].tolist() == [3.0]
     assert seen[".n_"].tolist() == [4.0]
     assert seen["predict()"].tolist() == [5.0]
-    assert {"warned", "raised", ".kind_", ".ok_"} <= seen.keys()
+    assert {"warned[0]", "raised is a", ".kind_", ".ok_"} <= seen.keys()
     assert view(model, np.array([[5.0]]), [], "ValueError: no", Parameters()).keys() == {
-        "warned",
+        "warned is a",
+        "warned holds",
+        "raised is a",
         "raised",
     }
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import array
 import csv
 import ctypes
+import datetime
 import hashlib
 import operator
 import queue
 import random
 import struct
+import uuid
+import warnings
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -28,6 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skdpnoise.inspection import audit
+from skdpnoise.inspection._claims import fit_quietly
 from skdpnoise.inspection._views import UNREAD, Parameters, view
 
 X = np.random.default_rng(0).normal(size=(40, 2))
@@ -428,6 +432,39 @@ def a_text_with_noise(model, X):
     model.a_ = f"noise {model.noise_[0]}, largest {X.max()}"
 
 
+def a_warning_with_noise(model, X):
+    warnings.warn(f"noise {model.noise_[0]}, largest {X.max()}", stacklevel=2)
+
+
+def an_error_with_noise(model, X):
+    if model.noise_[0] > 1.0:  # in one of six fits
+        raise ValueError(f"noise {model.noise_[0]}, largest {X.max()}")
+
+
+def the_part_of_a_complex_number(model, X):
+    model.a_ = complex(model.noise_[0], X.max())
+
+
+def a_date_with_noise(model, X):
+    model.a_ = datetime.datetime(2000 + int(X.max()), 1, 1, microsecond=_noisy(model, 10**6) - 1)
+
+
+def a_time_with_noise(model, X):
+    model.a_ = datetime.time(int(X.max()), _noisy(model, 60) - 1)
+
+
+def bytes_with_noise(model, X):
+    model.a_ = np.array([model.noise_[0], X.max()]).tobytes()
+
+
+def raw_memory_with_noise(model, X):
+    model.a_ = np.void(np.array([model.noise_[0], X.max()]).tobytes())
+
+
+def a_long_number_with_noise(model, X):
+    model.a_ = uuid.UUID(bytes=np.array([model.noise_[0], X.max()]).tobytes())
+
+
 def remembered_by_a_parameter(model, X):
     model.inner.largest = float(X.max())
 
@@ -450,6 +487,13 @@ WAYS = {
         an_array_of_python,
         an_array_of_c,
         a_text_with_noise,
+        a_warning_with_noise,
+        the_part_of_a_complex_number,
+        a_date_with_noise,
+        a_time_with_noise,
+        bytes_with_noise,
+        raw_memory_with_noise,
+        a_long_number_with_noise,
         remembered_by_a_parameter,
         overwritten,
         overwritten_by_a_number,
@@ -566,6 +610,12 @@ def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_o
 def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_number(way):
     given = {"inner": StandardScaler(), **GIVEN.get(way, {})}
     assert not _passes(Peer(way, **given))
+
+
+def test_a_black_box_sees_a_number_beside_noise_in_errors_of_some_fits(monkeypatch):
+    monkeypatch.setitem(WAYS, "error", an_error_with_noise)
+    settings = {"neighbours": FAR, "method": "black_box", "n_fits": 600, "random_state": 0}
+    assert not audit(Peer("error"), X, adjacency="replace_one", **settings).passed
 
 
 def test_a_black_box_finds_nothing_where_a_fit_leaves_parameters_alone():
@@ -699,6 +749,41 @@ def test_all_answers_are_looked_at(name, monkeypatch):
     answer[name] = np.ones(1)
     after = view(model, X, [], None, Parameters())
     assert any(not np.array_equal(before[one], after[one]) for one in before)
+
+
+class CannotSay(Exception):
+    """An error whose own text cannot be read."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
+def test_errors_that_cannot_say_what_they_are_stop_no_audit():
+    def refuse(*_):
+        raise CannotSay
+
+    model = type("Refuses", (), {"predict": refuse, "fit": refuse})()
+    found = view(model, X, [], None, Parameters())
+    assert "predict() raised" in found
+    assert fit_quietly(model, X, None)[2] == "CannotSay"
+
+
+@pytest.mark.parametrize("place", ["index", "columns"])
+@pytest.mark.parametrize("kind", ["pandas", "long pandas", "two levels", "polars"])
+def test_labels_of_frames_are_looked_at(kind, place):
+    frames = pytest.importorskip("polars") if kind == "polars" else pd
+
+    def labelled(last):
+        labels = [*(str(k) for k in range(5_000 if "long" in kind else 2)), last]
+        if kind == "polars":  # which has no labels of rows
+            return frames.DataFrame({label: [0.0] for label in labels})
+        if kind == "two levels":
+            labels = pd.MultiIndex.from_tuples([("a", label) for label in labels])
+        values = np.zeros((len(labels), 1) if place == "index" else (1, len(labels)))
+        return pd.DataFrame(values, **{place: labels})
+
+    one, other = (view(labelled(last), X, [], None, Parameters()) for last in ("x", "y"))
+    assert any(not np.array_equal(one[name], other.get(name)) for name in one)
 
 
 class Broken(dict):

@@ -128,6 +128,18 @@ def test_a_mixed_total_agrees_with_dp_accounting():
     assert found == pytest.approx(theirs.get_epsilon_for_delta(DELTA), rel=3e-3)
 
 
+@pytest.mark.parametrize("spent", [(0.05, 0.01), (0.15, 0.01), (0.4, 0.001)])
+@pytest.mark.parametrize("part", [0.1, 0.2, 0.9])
+def test_a_total_is_tight_where_the_loss_is_bounded_or_total_disclosure(spent, part):
+    truncated = PrivacyGuarantee(spent[0], part * 0.01)
+    losses = [
+        calibrate("iid_gaussian", SensitivityProfile([1.0]), PrivacyGuarantee(*spent)).own_loss(),
+        calibrate("iid_truncated_laplace", SensitivityProfile([1.0]), truncated).own_loss(),
+    ]
+    total = composed(losses).epsilon(0.01)
+    assert total == pytest.approx(exact(losses).epsilon(0.01), rel=1e-4)
+
+
 def test_no_losses_cost_nothing():
     total = Composition()
     assert total.epsilon(DELTA) == total.adaptive_epsilon(DELTA) == total.delta(0.0) == 0.0

@@ -117,15 +117,20 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     spent = total.adaptive_epsilon if adaptive else total.epsilon
     said = f"spent {spent:.4g} of the budget epsilon=1, and {1.0 - spent:.4g} is left."
     assert said in str(refusal.value)
+    shaped = kind in (huber, discrete_gaussian)
     if largest == 0.0:  # a loss for which no rule of adaptive ledgers holds
         assert adaptive
-        assert kind in (laplace_with_delta, huber, discrete_gaussian)
+        assert shaped or kind is laplace_with_delta
         return
     text = str(refusal.value)
-    assert "The largest epsilon that still fits, with the same noise and delta=" in text
-    assert f"is {largest!r};" in text
+    if shaped:
+        assert f"About epsilon={largest!r}, with the same noise and delta=" in text
+        assert "may still fit: calibration of its shape decides" in text
+    else:
+        assert "The largest epsilon that still fits, with the same noise and delta=" in text
+        assert f"is {largest!r};" in text
     with pytest.raises(BudgetExceededError):
-        ask(ledger, kind, 1.01 * largest)
+        ask(ledger, kind, (1.1 if shaped else 1.01) * largest)
     ask(ledger, kind, largest)
     assert ledger.total().n_charges == len(BEFORE[before]) + 1
 
@@ -145,6 +150,21 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     with pytest.raises(BudgetExceededError):
         ask(ledger, truncated, 1.1 * largest)
     ask(ledger, truncated, largest)
+
+
+def test_where_a_calibration_decides_the_refusal_does_not_say_that_nothing_fits():
+    def truncated(epsilon):
+        guarantee = epsilon, 0.01
+        return calibrate("iid_truncated_laplace", ONE, PrivacyGuarantee(*guarantee)), guarantee
+
+    ledger = PrivacyLedger("d", 0.5, 0.01, storage="memory")
+    before = calibrate("iid_truncated_laplace", ONE, PrivacyGuarantee(0.1, 0.002))
+    ledger.charge("before", before, guarantee=(0.1, 0.002))
+    with pytest.raises(BudgetExceededError, match="No epsilon was found that still") as refusal:
+        ask(ledger, truncated, 0.6)
+    assert refusal.value.largest_epsilon == 0.0
+    assert "asks for (0.6, 0.01)-DP" in str(refusal.value)
+    ask(ledger, truncated, 0.0041)
 
 
 @pytest.mark.parametrize("shift", [1e-12, 1.0, 1e3])
