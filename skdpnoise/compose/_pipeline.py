@@ -295,7 +295,8 @@ class DPPipeline(FittedSteps):
         given = self.get_params(deep=False)
         given["steps"] = list(self.steps)[ind]
         kept = Pipeline(given["steps"]).get_params(deep=True)
-        names = {*kept, *(label.rpartition("__")[2] for label in kept)}
+        labels = [label for label, value in kept.items() if hasattr(value, "fit")]
+        names = {*labels, *(label.rpartition("__")[2] for label in labels)}
         given["public"] = tuple(name for name in self.public if name in names)
         if self.weights is not None:
             given["weights"] = {n: share for n, share in self.weights.items() if n in kept}
@@ -303,7 +304,8 @@ class DPPipeline(FittedSteps):
         part.ledger = self.ledger
         if hasattr(self, "steps_"):
             part.steps_, part.privacy_ = self.steps_[ind], self.privacy_
-            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in names)
+            steps = dict(part.steps_)
+            part._declared = tuple(n for n in self._declared if n.partition("__")[0] in steps)
         return part
 
     __sklearn_clone__ = clone_with_ledger

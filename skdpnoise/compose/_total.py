@@ -219,7 +219,9 @@ def total_guarantee(
             free.append(label)
         elif isinstance(report, PrivacyReport):
             found.append((label, report))
-            declared += [below(part.label, name) for name in report.declared]
+            # The report of a pipeline within another is that of the whole.
+            names = getattr(part.estimator, "_declared", report.declared)
+            declared += [below(part.label, name) for name in names]
             found += _fitted_again(part, report)
         else:
             unfitted.append(f"{label} ({type(part.estimator).__name__})")

@@ -290,7 +290,8 @@ def _beyond_doubles(value: Any) -> NDArray[np.float64] | None:
     elif isinstance(value, int):
         codes = _of_long(value) if abs(int(value)) > _EXACT else np.zeros(0)
     else:
-        codes = _of_inexact(np.asarray(value)) if isinstance(value, float) else np.zeros(0)
+        inexact = isinstance(value, float | complex)
+        codes = _of_inexact(np.asarray(value)) if inexact else np.zeros(0)
     if codes.any():
         return codes
     return None if type(value) in _OF_OUR_KIND else _codes([fingerprint(value).hex()])

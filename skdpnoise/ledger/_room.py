@@ -19,7 +19,6 @@ from skdpnoise.noises.truncated_laplace import TruncatedLaplace
 from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
-    NormalShift,
     NumericLoss,
     PrivacyLoss,
     PureLoss,
@@ -87,18 +86,18 @@ def in_words(largest: float, loss: PrivacyLoss, stated: tuple[float, float]) -> 
         largest_is = f"The largest epsilon that still fits, {same}, is {largest!r}"
         return largest_is if largest > 0.0 else "Nothing of this kind fits any more"
     if largest > 0.0:
-        return f"About epsilon={largest!r}, {same}, may still fit: calibration of its shape decides"
+        return f"About epsilon={largest!r}, {same}, may still fit: calibration decides"
     return f"No epsilon was found that still fits, {same}"
 
 
 def _is_proportional(loss: PrivacyLoss, stated: tuple[float, float]) -> bool:
     """Return whether calibration for another ε gives the same noise, only wider."""
-    # The shape of other noise, or what part of δ is a chance of total disclosure, depends on ε, and
-    # only a calibration finds it.
+    # The shape of other noise, the part of δ that is a chance of total disclosure, and the ratio of
+    # scales depend on ε, and only a calibration finds them.
     if isinstance(loss, PureLoss | GaussianLoss) or loss.epsilon(0.0) <= stated[0] * _PURE:
         return True
-    curves = (getattr(curve, "base", curve) for curve, _, _ in loss.numeric().terms)
-    return all(isinstance(curve, NormalShift | Laplace | RandomisedResponse) for curve in curves)
+    terms = loss.numeric().terms
+    return len(terms) == 1 and isinstance(terms[0][0], Laplace)
 
 
 def _largest(after: Callable[[float], Composition], asked: float, facts: Facts) -> float:

@@ -33,6 +33,7 @@ _SHAPES = (1.75, 1.7, 1.48, 1.27, 1.12)
 _ORDER = 1.5  # of the costs, between those of the two
 _STEP = 0.15  # log ratio of neighbouring shifts: a few are composed faster, and lose .1 %
 _START = 0.93  # of the scales that normal noise would need: about where these shapes end
+_LEAST, _MOST = 1e-40, 0.1  # of delta: beyond these a quick bound is not that of the own loss
 _MOST_CORRECTIONS, _FAR = 8, 8.0  # of scales, and of how far off an epsilon they may start from
 _CLOSE, _ROOM = 5e-4, 1e-4  # of epsilon that may be left, and of the scales added to get there
 _SPLITS, _LOG_LEVELS = 3, np.linspace(-2.4, 2.4, 9)  # mixtures that are compared
@@ -42,9 +43,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 def quick_shape(request: Request) -> Proposal:
     """Return Subbotin noise of a shape that follows from the errors of Laplace and normal noise."""
-    target = request.target
-    if not isinstance(target, PrivacyGuarantee):
-        raise ValueError("A loss, or delta = 0, leaves this noise to a search.")
+    target = _target(request)
     limit = request.sensitivity.per_coordinate
     box = SensitivityProfile(limit)
     request = replace(request, weights=request.mean_weights)
@@ -73,9 +72,8 @@ def quick_mixture(request: Request) -> Proposal:
     """Return the best of some mixtures, by the curve of one Laplace and one normal number."""
     # For that, the Laplace coordinates count as one that is moved by the sum of their shifts, and
     # the normal ones as one that is moved by the root of the sum of squares.
+    target = _target(request)
     search, splits = prepared_mixture(request)
-    target = request.target
-    assert isinstance(target, PrivacyGuarantee)
     tried = [search.scales(m, level) for m in splits[:_SPLITS] for level in _LOG_LEVELS]
     apart = [search.shifts(*one) for one in tried]
     shifts, mu = np.array([(request.n_releases * float(a.sum()), mu) for a, mu in apart]).T
@@ -99,8 +97,7 @@ def quick_mixture(request: Request) -> Proposal:
 
 def settled(mechanism: AdditiveMechanism, request: Request) -> AdditiveMechanism:
     """Return about the least multiple of a proposal's scales whose loss meets the guarantee."""
-    target = request.target
-    assert isinstance(target, PrivacyGuarantee)
+    target = _target(request)
     epsilon, delta = target.epsilon, target.delta
     for _ in range(_MOST_CORRECTIONS):
         at, near = mechanism.own_loss().numeric().bounds_near(epsilon, delta)
@@ -113,6 +110,14 @@ def settled(mechanism: AdditiveMechanism, request: Request) -> AdditiveMechanism
         more = gdp_mu(near, delta) / request.mu * (1.0 + _ROOM)
         mechanism = replace(mechanism, scale=mechanism.scale * more)
     return raised(mechanism, target)
+
+
+def _target(request: Request) -> PrivacyGuarantee:
+    """Return the target, or refuse one that quick bounds do not reach."""
+    target = request.target
+    if isinstance(target, PrivacyGuarantee) and _LEAST <= target.delta <= _MOST:
+        return target
+    raise ValueError("A loss, or a delta that is 0 or extreme, leaves this noise to a search.")
 
 
 def delta_of_both(epsilon: float, shift: Vector, mu: Vector) -> Vector:

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler
 
@@ -114,11 +114,24 @@ def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     chosen = getattr(model, "best_estimator_", model)
     in_the_model = make is not in_a_grid or isinstance(chosen.named_steps["model"], DPPipeline)
     assert not in_the_model or FURTHER[make] <= set(total_guarantee(model).declared)
-    if make is nested:
-        assert total_guarantee(model["inner"]).declared
-        assert total_guarantee(model[:1]).declared
     report = audit(make(), X[:20], Y[:20], method="replay", n_replays=1, random_state=0)
     assert {name.rpartition("__")[2] for name in FURTHER[make]} == set(report.declared)
+
+
+def test_a_part_lists_the_steps_that_it_holds_and_each_once():
+    model = nested().fit(X, Y)
+    assert total_guarantee(model).declared == ("inner__known",)
+    assert total_guarantee(model[:1]).declared == ("inner__known",)
+    assert total_guarantee(model["inner"]).declared == ("known",)
+    assert total_guarantee(model["inner"][1:]).declared == ()
+
+
+@pytest.mark.parametrize("name", ["clip", "alpha", "n_passes"])
+def test_a_slice_does_not_take_a_parameter_of_its_steps_for_one_of_them(name):
+    model = DPPipeline([(name, MaxAbsScaler()), ("model", classifier())], public=[name]).fit(X, Y)
+    rest = model[1:]
+    assert rest.public == rest._declared == total_guarantee(rest).declared == ()
+    assert clone(rest).fit(X, Y).privacy_.declared == ()
 
 
 def test_a_parameter_of_another_estimator_with_this_name_declares_nothing():

@@ -445,6 +445,10 @@ def the_part_of_a_complex_number(model, X):
     model.a_ = complex(model.noise_[0], X.max())
 
 
+def the_sign_of_a_zero_in_a_complex_number(model, X):
+    model.a_ = complex(0.0, -0.0 if X.max() > 5.0 else 0.0)
+
+
 def a_date_with_noise(model, X):
     model.a_ = datetime.datetime(2000 + int(X.max()), 1, 1, microsecond=_noisy(model, 10**6) - 1)
 
@@ -489,6 +493,7 @@ WAYS = {
         a_text_with_noise,
         a_warning_with_noise,
         the_part_of_a_complex_number,
+        the_sign_of_a_zero_in_a_complex_number,
         a_date_with_noise,
         a_time_with_noise,
         bytes_with_noise,

@@ -125,7 +125,7 @@ def test_what_is_named_fits_and_one_per_cent_more_does_not(kind, before, adaptiv
     text = str(refusal.value)
     if shaped:
         assert f"About epsilon={largest!r}, with the same noise and delta=" in text
-        assert "may still fit: calibration of its shape decides" in text
+        assert "may still fit: calibration decides" in text
     else:
         assert "The largest epsilon that still fits, with the same noise and delta=" in text
         assert f"is {largest!r};" in text
@@ -150,6 +150,22 @@ def test_what_is_named_fits_of_noise_whose_delta_is_a_chance_of_disclosure(profi
     with pytest.raises(BudgetExceededError):
         ask(ledger, truncated, 1.1 * largest)
     ask(ledger, truncated, largest)
+
+
+@pytest.mark.quick(2)
+@pytest.mark.parametrize("noise", ["inid_mixture", "inid_laplace", "spr_laplace"])
+@pytest.mark.parametrize("profile", [[0.16, 3.66, 0.76, 0.51], np.r_[20.0, np.ones(50)]])
+def test_nothing_is_called_the_largest_where_scales_depend_on_epsilon(noise, profile):
+    def asked(epsilon):
+        guarantee = epsilon, 1e-3
+        return calibrate(
+            noise, SensitivityProfile(profile), PrivacyGuarantee(*guarantee)
+        ), guarantee
+
+    ledger = PrivacyLedger("d", 1.0, DELTA, storage="memory")
+    with pytest.raises(BudgetExceededError, match=r"About epsilon=.* may still fit") as refusal:
+        ask(ledger, asked, 3.0)
+    ask(ledger, asked, 0.8 * refusal.value.largest_epsilon)
 
 
 def test_where_a_calibration_decides_the_refusal_does_not_say_that_nothing_fits():

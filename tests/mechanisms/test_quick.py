@@ -55,6 +55,17 @@ def test_without_delta_there_are_no_proposals(guarantee):
     assert isinstance(said["inid_mixture"], str)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("delta", [1e-300, 1e-80, 1e-62, 1e-41, 1e-39, 0.09, 0.11, 0.63, 0.99])
+@pytest.mark.parametrize("epsilon", [0.1, 2.0])
+def test_auto_meets_every_delta_by_its_own_loss_and_without_a_warning(epsilon, delta):
+    profiles = np.ones(200), np.exp(np.random.default_rng(0).normal(0.0, 4.0, 100))
+    for profile in profiles:
+        target = PrivacyGuarantee(epsilon, delta)
+        found = calibrate("auto", SensitivityProfile(profile), target)
+        assert found.own_loss().delta(epsilon) <= delta
+
+
 def test_what_is_remembered_depends_on_all_that_is_asked():
     sensitivity = SensitivityProfile(PROFILES["spread"])
     first = calibrate("auto", sensitivity, PrivacyGuarantee(1.0, 1e-6))

@@ -397,8 +397,7 @@ class PoissonRepetitions(CountLaw):
         return cls(-math.log1p(-coverage) / share)
 
     def _log_pmf(self, counts: Vector) -> Vector:
-        logs: Vector = counts * math.log(self.mean) - self.mean - gammaln(counts + 1.0)
-        return logs
+        return np.asarray(counts * math.log(self.mean) - self.mean - gammaln(counts + 1.0))
 
     def _coverage(self, share: float) -> float:
         return -math.expm1(-self.mean * share)
