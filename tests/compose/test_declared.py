@@ -103,7 +103,7 @@ FURTHER = {
 }
 
 
-@pytest.mark.quick(3)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("make", FURTHER, ids=lambda make: make.__name__)
 def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     ledger = PrivacyLedger("rows", 10.0, 1e-6, storage="memory")
@@ -114,6 +114,11 @@ def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     chosen = getattr(model, "best_estimator_", model)
     in_the_model = make is not in_a_grid or isinstance(chosen.named_steps["model"], DPPipeline)
     assert not in_the_model or FURTHER[make] <= set(total_guarantee(model).declared)
+
+
+@pytest.mark.quick(1)
+@pytest.mark.parametrize("make", [in_a_grid, nested, very_many], ids=lambda make: make.__name__)
+def test_an_audit_lists_it_wherever_it_stands(make):
     report = audit(make(), X[:20], Y[:20], method="replay", n_replays=1, random_state=0)
     assert {name.rpartition("__")[2] for name in FURTHER[make]} == set(report.declared)
 
