@@ -234,9 +234,8 @@ def _quanta_and_bounds(
     """Grid steps, and the most of them one record adds; refused when a sum could overflow."""
     from skdpnoise.solvers._kernels import QUANTA_LIMIT
 
-    clips, quanta = (
-        np.broadcast_to(np.asarray(one, dtype=np.float64), shape) for one in (clip, grid_size)
-    )
+    given = (np.asarray(one, dtype=np.float64) for one in (clip, grid_size))
+    clips, quanta = np.broadcast_arrays(*given)  # one number for 10**9 passes stays one number
     with np.errstate(divide="ignore"):
         bounds = np.rint(np.divide(clips, quanta, out=np.zeros(quanta.shape), where=clips > 0.0))
     largest = min(QUANTA_LIMIT, (2**63 - 1) // max(n, 1))
@@ -247,7 +246,7 @@ def _quanta_and_bounds(
             f"clip / grid_size must not exceed {largest:.4g}, for the integer sums to be exact. "
             "Use a larger grid_size or a smaller clip."
         )
-    return quanta, bounds
+    return np.broadcast_to(quanta, shape), np.broadcast_to(bounds, shape)
 
 
 @contextmanager

@@ -89,6 +89,14 @@ def test_a_run_can_be_stopped_early_and_every_pass_is_a_copy(monkeypatch):
         next(path)
 
 
+def test_passes_that_nobody_asks_for_take_no_memory():
+    """The benchmark of passes asks for 10**9 of them, and takes a few."""
+    X, y = np.eye(3), np.ones(3)
+    terms = {"loss": SQUARED, "step": [1.0, 1.0, 1.0], "clip": 1.0, "grid_size": 1e-6}
+    one, many = (next(coordinate_descent(X, y, n_passes=n, **terms)) for n in (1, 10**9))
+    assert np.array_equal(one, many)
+
+
 def test_no_pass_yields_nothing():
     X, y = problem()
     assert list(coordinate_descent(X, y, loss=SQUARED, n_passes=0, step=np.ones(4))) == []
