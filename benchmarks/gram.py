@@ -151,8 +151,7 @@ def lasso_release(
         )
     chosen = mechanism(row_norm)
     counts = second_moments(
-        problem.X,
-        targets=problem.y,
+        [problem.X, problem.y],
         row_grid_size=chosen.row_grid_size,
         norm=chosen.row_bounds.norm,
         columns=limits,

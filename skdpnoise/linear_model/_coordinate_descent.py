@@ -84,7 +84,8 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; finite. Column-major float32 or float64 arrays are read without a copy.
+            Features, float32 or float64, finite. Gradients are summed column by column: for these,
+            arrays in row order are copied once, and large memory-mapped files read more slowly.
         y : array-like of shape (n_samples,)
             Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
         %(fits: groups, **params)s
@@ -142,10 +143,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         return scores
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
-        """Return the data, X in column-major order, or refuse what cannot be fitted."""
+        """Return the data, or refuse what cannot be fitted."""
         # These checks look at the private data and are not paid for: whether a fit is refused tells
         # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
-        X = read_table(self, X, order="F", ensure_min_samples=2)
+        X = read_table(self, X, ensure_min_samples=2)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
         if is_classifier(self):

@@ -24,11 +24,13 @@ from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import adder, plus_noise
 from skdpnoise.sensitivity import clipped_gradient, clipped_sum
 from skdpnoise.solvers import coordinate_descent
+from skdpnoise.solvers.columns import columnwise
 
 _LARGEST_GROWTH = math.log(1e6)  # of the budget from the first pass to the last
 _MOST_GROWTH = 16.0  # as a logarithm: more than what is refused for itself
 _SUM, _QUANTA = 2.0**62, 2.0**26  # 64-bit sums, and the largest contribution to one
 _RESIDUAL_REACH = 3.0  # scales that residuals of a model are clipped to
+_BLOCK_ROWS = 8192  # whose linear functions are held at once
 _MANY = 2.0**30  # records, at which "auto" makes the most passes
 _COPIES = 8  # of one number for each pass, output and coordinate that are held at once
 # A classifier may be worse than the largest class if its scores have this variance from noise, or
@@ -117,9 +119,11 @@ class DescentPlan:
         for every, visited in ((quanta, grid_size), (noise, draws.noise)):
             by_output = visited.reshape(self.n_passes, constant.size, self.coordinates.size)
             every[..., self.coordinates] = by_output.swapaxes(0, 1)
+        n_threads = effective_n_jobs(settings.n_jobs)
+        X = columnwise(problem.data.X, n_threads)  # once for all outputs
         outputs = [
             coordinate_descent(
-                problem.data.X,
+                X,
                 target,
                 loss=settings.loss,
                 n_passes=self.n_passes,
@@ -136,7 +140,7 @@ class DescentPlan:
                 scale=features.scale,
                 limit=LIMIT,
                 fit_intercept=True,
-                n_threads=effective_n_jobs(settings.n_jobs),
+                n_threads=n_threads,
             )
             for k, target in enumerate(problem.target(problem.data.outputs))
         ]
@@ -153,10 +157,12 @@ class DescentPlan:
         if self.last is None or not problem.target.units[1]:
             return path
         release, mechanism, reach = self.last
-        values = release.contributions(DescentPlan.averaged(path), problem)
-        grid_size = float(mechanism.grid_size[0])
-        steps = np.rint(np.clip(values, -reach, reach) / grid_size).astype(np.int64)
-        total = plus_noise(mechanism, np.array([steps.sum()]), draws.last)
+        model, grid_size = DescentPlan.averaged(path), float(mechanism.grid_size[0])
+        steps = np.zeros(1, dtype=np.int64)
+        for some in problem.blocks(_BLOCK_ROWS):
+            values = np.clip(release.contributions(model, some), -reach, reach)
+            steps += np.rint(values / grid_size).astype(np.int64).sum()
+        total = plus_noise(mechanism, steps, draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples
         mean = float(total[0]) * grid_size / self.n_samples
         return release.finish(path, (mean, noise, reach), self, problem)

@@ -111,8 +111,7 @@ class GramPlan:
             return make_pseudo_data(np.zeros((1, 1)), used & False, 0.0)
         X, y, constant = problem.data.X, problem.data.y, np.ones(self.constant)
         moments = second_moments(
-            X if used.all() else X[:, used],
-            targets=np.column_stack([y, np.ones((len(y), self.constant))]),
+            [*_columns(X, used), y, np.broadcast_to(1.0, (len(y), self.constant))],
             center=np.append(columns.center[columns.used], 0.0 * constant),
             scale=np.append(columns.scale[columns.used], constant),
             row_grid_size=mechanism.row_grid_size,
@@ -242,6 +241,13 @@ def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) 
     values, vectors = np.linalg.eigh(0.5 * (centred + centred.T))
     root = np.sqrt(np.maximum(values, 0.0) * len(values))[:, np.newaxis] * vectors.T
     return PseudoData(root[:, :-1], root[:, -1], mean[:-1], float(mean[-1]), used, noise_level)
+
+
+def _columns(X: np.ndarray, used: np.ndarray) -> list[np.ndarray]:
+    """Return the columns that are used as few tables that need no copy."""
+    places = np.flatnonzero(used)
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
+    return [X[:, run[0] : run[-1] + 1] for run in runs if run.size]
 
 
 def _projected(matrix: np.ndarray) -> np.ndarray:

@@ -145,10 +145,11 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
                 f"The 'target_bounds' parameter of {name} must end above 0, since the target is "
                 f"never negative. Got high={bounds[1, 0]:g} instead."
             )
-        if (y < 0.0).any() and not is_computed("y", self):
+        computed, bounds = is_computed("y", self), np.maximum(bounds, 0.0)
+        if (y < 0.0).any() and not computed:
             raise ValueError(f"{name} needs counts or rates, and y has negative values.")
-        bounds = np.maximum(bounds, 0.0)
-        return [np.clip(y, *bounds)], bounds, {}
+        within = not computed and tuple(bounds[:, 0]) == (0.0, np.inf)
+        return [y if within else np.clip(y, *bounds)], bounds, {}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Rate, Run]:
         return release_rate(settings, run, data.outputs[0], data.target_bounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -83,8 +83,10 @@ class Standardisation:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
-        standard = (np.asarray(values, dtype=np.float64) - self.center) / self.scale
-        return np.where(self.used, np.clip(standard, -self.limit, self.limit), 0.0)
+        standard = np.subtract(values, self.center, dtype=np.float64)
+        standard /= self.scale
+        standard[:, ~self.used] = 0.0
+        return np.asarray(np.clip(standard, -self.limit, self.limit, out=standard))
 
     def in_user_units(
         self, model: np.ndarray, units: tuple[float, float]
@@ -162,7 +164,7 @@ class Rate(Target):
 class Data:
     """Checked training data, and what is public of them."""
 
-    X: np.ndarray  # (n_rows, n_features), column-major, float32 or float64
+    X: np.ndarray  # (n_rows, n_features), float32 or float64
     y: np.ndarray  # (n_rows,), as it came
     rows: GroupedRows
     bounds: np.ndarray  # (2, n_features), public, infinite where there are none
@@ -183,6 +185,15 @@ class Problem:
     data: Data
     features: Standardisation
     target: Target
+
+    def blocks(self, n_rows: int) -> Iterator[Problem]:
+        """Yield the problem with some of the rows at a time."""
+        for begin in range(0, len(self.data.y), n_rows):
+            X, y, *outputs = (
+                table[begin : begin + n_rows]
+                for table in (self.data.X, self.data.y, *self.data.outputs)
+            )
+            yield replace(self, data=replace(self.data, X=X, y=y, outputs=outputs))
 
     @property
     def columns(self) -> Standardisation:

@@ -31,8 +31,6 @@ def rehearse(owner: str, problem: Problem, strategy: Strategy, n_jobs: int | Non
     # Once each: a search that releases once fits to the rows by which it is judged.
     rows = np.unique(np.concatenate([parts.train, parts.validation, parts.reference]))
     X = problem.X if len(rows) == len(problem.y) else _safe_indexing(problem.X, rows)
-    if isinstance(X, np.ndarray):
-        X = np.asfortranarray(X)  # as estimators want it: no candidate makes a copy of its own
     # The noise of a rehearsal hides nothing, so that its seed need not be secret.
     problem = replace(problem, X=X, y=problem.y[rows], rng=SeededWords(0))
     candidates = problem.candidates

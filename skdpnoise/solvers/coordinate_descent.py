@@ -6,24 +6,20 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise
-from queue import SimpleQueue
-from threading import Thread
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from skdpnoise.solvers.columns import Columns, columnwise
 from skdpnoise.solvers.losses import Loss
+from skdpnoise.solvers.threads import enough_threads, threads
 
-__all__ = ["coordinate_descent", "threads"]
+__all__ = ["coordinate_descent"]
 
 # Rows per block: enough to forget the cost of starting one, and few enough for the column of ones
 # to stay in the second-level cache.
 _BLOCK_ROWS = 8192
-# Below this many rows, handing work to a thread costs more than it saves.
-_ROWS_PER_THREAD = 100_000
 
 
 def coordinate_descent(
@@ -73,8 +69,8 @@ def coordinate_descent(
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        Features, float32 or float64, finite. Fortran order is read in place; other layouts are
-        copied once to column-major order.
+        Features, float32 or float64, finite. They are read as `columnwise` returns them; of a
+        large file in row order, two columns are held at a time.
     y : array-like of shape (n_samples,)
         Targets, or labels -1 and +1 for the logistic loss.
     loss : Loss
@@ -151,33 +147,29 @@ def coordinate_descent(
             "clip and grid_size must be given together (or both left as None for a plain pass), "
             f"got clip={clip!r} and grid_size={grid_size!r}."
         )
-    X = np.asarray(X)
-    X = np.asfortranarray(X, dtype=np.float32 if X.dtype == np.float32 else np.float64)
+    X = columnwise(X, n_threads)
     n, p = X.shape
     n_coordinates = p + bool(fit_intercept)
     divisor = float(n if n_samples is None else n_samples)
     block = min(block_rows or _BLOCK_ROWS, max(n, 1))
-
-    columns = [*X.T, np.ones(block, dtype=X.dtype)]
-    for column in columns:
-        column.flags.writeable = False  # one compiled kernel, whether or not X can be written to
     scalings = _scalings(center, scale, limit, p, n_coordinates)
     steps, l1s, l2s = (_per_coordinate(value, n_coordinates) for value in (step, l1, l2))
     if clip is not None and grid_size is not None:
         quanta, bounds = _quanta_and_bounds(clip, grid_size, (n_passes, n_coordinates), n)
 
     score, target = loss.start(y)
+    del y  # of many rows
     theta = [0.0] * n_coordinates
 
-    n_ranges = max(1, min(n_threads, n // _ROWS_PER_THREAD))
-    with threads(n, n_ranges, block) as run:
+    with threads(n, enough_threads(n, n_threads), block) as run:
+        columns = Columns(X, np.ones(block, dtype=X.dtype), run)
 
         def advance(previous: int, change: float, k: int, t: int) -> float:
             """Move the scores by a change of one coordinate; return the next sum of gradients."""
             # One sweep does both, so the scores lag one update behind theta between sweeps. Before
             # the first pass, t = -1, nobody uses the sum, and it meets no noise.
             scaling = None if scalings is None else scalings[previous] + scalings[k]
-            one, other = columns[previous], columns[k]
+            one, other = columns.take(previous, k)
             shared = (block, loss.code, one, other, score, target, change, scaling)
             if grid_size is None:
                 sums = np.empty(-(-n // block))
@@ -247,48 +239,3 @@ def _quanta_and_bounds(
             "Use a larger grid_size or a smaller clip."
         )
     return np.broadcast_to(quanta, shape), np.broadcast_to(bounds, shape)
-
-
-@contextmanager
-def threads(n_rows: int, n_ranges: int, block: int = 1) -> Iterator[Callable[..., list[Any]]]:
-    """Give a function that runs a kernel on every range of blocks of rows, in their order."""
-    # The kernels release the lock of the interpreter. Plain threads work under joblib and after a
-    # fork, which the threading layers of numba do not; a queue wakes them in a fraction of the time
-    # that a pool of futures takes, which counts when a sweep lasts a millisecond.
-    n_blocks = -(-n_rows // block)
-    edges = [min(n_rows, block * (n_blocks * i // n_ranges)) for i in range(n_ranges + 1)]
-    first, *others = pairwise(edges)
-    tasks: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
-    results: list[SimpleQueue[Any]] = [SimpleQueue() for _ in others]
-
-    def run(kernel: Callable[..., Any], *arguments: Any) -> list[Any]:
-        for queue in tasks:
-            queue.put((kernel, arguments))
-        own = kernel(first, *arguments)
-        answers = [queue.get() for queue in results]
-        for _, error in answers:
-            if error is not None:
-                raise error
-        return [own, *(value for value, _ in answers)]
-
-    facts = zip(others, tasks, results, strict=True)
-    started = [Thread(target=_work, args=one, daemon=True) for one in facts]
-    for thread in started:
-        thread.start()
-    try:
-        yield run
-    finally:
-        for queue in tasks:
-            queue.put(None)
-        for thread in started:
-            thread.join()
-
-
-def _work(rows: tuple[int, int], tasks: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
-    """Run the kernels that come by a queue on a range of rows, until None comes."""
-    while (task := tasks.get()) is not None:
-        kernel, arguments = task
-        try:
-            results.put((kernel(rows, *arguments), None))
-        except BaseException as error:  # handed to the thread that asked
-            results.put((None, error))

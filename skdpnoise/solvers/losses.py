@@ -97,7 +97,8 @@ def _rates(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _counts(y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.generic]]:
     """Return x.w at w = 0, and the counts."""
-    counts = np.array(y, dtype=np.float64)
+    counts = np.ascontiguousarray(y, dtype=np.float64).view()
+    counts.flags.writeable = False  # one compiled kernel, whatever y is
     return np.zeros(counts.size), counts
 
 

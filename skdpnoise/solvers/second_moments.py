@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.solvers import _plain_rows
-from skdpnoise.solvers.coordinate_descent import threads
+from skdpnoise.solvers.columns import Tables, load, side_by_side
+from skdpnoise.solvers.threads import threads
 
 __all__ = ["clipped_row_sums", "row_norms", "second_moments"]
 
@@ -31,7 +32,7 @@ _LARGEST_SUM = 2**63 - 2**61
 
 
 def second_moments(
-    X: NDArray[Any],
+    X: Tables,
     *,
     row_grid_size: ArrayLike,
     norm: float,
@@ -40,7 +41,6 @@ def second_moments(
     limit: ArrayLike | None = None,
     columns: ArrayLike | None = None,
     l1_norm: float | None = None,
-    targets: NDArray[Any] | None = None,
     block_rows: int | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.int64]:
@@ -57,11 +57,11 @@ def second_moments(
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-        Finite values of any real dtype; C or Fortran order is read in place, block by block.
+    X : ndarray of shape (n_samples, p), or list of ndarrays
+        Finite values of any real dtype. All layouts are read in place, block by block; arrays of a
+        list, of shape (n_samples, ...) or (n_samples,), are side by side.
     row_grid_size : float or array-like of shape (p,)
-        q, the unit of the integers of each column, positive; p is n_features plus the number of
-        targets.
+        q, the unit of the integers of each column, positive.
     norm : float
         R.
     center, scale : float or array-like of shape (p,), default=None
@@ -72,8 +72,6 @@ def second_moments(
         c; a box, applied as `limit` is.
     l1_norm : float, default=None
         R_1.
-    targets : ndarray of shape (n_samples,) or (n_samples, m), default=None
-        Columns to put after those of X.
     block_rows : int, default=None
         Rows taken at a time; it changes speed and memory only.
     n_threads : int, default=1
@@ -98,12 +96,12 @@ def second_moments(
            [0.60457039, 0.70218754]])
     """
     standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
-    total = _Rows(X, targets, standard, bounds, block_rows, n_threads).products()
+    total = _Rows(X, standard, bounds, block_rows, n_threads).products()
     return total + np.triu(total, 1).T
 
 
 def clipped_row_sums(
-    X: NDArray[Any],
+    X: Tables,
     *,
     row_grid_size: ArrayLike,
     norm: float,
@@ -112,7 +110,6 @@ def clipped_row_sums(
     limit: ArrayLike | None = None,
     columns: ArrayLike | None = None,
     l1_norm: float | None = None,
-    targets: NDArray[Any] | None = None,
     block_rows: int | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.int64]:
@@ -124,7 +121,7 @@ def clipped_row_sums(
 
     Parameters
     ----------
-    X, row_grid_size, norm, center, scale, limit, columns, l1_norm, targets, block_rows, n_threads
+    X, row_grid_size, norm, center, scale, limit, columns, l1_norm, block_rows, n_threads
         As for :func:`second_moments`.
 
     Returns
@@ -145,16 +142,15 @@ def clipped_row_sums(
     array([1.1 , 1.05])
     """
     standard, bounds = (center, scale, limit), (row_grid_size, norm, columns, l1_norm)
-    return _Rows(X, targets, standard, bounds, block_rows, n_threads).totals()
+    return _Rows(X, standard, bounds, block_rows, n_threads).totals()
 
 
 def row_norms(
-    X: NDArray[Any],
+    X: Tables,
     *,
     center: ArrayLike | None = None,
     scale: ArrayLike | None = None,
     limit: ArrayLike | None = None,
-    targets: NDArray[Any] | None = None,
     block_rows: int | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
@@ -164,7 +160,7 @@ def row_norms(
 
     Parameters
     ----------
-    X, center, scale, limit, targets, block_rows, n_threads
+    X, center, scale, limit, block_rows, n_threads
         As for :func:`second_moments`.
 
     Returns
@@ -178,27 +174,24 @@ def row_norms(
     array([5., 0.])
     """
     standard, bounds = (center, scale, limit), (1.0, 1.0, None, None)
-    return _Rows(X, targets, standard, bounds, block_rows, n_threads).norms_of_rows()
+    return _Rows(X, standard, bounds, block_rows, n_threads).norms_of_rows()
 
 
 class _Rows:
-    """Rows of X and of the targets, with how they are clipped and rounded."""
+    """Rows of one or more tables, with how they are clipped and rounded."""
 
     def __init__(
         self,
-        X: NDArray[Any],
-        targets: NDArray[Any] | None,
+        X: Tables,
         standard: tuple[ArrayLike | None, ArrayLike | None, ArrayLike | None],
         bounds: tuple[ArrayLike, float, ArrayLike | None, float | None],
         block_rows: int | None,
         n_threads: int,
     ) -> None:
         (center, scale, limit), (row_grid_size, norm, columns, l1_norm) = standard, bounds
-        data = np.asarray(X)
-        extra = np.empty((len(data), 0)) if targets is None else np.asarray(targets)
-        self.parts = data, extra[:, None] if extra.ndim == 1 else extra
-        self.n_rows = len(data)
-        self.n_columns = p = sum(part.shape[1] for part in self.parts)
+        self.tables = side_by_side(X)
+        self.n_rows = len(self.tables[0])
+        self.n_columns = p = sum(table.shape[1] for table in self.tables)
         self.grid_size = _vector(row_grid_size, 1.0, p)
         self.norms = float(norm), math.inf if l1_norm is None else float(l1_norm)
         with np.errstate(divide="ignore", over="ignore"):
@@ -286,11 +279,8 @@ class _Rows:
     def tiles(self, rows: tuple[int, int], block: int) -> Iterator[tuple[Floats, int, Floats]]:
         """Yield a standardised tile, its number of rows, and their sums and norms."""
         tile, sums = np.empty((self.n_columns, block + 8)), np.empty((3, block))
-        data, extra = self.parts
         for begin in range(*rows, block):
-            end = min(begin + block, rows[1])
-            n, m = end - begin, data.shape[1]
-            tile[:m, :n], tile[m:, :n] = data[begin:end].T, extra[begin:end].T
+            n = load(self.tables, begin, min(begin + block, rows[1]), tile)
             self.kernels.standardise(tile, n, self.standard, sums)
             yield tile, n, sums
 

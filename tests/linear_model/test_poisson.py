@@ -24,6 +24,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyWarning,
 )
+from skdpnoise.compose.charged import reading
 from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
@@ -223,6 +224,16 @@ def test_negative_targets_are_refused_before_anything_is_spent_and_not_shown(val
         DPPoissonRegressor(target_bounds=(0.0, 9.0), ledger=Forbidden()).fit(X, y)
     assert str(value) not in said(caught.value)
     assert "123" not in said(caught.value)
+
+
+def test_negative_targets_that_a_step_computed_count_as_zero():
+    X, y = counts(2000)
+    y[::7] = -50.0
+    with reading(["y"]):
+        model = DPPoissonRegressor(random_state=0).fit(X, y)
+    same = DPPoissonRegressor(random_state=0).fit(X, np.maximum(y, 0.0))
+    assert_allclose(model.coef_path_, same.coef_path_, rtol=0.0)
+    assert_allclose(model.intercept_path_, same.intercept_path_, rtol=0.0)
 
 
 @pytest.mark.parametrize("bounds", [(-2.0, -1.0), (-1.0, 0.0), (-np.inf, 0.0)])

@@ -209,8 +209,7 @@ def test_any_division_of_the_rows_gives_the_same_sums(seed, n, p, cuts, block, l
     whole = second_moments(X, **keywords)
     parts = [
         second_moments(
-            np.asfortranarray(X[a:b, : p - m]),
-            targets=X[a:b, p - m :] if m else None,
+            [np.asfortranarray(X[a:b, : p - m]), X[a:b, p - m :]],
             block_rows=block,
             **keywords,
         )
@@ -231,16 +230,15 @@ def test_sums_beyond_what_doubles_hold_are_exact():
     assert found.tolist() == exact.tolist()
 
 
-def test_targets_come_last_and_are_standardised_like_columns():
+def test_tables_side_by_side_are_one_table():
     X, keywords = problem(p=6), bounds(6)
-    expected = second_moments(X, **keywords)
-    for data, targets in ((X[:, :5], X[:, 5]), (X[:, :4], X[:, 4:]), (X[:, :5], X[:, 5:])):
-        assert_array_equal(second_moments(data, targets=targets, **keywords), expected)
-        assert_allclose(
-            row_norms(data, targets=targets, center=1.0), np.linalg.norm(X - 1.0, axis=1)
-        )
+    expected, total = second_moments(X, **keywords), clipped_row_sums(X, **keywords)
+    for parts in ([X[:, :5], X[:, 5]], [X[:, :4], X[:, 4:]], [X[:, 0], X[:, 1:3], X[:, 3:]]):
+        assert_array_equal(second_moments(parts, **keywords), expected)
+        assert_array_equal(clipped_row_sums(parts, **keywords), total)
+        assert_allclose(row_norms(parts, center=1.0), np.linalg.norm(X - 1.0, axis=1))
     labels = np.arange(300) % 2
-    found = second_moments(X[:, :1], targets=labels, norm=1e3, row_grid_size=2.0**-10)
+    found = second_moments([X[:, :1], labels], norm=1e3, row_grid_size=2.0**-10)
     assert found[1, 1] == 150 * 2**20
 
 
