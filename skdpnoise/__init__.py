@@ -47,26 +47,19 @@ __all__ = [
     "total_guarantee",
 ]
 
-# Where each public name is imported from when somebody asks for it (PEP 562).
-_HOMES = {
-    "BoundsClipper": "preprocessing",
-    "DPCoordinateDescentRegressor": "linear_model",
-    "DPCovariance": "covariance",
-    "DPGridSearchCV": "model_selection",
-    "DPLassoPath": "linear_model",
-    "DPLogisticCD": "linear_model",
-    "DPMinMaxScaler": "preprocessing",
-    "DPPCA": "decomposition",
-    "DPPipeline": "compose",
-    "DPPoissonRegressor": "linear_model",
-    "DPRandomizedSearchCV": "model_selection",
-    "DPRobustScaler": "preprocessing",
-    "DPStandardScaler": "preprocessing",
-    "PrivacyGuarantee": "privacy",
-    "PrivacyLedger": "ledger",
-    "PrivacyWarning": "linear_model",
-    "total_guarantee": "compose",
+# The public names of each package, which are imported when somebody asks for them (PEP 562).
+_NAMES = {
+    "compose": "DPPipeline total_guarantee",
+    "covariance": "DPCovariance",
+    "decomposition": "DPPCA",
+    "ledger": "PrivacyLedger",
+    "linear_model": "DPCoordinateDescentRegressor DPLassoPath DPLogisticCD DPPoissonRegressor "
+    "PrivacyWarning",
+    "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
+    "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
+    "privacy": "PrivacyGuarantee",
 }
+_HOMES = {name: room for room, names in _NAMES.items() for name in names.split()}
 
 
 def _rooms() -> set[str]:

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import skdpnoise
+from skdpnoise import compose
 from skdpnoise.cli import _main
 from skdpnoise.ledger.privacy_ledger import STORAGE
 
@@ -34,9 +36,9 @@ def run(code: str) -> list[str]:
     return done.stdout.split()
 
 
-def homes() -> dict[str, str]:
-    """The package that each name is imported from for type checkers."""
-    tree = ast.parse(Path(skdpnoise.__file__).read_text("utf-8"))
+def homes(package: ModuleType = skdpnoise) -> dict[str, str]:
+    """The module that each name is imported from for type checkers."""
+    tree = ast.parse(Path(package.__file__).read_text("utf-8"))
     (block,) = (
         node
         for node in tree.body
@@ -57,6 +59,43 @@ def test_names_are_those_that_type_checkers_see():
     for name, room in found.items():
         assert name in import_module(room).__all__
         assert getattr(skdpnoise, name) is getattr(import_module(room), name)
+
+
+def test_compositions_are_imported_when_they_are_asked_for():
+    found = homes(compose)
+    assert {name: f"skdpnoise.compose.{home}" for name, home in compose._HOMES.items()} == found
+    assert set(found) < set(compose.__all__)
+    for name, module in found.items():
+        assert getattr(compose, name) is getattr(import_module(module), name)
+    with pytest.raises(AttributeError, match=r"'skdpnoise\.compose' has no attribute 'DPNothing'"):
+        compose.__getattr__("DPNothing")
+    code = (
+        "import sys; from skdpnoise import DPLogisticCD\n"
+        "print(*(name for name in ('skdpnoise.compose._pipeline', 'skdpnoise.compose._public',"
+        "'sklearn.impute', 'sklearn.feature_extraction') if name in sys.modules))"
+    )
+    assert run(code) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("register_private(OneHotEncoder)", "is registered as public"),
+        ("taken_apart(OneHotEncoder(), **of)", "give categories="),
+        (
+            "taken_apart(type('Mine', (OneHotEncoder,), {})(), **of)",
+            "is a subclass of OneHotEncoder",
+        ),
+    ],
+)
+def test_what_is_known_of_other_classes_is_known_before_anything_else_was_asked(call, said):
+    code = (
+        "from sklearn.preprocessing import OneHotEncoder\n"
+        "from skdpnoise.compose import UnpaidStepError, register_private, taken_apart\n"
+        f"of = {{'owner': 'x', 'parameter': 'y'}}\ntry: {call}\n"
+        "except (TypeError, UnpaidStepError) as error: print(error)"
+    )
+    assert said in " ".join(run(code))
 
 
 def test_packages_are_attributes_and_other_names_are_not():

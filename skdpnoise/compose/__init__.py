@@ -1,9 +1,14 @@
 """What may stand beside a private model: the register, and compositions with one guarantee."""
 
-from skdpnoise.compose._pipeline import DPPipeline
-from skdpnoise.compose._total import TotalReport, total_guarantee
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from skdpnoise.compose.parts import Part, UnpaidStepError, taken_apart
 from skdpnoise.compose.register import register_private, register_public
+
+if TYPE_CHECKING:
+    from skdpnoise.compose._pipeline import DPPipeline
+    from skdpnoise.compose._total import TotalReport, total_guarantee
 
 __all__ = [
     "DPPipeline",
@@ -15,3 +20,13 @@ __all__ = [
     "taken_apart",
     "total_guarantee",
 ]
+
+# Imported when somebody asks for them: models need them at a fit, if at all.
+_HOMES = {"DPPipeline": "_pipeline", "TotalReport": "_total", "total_guarantee": "_total"}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

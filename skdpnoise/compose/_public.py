@@ -26,24 +26,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from skdpnoise.compose.compositions import function_remedy
 from skdpnoise.compose.register import Reads, register_public
-
-# numpy's own functions of one array, by identity: ``np.frompyfunc`` makes a ufunc of anything.
-_ELEMENTWISE = frozenset(
-    function
-    for function in vars(np).values()
-    if type(function) is np.ufunc and function.nin == function.nout == 1
-)
-
-
-def function_remedy(name: str, function: Any) -> str | None:
-    """Return None for None and numpy's functions of single values, else what to do."""
-    if function is None or (type(function) is np.ufunc and function in _ELEMENTWISE):
-        return None
-    return (
-        f"{name} may be None or one of numpy's functions of single values, such as np.log1p; "
-        "any other function may learn from the data, or hold them"
-    )
 
 
 def _always(estimator: Any) -> None:

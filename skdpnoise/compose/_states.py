@@ -16,9 +16,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransformer
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
+from skdpnoise.compose.compositions import CHANGED
 from skdpnoise.compose.register import ExactClasses
-
-CHANGED = "its parameters are not those of its fit: fit it again, or leave them as they were"
 
 
 def changed_since_fit(step: Any) -> str | None:

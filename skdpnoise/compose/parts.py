@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from skdpnoise.compose._remedies import remedy_for
-from skdpnoise.compose._states import changed_since_fit
 from skdpnoise.compose.compositions import (
     INSIDE,
     SPARSE,
@@ -239,6 +238,8 @@ class _Walk:
         rule = rule_of(step)
         complaint = remedy_for(step) if rule is None else tampered(step) or _conditional(step, rule)
         if complaint is None and self.fitted:
+            from skdpnoise.compose._states import changed_since_fit  # imports much of scikit-learn
+
             complaint = changed_since_fit(step)
         self._refuse(label, step, complaint)
         if complaint is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Generic, Literal, TypeVar
 
 T = TypeVar("T")
@@ -86,7 +87,7 @@ def register_private(cls: type[T]) -> type[T]:
     ['private']
     """
     _check_class("register_private", cls)
-    if cls in _public:
+    if cls in (_public if str(cls.__module__).startswith("skdpnoise.") else _all_public()):
         raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
     _private[cls] = None
     return cls
@@ -162,7 +163,7 @@ def is_private(estimator: Any) -> bool:
 
 def rule_of(estimator: Any) -> Rule | None:
     """Return the rule of an object's exact class, if it is registered as public."""
-    return _public.get(type(estimator))
+    return _all_public().get(type(estimator))
 
 
 def related(estimator: Any) -> tuple[str, str] | None:
@@ -170,9 +171,15 @@ def related(estimator: Any) -> tuple[str, str] | None:
     for parent in type(estimator).__mro__[1:]:
         if parent in _private:
             return "private", parent.__name__
-        if parent in _public:
+        if parent in _all_public():
             return "public", parent.__name__
     return None
+
+
+def _all_public() -> ExactClasses[Rule]:
+    """Return the classes registered as public, with scikit-learn's."""
+    import_module("skdpnoise.compose._public")  # not before it is asked for: it imports many others
+    return _public
 
 
 def _never(estimator: Any) -> bool:

@@ -133,9 +133,9 @@ def _integer_part_cdf() -> tuple[int, ...]:
     r"""Return P(k <= i) for :math:`P(k) \propto e^{-k^2/2}`, as integers out of 2**CAPACITY."""
     with localcontext() as context:
         context.prec = 160  # decimal digits: 531 bits
-        weights = [(Decimal(-k * k) / 2).exp() for k in range(40)]
-        sums = accumulate(weights)
-        cdf = [int(2**CAPACITY * partial / sum(weights)) for partial in sums]
+        root = Decimal("-0.5").exp()
+        sums = list(accumulate(root ** (k * k) for k in range(40)))
+        cdf = [int(2**CAPACITY * partial / sums[-1]) for partial in sums]
     return tuple(cdf[: cdf.index(2**CAPACITY - 1) + 1])
 
 
