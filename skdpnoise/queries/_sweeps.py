@@ -28,8 +28,10 @@ is ``_tiles``, or the same compiled.
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS, _MOST_ROWS = 64, 1 << 14
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Up to so many values numpy takes a hundredth of a second, and numba a second to compile loops.
-_INTERPRETED = 1 << 20
+# Numba takes a second to compile loops. Up to so many values numpy takes a hundredth of that; more of
+# them, but not very many at once, it gets until it has lost as much as that in this process.
+_INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
+_interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
 _VALUES_PER_THREAD = 1 << 18
 _MOST_PAIRED = 1 << 31  # two row numbers share 64 bits
@@ -113,6 +115,9 @@ def tallies(
 def _loops(n_values: int) -> tuple[Any, int]:
     """Return functions of tiles for so many values, and the most threads."""
     if n_values <= _INTERPRETED:
+        return _tiles, 1
+    if n_values <= _MOST_AT_ONCE and _interpreted["values"] < _MOST_IN_ALL:
+        _interpreted["values"] += n_values
         return _tiles, 1
     from numba import config
 

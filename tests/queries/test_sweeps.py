@@ -139,8 +139,23 @@ def swept_in_pieces(monkeypatch):
         monkeypatch.setattr(_sweeps, "_ENTRIES", 200)
         monkeypatch.setattr(_sweeps, "_MOST_COLUMNS", 3)
         monkeypatch.setattr(_sweeps, "_INTERPRETED", 0 if compiled else 10**9)
+        monkeypatch.setattr(_sweeps, "_MOST_AT_ONCE", 0)
 
     return choose
+
+
+def test_loops_are_compiled_once_numpy_has_lost_as_much(monkeypatch):
+    monkeypatch.setattr(_sweeps, "_interpreted", {"values": 0})
+    few, some, many = _sweeps._INTERPRETED, _sweeps._MOST_AT_ONCE, _sweeps._MOST_AT_ONCE + 1
+
+    def interpreted(n_values):
+        return _sweeps._loops(n_values)[0] is _tiles
+
+    assert not interpreted(many)
+    assert all(interpreted(few) for _ in range(2 * _sweeps._MOST_IN_ALL // few))
+    assert all(interpreted(some) for _ in range(_sweeps._MOST_IN_ALL // some))
+    assert not interpreted(some)
+    assert interpreted(few)
 
 
 def queries():
