@@ -28,8 +28,8 @@ is ``_tiles``, or the same compiled.
 _ENTRIES = 1 << 16  # of a tile, which fits the second-level cache beside what it is read from
 _MOST_COLUMNS, _MOST_ROWS = 64, 1 << 14
 _PADDING = 8  # so that the rows of a tile do not all fall on the same lines of the cache
-# Numba takes a second to compile loops. Up to so many values numpy takes a hundredth of that; more of
-# them, but not very many at once, it gets until it has lost as much as that in this process.
+# Numba takes a second to compile loops. Up to so many values numpy takes a hundredth of that; more,
+# but not very many at once, it gets until it has lost about as much in this process.
 _INTERPRETED, _MOST_AT_ONCE, _MOST_IN_ALL = 1 << 20, 1 << 23, 1 << 27
 _interpreted = {"values": 0}
 # Below this many, handing work to a thread costs more than it saves.
