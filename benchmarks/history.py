@@ -43,7 +43,9 @@ def point_of(run: Mapping[str, Any]) -> Point:
             "without --quick."
         )
     return {
-        **{name: run[name] for name in ("commit", "date", "machine", "n", "p", "bars")},
+        **{name: run[name] for name in ("commit", "date", "n", "p", "bars")},
+        # Which build of a system it was is nothing to compare.
+        "machine": {name: fact for name, fact in run["machine"].items() if name != "platform"},
         "ratios": {_label(r): {name: r[name] for name in RATIOS} for r in run["results"]},
         "parts": run["parts"],
     }
