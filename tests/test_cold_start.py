@@ -83,6 +83,11 @@ def test_compositions_are_imported_when_they_are_asked_for():
         ("register_private(OneHotEncoder)", "is registered as public"),
         ("taken_apart(OneHotEncoder(), **of)", "give categories="),
         (
+            "register_public(OneHotEncoder, lambda encoder: None); "
+            "print('found', taken_apart(OneHotEncoder(), **of)[0].kind)",
+            "found public",
+        ),
+        (
             "taken_apart(type('Mine', (OneHotEncoder,), {})(), **of)",
             "is a subclass of OneHotEncoder",
         ),
@@ -91,7 +96,8 @@ def test_compositions_are_imported_when_they_are_asked_for():
 def test_what_is_known_of_other_classes_is_known_before_anything_else_was_asked(call, said):
     code = (
         "from sklearn.preprocessing import OneHotEncoder\n"
-        "from skdpnoise.compose import UnpaidStepError, register_private, taken_apart\n"
+        "from skdpnoise.compose import UnpaidStepError, taken_apart\n"
+        "from skdpnoise.compose import register_private, register_public\n"
         f"of = {{'owner': 'x', 'parameter': 'y'}}\ntry: {call}\n"
         "except (TypeError, UnpaidStepError) as error: print(error)"
     )

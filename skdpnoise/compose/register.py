@@ -87,7 +87,7 @@ def register_private(cls: type[T]) -> type[T]:
     ['private']
     """
     _check_class("register_private", cls)
-    if cls in (_public if str(cls.__module__).startswith("skdpnoise.") else _all_public()):
+    if cls in _public_beside(cls):
         raise TypeError(f"{cls.__name__} is registered as public: it learns nothing.")
     _private[cls] = None
     return cls
@@ -152,7 +152,7 @@ def register_public(
     _check_class("register_public", cls)
     if cls in _private:
         raise TypeError(f"{cls.__name__} is registered as private: it charges what it learns.")
-    _public[cls] = Rule(condition, sparse or _never, reads or _values)
+    _public_beside(cls)[cls] = Rule(condition, sparse or _never, reads or _values)
     return cls
 
 
@@ -174,6 +174,11 @@ def related(estimator: Any) -> tuple[str, str] | None:
         if parent in _all_public():
             return "public", parent.__name__
     return None
+
+
+def _public_beside(cls: type) -> ExactClasses[Rule]:
+    """Return the classes registered as public; with scikit-learn's, unless this is one of ours."""
+    return _public if str(cls.__module__).startswith("skdpnoise.") else _all_public()
 
 
 def _all_public() -> ExactClasses[Rule]:

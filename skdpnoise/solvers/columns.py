@@ -34,9 +34,13 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     return table
 
 
+def _several(X: Tables) -> bool:
+    return isinstance(X, list) and all(isinstance(one, np.ndarray) for one in X)
+
+
 def side_by_side(X: Tables) -> list[NDArray[Any]]:
     """Return tables, a vector as one of one column."""
-    tables = [np.asarray(one) for one in (X if isinstance(X, list) else [X])]
+    tables = [np.asarray(one) for one in (X if _several(X) else [X])]
     return [one[:, np.newaxis] if one.ndim == 1 else one for one in tables]
 
 
