@@ -60,9 +60,15 @@ class Columns:
     def __init__(self, X: NDArray[Any], last: NDArray[Any], run: Callable[..., Any]) -> None:
         self._X, self._last, self._run = X, last, run
         self._held: dict[int, NDArray[Any]] = {}
+        self._all_held = bool(X[:, :1].flags.c_contiguous)
+        if self._all_held:
+            for k in range(X.shape[1] + 1):
+                self._column(k)
 
     def take(self, one: int, other: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return two columns, copied where they are not contiguous, and forget those before."""
+        if self._all_held:
+            return self._held[one], self._held[other]
         self._held = {k: column for k, column in self._held.items() if k in (one, other)}
         return self._column(one), self._column(other)
 
