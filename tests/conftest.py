@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -36,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         test = getattr(item, "dtest", None)
         if test is not None and any("fetch_" in example.source for example in test.examples):
             item.add_marker(pytest.mark.skip(reason=NO_DATA))
+
+
+def pytest_collection_finish() -> None:
+    # Ten thousand cases are there to the end: every full collection would look at each again.
+    gc.collect()
+    gc.freeze()
 
 
 def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:

@@ -106,6 +106,7 @@ def test_what_is_known_of_other_classes_is_known_before_anything_else_was_asked(
 
 def test_packages_are_attributes_and_other_names_are_not():
     assert {*skdpnoise.__all__, "mechanisms", "plotting", "queries"} <= set(dir(skdpnoise))
+    assert {*skdpnoise.compose.__all__, "__name__"} <= set(dir(skdpnoise.compose))
     assert "mechanisms" not in skdpnoise.__all__
     assert skdpnoise.mechanisms is import_module("skdpnoise.mechanisms")
     assert not hasattr(skdpnoise, "__wrapped__")

@@ -30,3 +30,6 @@ if not TYPE_CHECKING:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+    def __dir__():
+        return sorted({*globals(), *__all__})

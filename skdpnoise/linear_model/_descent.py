@@ -160,7 +160,8 @@ class DescentPlan:
         model, grid_size = DescentPlan.averaged(path), float(mechanism.grid_size[0])
         steps = np.zeros(1, dtype=np.int64)
         for some in problem.blocks(_BLOCK_ROWS):
-            values = np.clip(release.contributions(model, some), -reach, reach)
+            # Whatever a row holds by now: fmin and fmax take the bound for NaN.
+            values = np.fmax(np.fmin(release.contributions(model, some), reach), -reach)
             steps += np.rint(values / grid_size).astype(np.int64).sum()
         total = plus_noise(mechanism, steps, draws.last)
         noise = float(mechanism.standard_deviation[0]) / self.n_samples

@@ -93,7 +93,8 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
     for j in range(location.shape[0]):
         values, middle, scale = tile[j], location[j], unit[j]
         for i in range(n):
-            values[i] = min(max((values[i] - middle) / scale, -reach), reach)
+            # In this order of arguments the bound is taken for NaN.
+            values[i] = max(-reach, min(reach, (values[i] - middle) / scale))
 
 
 @njit(**_COMPILED)
@@ -101,7 +102,7 @@ def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
     for j in range(mean.shape[0]):
         values, middle = tile[j], mean[j]
         for i in range(n):
-            values[i] = min(abs(values[i] - middle), reach)
+            values[i] = min(reach, abs(values[i] - middle))
 
 
 @njit(**_COMPILED, error_model="numpy")
@@ -122,7 +123,7 @@ def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
         values, middle, width = tile[j], center[j], half[j]
         low, high = middle - width, middle + width
         for i in range(n):
-            k = (min(max(values[i], low), high) - middle) / width * STEPS
+            k = (max(low, min(high, values[i])) - middle) / width * STEPS
             values[i] = np.rint(min(max(k, -STEPS), STEPS))
 
 

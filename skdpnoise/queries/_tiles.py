@@ -64,14 +64,15 @@ def clip(tile: Floats, n: int, location: Floats, unit: Floats, reach: float) -> 
     with np.errstate(over="ignore"):
         values -= location[:, None]
         values /= unit[:, None]
-    np.clip(values, -reach, reach, out=values)
+    # Whatever a file holds by now: fmin and fmax take the bound for NaN.
+    np.fmax(np.fmin(values, reach, out=values), -reach, out=values)
 
 
 def fold(tile: Floats, n: int, mean: Floats, reach: float) -> None:
     """Overwrite values by their distances from the means, up to the reach."""
     values = tile[:, :n]
     values -= mean[:, None]
-    np.minimum(np.abs(values, out=values), reach, out=values)
+    np.fmin(np.abs(values, out=values), reach, out=values)
 
 
 def add_rounded(tile: Floats, n: int, grid_size: Floats, totals: Integers) -> None:
@@ -83,7 +84,7 @@ def round_to_steps(tile: Floats, n: int, center: Floats, half: Floats) -> None:
     """Overwrite values by their distances from the centres, in whole 2**-34 of the half widths."""
     k, middle, width = tile[:, :n], center[:, None], half[:, None]
     # Clipped first, so that nothing overflows.
-    np.clip(k, middle - width, middle + width, out=k)
+    np.fmax(np.fmin(k, middle + width, out=k), middle - width, out=k)
     k -= middle
     k /= width
     k *= STEPS

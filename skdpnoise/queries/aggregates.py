@@ -387,7 +387,9 @@ def _exact_sums(table: NDArray[Any], bounds: _Bounds, unit: Floats) -> list[int]
     high, low = np.zeros((2, limit.size), dtype=np.int64)
     for start in range(0, len(table), _ROWS):
         block = np.clip(table[start : start + _ROWS].astype(np.float64), bounds.low, bounds.high)
-        steps = np.clip(np.rint((block - bounds.centre) / unit), -limit, limit).astype(np.int64)
+        steps = np.rint((block - bounds.centre) / unit)
+        # Whatever a row holds by now: fmin and fmax take the bound for NaN.
+        steps = np.fmax(np.fmin(steps, limit), -limit).astype(np.int64)
         # Two digits, so that no number of records overflows.
         high += (steps >> _HALF_BITS).sum(axis=0)
         low += (steps & ((1 << _HALF_BITS) - 1)).sum(axis=0)

@@ -41,6 +41,8 @@ def _several(X: Tables) -> bool:
 def side_by_side(X: Tables) -> list[NDArray[Any]]:
     """Return tables, a vector as one of one column."""
     tables = [np.asarray(one) for one in (X if _several(X) else [X])]
+    if len({len(one) for one in tables}) != 1:
+        raise ValueError("The tables in the 'X' parameter must have as many rows each.")
     return [one[:, np.newaxis] if one.ndim == 1 else one for one in tables]
 
 

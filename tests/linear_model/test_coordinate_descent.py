@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyWarning
+from skdpnoise.linear_model import _descent
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -209,3 +210,49 @@ def test_a_rare_indicator_within_public_bounds_keeps_its_coefficient():
     model = _model(n_passes=200, budget_growth=1.0, **bounds).fit(X, y)
     assert model.coef_[0] == pytest.approx(2.0, abs=0.2)
     assert model.clip_range_[1, 0] >= 1.0 - 1e-12
+
+
+def with_a_last_release(monkeypatch, contributions):
+    """Return a fit at whose end residuals are released, and how many rows were taken at a time."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3))
+    y = X @ [1.0, -1.0, 0.5] + 1.0 + rng.normal(size=2000)
+    sizes = []
+
+    def counted(self, coefficients, problem):
+        sizes.append(len(problem.data.y))
+        return contributions(self, coefficients, problem)
+
+    model = DPCoordinateDescentRegressor(2.0, solver="gradient", random_state=0)
+    with monkeypatch.context() as patch:
+        patch.setattr(_descent.Residuals, "contributions", counted)
+        return model.fit(X, y), sizes
+
+
+def test_every_row_counts_once_in_the_last_release_whatever_the_blocks(monkeypatch):
+    models = []
+    for n_rows in (8192, 7, 1999):
+        monkeypatch.setattr(_descent, "_BLOCK_ROWS", n_rows)
+        model, sizes = with_a_last_release(monkeypatch, _descent.Residuals.contributions)
+        assert sum(sizes) == 2000
+        assert max(sizes) == min(n_rows, 2000)
+        models.append(model)
+    for model in models[1:]:
+        assert (model.coef_ == models[0].coef_).all()
+        assert model.intercept_ == models[0].intercept_
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf])
+def test_a_row_that_is_no_number_by_the_end_of_a_fit_counts_as_one_row(value, monkeypatch):
+    # The user's memory may change after it was checked: the guarantee may not rest on it.
+    release = _descent.Residuals.contributions
+
+    def poisoned(self, coefficients, problem):
+        values = release(self, coefficients, problem)
+        values[5] = value
+        return values
+
+    plain, changed = (with_a_last_release(monkeypatch, one) for one in (release, poisoned))
+    assert changed[1] == plain[1] != []
+    # One row of 2,000 moves a mean by a few thousandths.
+    assert abs(changed[0].intercept_ - plain[0].intercept_) < 0.05

@@ -55,6 +55,21 @@ def settings():
     }
 
 
+@pytest.mark.parametrize("loops", [_tiles, _tile_loops])
+@pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf, -np.inf, 1e308])
+def test_whatever_a_row_holds_is_clipped(loops, value):
+    # A file or array may change after it was checked.
+    zero, one = np.zeros(1), np.ones(1)
+    for function, arguments, reach in [
+        ("clip", (zero, one, 5.0), 5.0),
+        ("fold", (zero, 5.0), 5.0),
+        ("round_to_steps", (zero, one), 2.0**34),
+    ]:
+        values = np.array([[value, 0.25]])
+        getattr(loops, function)(values, 2, *arguments)
+        assert abs(values[0, 0]) == reach
+
+
 @pytest.mark.parametrize("name", settings())
 def test_compiled_loops_count_what_numpy_does(name):
     arguments, width = settings()[name]
