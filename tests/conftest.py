@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from zlib import crc32
 
+import numpy as np
 import pytest
+
+from skdpnoise.sampling import words
 
 NO_DATA = "the real data are not here: set SKDPNOISE_DATA to the folder with the files"
 
@@ -57,6 +64,33 @@ def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
         for number, case in enumerate(cases):
             if number not in kept:
                 case.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def the_same_words(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], None]:
+    """Replace the system's random words by those of the test's name; called, begin them again.
+
+    What passes then passes in every run. Other processes have the system's words: those that a test
+    forks must not repeat its own.
+    """
+    process, lock = os.getpid(), threading.Lock()
+    seed = crc32(request.node.nodeid.encode())
+    source = np.random.Philox(seed)
+
+    def urandom(n_bytes: int) -> bytes:
+        if os.getpid() != process:
+            return os.urandom(n_bytes)
+        with lock:
+            return source.random_raw(-(-n_bytes // 8)).tobytes()[:n_bytes]
+
+    def begin_again() -> None:
+        nonlocal source
+        source = np.random.Philox(seed)
+
+    monkeypatch.setattr(words, "os", SimpleNamespace(urandom=urandom))
+    return begin_again
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes,
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.estimators.tables import read_table
+from skdpnoise.estimators.tables import FLOATS, read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
@@ -146,7 +146,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         """Return the data, or refuse what cannot be fitted."""
         # These checks look at the private data and are not paid for: whether a fit is refused tells
         # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
-        X = read_table(self, X, ensure_min_samples=2)
+        # What is converted anyway lies as passes read it.
+        order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
+        X = read_table(self, X, ensure_min_samples=2, order=order)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
         if is_classifier(self):

@@ -19,7 +19,10 @@ _LARGE_FILE = 1 << 26  # bytes, from which one that is mapped into memory is not
 
 
 def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
-    """Return a table as floats, with contiguous columns unless it is a large mapped file."""
+    """Return a table as floats, with contiguous columns unless it is a large mapped file.
+
+    Where there is no memory for a copy, `Columns` copies each as it is read: passes were paid for.
+    """
     X = np.asarray(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     base: Any = X
@@ -28,7 +31,12 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
     large_file = isinstance(base, mmap) and X.nbytes > _LARGE_FILE
     if X.dtype == dtype and (large_file or X[:, :1].flags.c_contiguous):
         return X
-    table = np.empty(X.shape, dtype=dtype, order="F")
+    try:
+        table = np.empty(X.shape, dtype=dtype, order="F")
+    except MemoryError:
+        if X.dtype == dtype:
+            return X
+        raise
     with threads(len(X), enough_threads(len(X), n_threads)) as run:
         run(_copy, X, table)
     return table

@@ -49,15 +49,19 @@ def fitted_attributes(estimator):
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("delta", [1e-6, 0.02])
 @pytest.mark.parametrize("case", FITS.values(), ids=FITS)
-def test_a_warning_after_the_charge_leaves_the_fit_that_was_paid_for(case, delta, adjacency):
+def test_a_warning_after_the_charge_leaves_the_fit_that_was_paid_for(
+    case, delta, adjacency, the_same_words
+):
     model, y = case
     settings = {"epsilon": 0.5, "delta": delta, "adjacency": adjacency}
     if hasattr(model, "estimator"):
         settings["estimator__adjacency"] = adjacency
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        the_same_words()
         quiet = clone(model).set_params(**settings).fit(X, y)
     ledger = Notebook()
+    the_same_words()  # noise decides which solver is used
     loud = clone(model).set_params(**settings, ledger=ledger)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

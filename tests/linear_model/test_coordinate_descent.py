@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyWarning
@@ -256,3 +257,26 @@ def test_a_row_that_is_no_number_by_the_end_of_a_fit_counts_as_one_row(value, mo
     assert changed[1] == plain[1] != []
     # One row of 2,000 moves a mean by a few thousandths.
     assert abs(changed[0].intercept_ - plain[0].intercept_) < 0.05
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])
+def test_a_fit_without_memory_for_a_copy_is_what_it_would_have_been(dtype, monkeypatch):
+    # What is short of memory after the charge is slow, and no error: the fit is paid for.
+    rng, empty = np.random.default_rng(0), np.empty
+    X = (100.0 * rng.normal(size=(400, 3))).astype(dtype)
+    y = X @ [1.0, -1.0, 0.5]
+    model = DPCoordinateDescentRegressor(2.0, solver="gradient", random_state=0)
+    expected, refused = clone(model).fit(X, y), []
+
+    def refuse_tables(shape, *args, **kinds):
+        if shape == X.shape:
+            refused.append(shape)
+            raise MemoryError
+        return empty(shape, *args, **kinds)
+
+    monkeypatch.setattr(np, "empty", refuse_tables)
+    found = model.fit(X, y)
+    # Whole numbers are converted to what is read, before the charge, and not copied once more.
+    assert bool(refused) == (dtype != np.int16)
+    assert (found.coef_ == expected.coef_).all()
+    assert found.intercept_ == expected.intercept_

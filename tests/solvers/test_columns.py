@@ -40,6 +40,23 @@ def test_other_types_become_double_precision(dtype, order):
     assert columnwise(X.astype(np.float32)).dtype == np.float32
 
 
+def test_without_memory_for_a_copy_columns_are_copied_as_they_are_read(monkeypatch, n_threads):
+    X, empty = table(1025), np.empty
+
+    def empty_up_to_a_column(shape, **kinds):
+        if np.ndim(shape) and len(shape) > 1:
+            raise MemoryError
+        return empty(shape, **kinds)
+
+    monkeypatch.setattr(np, "empty", empty_up_to_a_column)
+    assert columnwise(X, n_threads) is X
+    with pytest.raises(MemoryError):
+        columnwise(X.astype(int), n_threads)
+    with threads.threads(1025, n_threads) as run:
+        one, other = Columns(X, -np.ones(1025), run).take(1, 2)
+    assert (np.stack([one, other]) == X[:, 1:].T).all()
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("views", [0, 2])
 def test_of_a_large_file_in_row_order_two_columns_are_held(
