@@ -19,10 +19,7 @@ _LARGE_FILE = 1 << 26  # bytes, from which one that is mapped into memory is not
 
 
 def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
-    """Return a table as floats, with contiguous columns unless it is a large mapped file.
-
-    Where there is no memory for a copy, `Columns` copies each as it is read: passes were paid for.
-    """
+    """Return a table as floats, with contiguous columns unless it is a large mapped file."""
     X = np.asarray(X)
     dtype = np.dtype(np.float32 if X.dtype == np.float32 else np.float64)
     base: Any = X
@@ -33,7 +30,7 @@ def columnwise(X: NDArray[Any], n_threads: int = 1) -> NDArray[Any]:
         return X
     try:
         table = np.empty(X.shape, dtype=dtype, order="F")
-    except MemoryError:
+    except MemoryError:  # after the charge: `Columns` copies each column as it is read instead
         if X.dtype == dtype:
             return X
         raise
