@@ -88,7 +88,12 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
         # The last representable number of a period, for those rounded out of it.
         x = min(max(x - turns * law.length, 0.0), law.length * (1.0 - 2.0**-53))
     base = law.coefficients[0, 0]
-    piece = law.coefficients[np.searchsorted(law.knots, x, side="right") - 1]
+    at = law.knots.size - 1
+    while (
+        law.knots[at] > x
+    ):  # knots[0] is 0; numba takes half a second to compile a search
+        at -= 1
+    piece = law.coefficients[at]
     linear = piece[1] * x
     square = piece[2] * x * x
     rise = turns * law.increase

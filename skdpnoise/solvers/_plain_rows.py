@@ -1,4 +1,4 @@
-"""The functions of ``_rows`` in numpy, for data that are done sooner than numba compiles a loop.
+"""The functions of ``_rows`` in numpy, for data that are done sooner than numba compiles loops.
 
 They write the same numbers bit for bit: an entry meets the same operations in the same order.
 Products are of integers whose sums are below 2**53, and so exact in any order.
@@ -6,14 +6,32 @@ Products are of integers whose sums are below 2**53, and so exact in any order.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+# Entries that a process leaves to numpy, in all: at 35 ns each it loses as much time by them as it
+# takes to import numba and to load loops that were compiled before; to compile them takes longer.
+_PLAIN_ENTRIES = 1 << 24
+_passed = {"entries": 0}
+
 # Integers count as within a ball up to this factor of the squared norm, for floating-point error;
 # mechanisms leave more room than that.
 SLACK = 1.0 + 1e-11
+
+
+def kernels(n_entries: int) -> ModuleType:
+    """Return this module, or the compiled one from when so many entries pay for it."""
+    _passed["entries"] += n_entries
+    if _passed["entries"] <= _PLAIN_ENTRIES:
+        return sys.modules[__name__]
+    from skdpnoise.solvers import _rows
+
+    return _rows
 
 
 @np.errstate(all="ignore")

@@ -20,8 +20,6 @@ Floats = NDArray[np.float64]
 # Entries of one tile, which fits the second-level cache, and bounds on its number of rows.
 _TILE = 1 << 15
 _FEWEST_ROWS, _MOST_ROWS = 128, 4096
-# Up to so many entries numpy takes a hundredth of a second, and numba a second to compile loops.
-_PLAIN_ENTRIES = 1 << 19
 _LANES = 4  # columns that are multiplied at once
 # Below this many entries, handing work to a thread costs more than it saves.
 _ENTRIES_PER_THREAD = 1 << 18
@@ -211,11 +209,7 @@ class _Rows:
         wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
         self.block_rows = max(1, min(wished, self.n_rows))
         self.n_threads = n_threads
-        self.kernels: Any = _plain_rows
-        if self.n_rows * p > _PLAIN_ENTRIES:
-            from skdpnoise.solvers import _rows
-
-            self.kernels = _rows
+        self.kernels: Any = _plain_rows.kernels(self.n_rows * p)
 
     def products(self) -> NDArray[np.int64]:
         """Return the sums of products of all pairs of columns on and above the diagonal."""

@@ -22,10 +22,17 @@ SLACK = Fraction(1) + Fraction(1, 10**11)
 @pytest.fixture(autouse=True, scope="module", params=["numpy", "compiled"])
 def kernels(request):
     """Every test runs both ways."""
-    few = 0 if request.param == "compiled" else 10**18
+    few = -1 if request.param == "compiled" else 10**18
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(second_moments.__globals__, "_PLAIN_ENTRIES", few)
+        patch.setattr(_plain_rows, "_PLAIN_ENTRIES", few)
         yield
+
+
+def test_loops_are_compiled_once_numpy_has_lost_as_much_time(monkeypatch):
+    monkeypatch.setattr(_plain_rows, "_PLAIN_ENTRIES", 100)
+    monkeypatch.setattr(_plain_rows, "_passed", {"entries": 0})
+    found = [_plain_rows.kernels(n) for n in (60, 40, 1, 0)]
+    assert found == [_plain_rows, _plain_rows, _rows, _rows]
 
 
 def problem(n=300, p=5, seed=0):
