@@ -87,21 +87,18 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
         turns = float(np.floor(x / law.length))
         # The last representable number of a period, for those rounded out of it.
         x = min(max(x - turns * law.length, 0.0), law.length * (1.0 - 2.0**-53))
-    base = law.coefficients[0, 0]
+    base = float(law.coefficients[0, 0])
     at = law.knots.size - 1
     while (
         law.knots[at] > x
     ):  # knots[0] is 0; numba takes half a second to compile a search
         at -= 1
-    piece = law.coefficients[at]
-    linear = piece[1] * x
-    square = piece[2] * x * x
-    rise = turns * law.increase
+    piece, rise = law.coefficients[at], turns * law.increase
+    constant, linear, square = float(piece[0]), float(piece[1]) * x, float(piece[2]) * x * x
     if piece[3] != 0.0 and x > 0.0:
-        rise += piece[3] * np.float64(x) ** law.power
-    size = abs(piece[0]) + abs(base) + abs(linear) + abs(square) + rise
-    value: float = (piece[0] - base) + linear + square + rise
-    return value, ROUNDING * size
+        rise += float(piece[3] * np.float64(x) ** law.power)
+    size = abs(constant) + abs(base) + abs(linear) + abs(square) + rise
+    return (constant - base) + linear + square + rise, ROUNDING * size
 
 
 @inner
@@ -274,7 +271,10 @@ def _top(law: Law) -> int | None:
     # The support ends there, or the density is small and rho(T + j T) >= rho(T) + j log 2 for every
     # j: by convexity of the last piece, or as so many whole periods are passed. (A density so
     # narrow that it ends below the first T tried is all in the cells near zero.)
-    for top in range(-200 if law.point == 0.0 else 0, 1000):
+    first = -200 if law.point == 0.0 else 0
+    while evaluate(2.0 ** (first + 16), law)[0] < -math.log(TAIL):  # nor does it end before there
+        first += 16
+    for top in range(first, 1000):
         end = 2.0**top
         if end >= law.end:
             return top

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Entries that a process leaves to numpy, in all: at 35 ns each it loses as much time by them as it
-# takes to import numba and to load loops that were compiled before; to compile them takes longer.
-_PLAIN_ENTRIES = 1 << 24
+# Entries that a process leaves to numpy, in all: at 35 ns each it loses a second by them, more than
+# it takes to load loops that were compiled before, and less than to compile them.
+_PLAIN_ENTRIES = 1 << 25
 _passed = {"entries": 0}
 
 # Integers count as within a ball up to this factor of the squared norm, for floating-point error;
