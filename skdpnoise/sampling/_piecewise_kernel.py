@@ -89,9 +89,7 @@ def evaluate(x: float, law: Law) -> tuple[float, float]:
         x = min(max(x - turns * law.length, 0.0), law.length * (1.0 - 2.0**-53))
     base = float(law.coefficients[0, 0])
     at = law.knots.size - 1
-    while (
-        law.knots[at] > x
-    ):  # knots[0] is 0; numba takes half a second to compile a search
+    while law.knots[at] > x:  # knots[0] is 0; numba takes half a second to compile a search
         at -= 1
     piece, rise = law.coefficients[at], turns * law.increase
     constant, linear, square = float(piece[0]), float(piece[1]) * x, float(piece[2]) * x * x

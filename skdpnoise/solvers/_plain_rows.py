@@ -6,32 +6,14 @@ Products are of integers whose sums are below 2**53, and so exact in any order.
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Entries that a process leaves to numpy, in all: at 35 ns each it loses a second by them, more than
-# it takes to load loops that were compiled before, and less than to compile them.
-_PLAIN_ENTRIES = 1 << 25
-_passed = {"entries": 0}
-
 # Integers count as within a ball up to this factor of the squared norm, for floating-point error;
 # mechanisms leave more room than that.
 SLACK = 1.0 + 1e-11
-
-
-def kernels(n_entries: int) -> ModuleType:
-    """Return this module, or the compiled one from when so many entries pay for it."""
-    _passed["entries"] += n_entries
-    if _passed["entries"] <= _PLAIN_ENTRIES:
-        return sys.modules[__name__]
-    from skdpnoise.solvers import _rows
-
-    return _rows
 
 
 @np.errstate(all="ignore")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.solvers import _plain_rows
+from skdpnoise.solvers._row_kernels import kernels
 from skdpnoise.solvers.columns import Tables, load, side_by_side
 from skdpnoise.solvers.threads import threads
 
@@ -209,7 +209,7 @@ class _Rows:
         wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _TILE // p))
         self.block_rows = max(1, min(wished, self.n_rows))
         self.n_threads = n_threads
-        self.kernels: Any = _plain_rows.kernels(self.n_rows * p)
+        self.kernels: Any = kernels(self.n_rows * p)
 
     def products(self) -> NDArray[np.int64]:
         """Return the sums of products of all pairs of columns on and above the diagonal."""

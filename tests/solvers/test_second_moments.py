@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skdpnoise.solvers import _plain_rows, _rows, clipped_row_sums, row_norms, second_moments
+from skdpnoise.solvers import (
+    _plain_rows,
+    _row_kernels,
+    _rows,
+    clipped_row_sums,
+    row_norms,
+    second_moments,
+)
 
 EXTREME = [0.0, -0.0, 1e-310, -1e-160, 1e-30, 1.0, -1.0, 3e4, -1e18, 1e155, -1e308]
 SLACK = Fraction(1) + Fraction(1, 10**11)
@@ -24,14 +31,14 @@ def kernels(request):
     """Every test runs both ways."""
     few = -1 if request.param == "compiled" else 10**18
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_plain_rows, "_PLAIN_ENTRIES", few)
+        patch.setattr(_row_kernels, "_PLAIN_ENTRIES", few)
         yield
 
 
 def test_loops_are_compiled_once_numpy_has_lost_as_much_time(monkeypatch):
-    monkeypatch.setattr(_plain_rows, "_PLAIN_ENTRIES", 100)
-    monkeypatch.setattr(_plain_rows, "_passed", {"entries": 0})
-    found = [_plain_rows.kernels(n) for n in (60, 40, 1, 0)]
+    monkeypatch.setattr(_row_kernels, "_PLAIN_ENTRIES", 100)
+    monkeypatch.setattr(_row_kernels, "_passed", {"entries": 0})
+    found = [_row_kernels.kernels(n) for n in (60, 40, 1, 0)]
     assert found == [_plain_rows, _plain_rows, _rows, _rows]
 
 
