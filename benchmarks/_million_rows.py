@@ -136,7 +136,7 @@ def _measure(name: str, folder: str, n: int, pipe: Any) -> None:
 
     warnings.simplefilter("ignore")
     fit = fits()[name][0]
-    n_small = 400_000  # enough for loops that are compiled once they pay
+    n_small = 800_000  # enough for loops that are compiled once they pay
     small, target = np.zeros((n_small, N_FEATURES), dtype=np.float32), np.empty(n_small)
     fill(small, target)
     fit(small, target)  # compiles
