@@ -41,6 +41,7 @@ _NEAR, _TIE = 1.1, 1e-5  # relative errors
 _LEAST = 1e-250  # stands for a delta of zero
 _MOST_SPLITS = 7
 _WIDE = 2.5  # of the logarithm of the ratio of the two kinds of scales
+_MIXED = get_noise("laplace"), get_noise("gaussian")
 _FLOOR = 1e-9  # of delta: a probability that may count as that of total disclosure
 
 
@@ -306,13 +307,14 @@ class Mixtures:
         mu = math.sqrt(self.request.n_releases * float(np.sum(normal**2)))
         return limit[laplace & moving] / scale[laplace & moving], mu
 
+    def error(self, scale: Vector, laplace: NDArray[np.bool_]) -> float:
+        moments = [family.absolute_moment(self.request.p) for family in _MIXED]
+        return self.request.error(scale, np.where(laplace, *moments))
+
     def proposal(self, scale: Vector, laplace: NDArray[np.bool_]) -> Proposal:
-        families = get_noise("laplace"), get_noise("gaussian")
-        moments = [family.absolute_moment(self.request.p) for family in families]
-        error = self.request.error(scale, np.where(laplace, *moments))
-        chosen = tuple(families[not one] for one in laplace)
+        chosen = tuple(_MIXED[not one] for one in laplace)
         box = SensitivityProfile(self.request.sensitivity.per_coordinate)
-        return Proposal(scale, chosen, box, error)
+        return Proposal(scale, chosen, box, self.error(scale, laplace))
 
     def factor(self, scale: Vector, laplace: NDArray[np.bool_], *, rough: bool) -> float:
         """Return the least c for which the scales times c meet the guarantee."""
@@ -323,7 +325,7 @@ class Mixtures:
         shifts, times = np.unique(values, return_counts=True)
         counts = np.asarray(times * float(self.request.n_releases), dtype=np.float64)
         groups: list[Group] = [
-            (get_noise("laplace"), np.asarray(shifts, dtype=np.float64), counts),
+            (_MIXED[0], np.asarray(shifts, dtype=np.float64), counts),
             (NormalShift(), np.array([mu]), np.ones(1)),
         ]
         start = self.last or math.sqrt(mu**2 + float(counts @ shifts**2)) / self.request.mu
@@ -335,7 +337,7 @@ class Mixtures:
 
         def error(log_ratio: float) -> float:
             scale, laplace = self.scales(m, log_ratio)
-            return self.proposal(scale * self.factor(scale, laplace, rough=True), laplace).error
+            return self.error(scale * self.factor(scale, laplace, rough=True), laplace)
 
         found = grid_minimum(error, np.linspace(-_WIDE, _WIDE, 6), 0.05)
         return float(found.fun), m, float(found.x)

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr
 from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
 from skdpnoise.mechanisms._shapes import raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism
-from skdpnoise.noises import Noise, get_noise
+from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 from skdpnoise.sensitivity import SensitivityProfile
 
@@ -48,12 +48,9 @@ def quick_shape(request: Request) -> Proposal:
     box = SensitivityProfile(limit)
     request = replace(request, weights=request.mean_weights)
 
-    def moment(family: Noise) -> float:
-        return family.absolute_moment(request.p)
-
     def log_error(name: str, order: float, resource: float) -> float:
         scale = request.scales("inid", order, box) / resource
-        return math.log(request.error(scale, moment(get_noise(name))))
+        return math.log(request.error(scale, get_noise(name).absolute_moment(request.p)))
 
     log_ratio = log_error("gaussian", 2.0, request.mu) - log_error("laplace", 1.0, target.epsilon)
     if not _LOG_RATIOS[0] < log_ratio < _LOG_RATIOS[-1]:
@@ -65,7 +62,7 @@ def quick_shape(request: Request) -> Proposal:
     total = math.sqrt(request.n_releases * float(np.exp(2.0 * _STEP * steps).sum()))
     scale = np.zeros_like(limit)
     scale[moving] = limit[moving] * np.exp(-_STEP * steps) * (_START * total / request.mu)
-    return Proposal(scale, (family,), box, request.error(scale, moment(family)))
+    return Proposal(scale, (family,), box, request.error(scale, family.absolute_moment(request.p)))
 
 
 def quick_mixture(request: Request) -> Proposal:
@@ -86,13 +83,8 @@ def quick_mixture(request: Request) -> Proposal:
         factor = np.exp(middle)
         met = delta_of_both(target.epsilon, shifts / factor, mu / factor) <= target.delta
         low, high = np.where(met, low, middle), np.where(met, middle, high)
-    errors = [
-        search.proposal(scale * factor, laplace).error
-        for (scale, laplace), factor in zip(tried, np.exp(high), strict=True)
-    ]
-    best = int(np.argmin(errors))
-    scale, laplace = tried[best]
-    return search.proposal(scale * math.exp(high[best]), laplace)
+    found = [(scale * c, laplace) for (scale, laplace), c in zip(tried, np.exp(high), strict=True)]
+    return search.proposal(*min(found, key=lambda one: search.error(*one)))
 
 
 def settled(mechanism: AdditiveMechanism, request: Request) -> AdditiveMechanism:

@@ -144,32 +144,34 @@ class Subbotin(Noise):
         near = np.asarray((stop ** (p - 1.0) * width < 1.0) & (width > 0.0))
         fall = np.empty_like(far)
         fall[~near] = self._ratio(start[~near]) - far[~near]
-        if near.any():
-            x, w = start[near], width[near]
-            smooth = w < x
-            base = np.where(smooth, x, np.inf)
-            # Near 0, where rho is not smooth, by incomplete gamma functions; elsewhere by Gauss.
-            steps = np.multiply.outer(_NODES, w) / base
-            area = w * np.tensordot(_WEIGHTS, np.exp(-self._growth(x, steps)), 1)
-            growth = self._growth(x, w / base)
-            rho, beyond = self._exponent(x), self._exponent(x + w)
-            rough = gammainc(1.0 / p, beyond) - gammainc(1.0 / p, rho)
-            rough *= 0.5 * self._total * np.exp(np.minimum(rho, 1.0))
-            area, growth = np.where(smooth, [area, growth], [rough, beyond - rho])
-            fall[near] = area + far[near] * np.expm1(-growth)
+        smooth = width < start
+        for part, integral in ((near & smooth, self._by_gauss), (near & ~smooth, self._by_gammas)):
+            if part.any():
+                area, growth = integral(start[part], width[part])
+                fall[part] = area + far[part] * np.expm1(-growth)
         return fall
 
-    def _growth(self, x: Array, step: Array) -> Array:
-        return np.asarray(self._exponent(x) * np.expm1(self.shape * np.log1p(step)))
+    def _by_gauss(self, x: Array, w: Array) -> tuple[Array, Array]:
+        """Return the integral of e^{ρ(x) - ρ(u)} from x to x + w < 2x, and ρ(x + w) - ρ(x)."""
+        steps = np.append(_NODES, 1.0)[:, None] * (w / x)
+        growth = self._exponent(x) * np.expm1(self.shape * np.log1p(steps))
+        return w * (_WEIGHTS @ np.exp(-growth[:-1])), growth[-1]
+
+    def _by_gammas(self, x: Array, w: Array) -> tuple[Array, Array]:
+        """Return the same near 0, where ρ is not smooth."""
+        rho, beyond = self._exponent(x), self._exponent(x + w)
+        area = gammainc(1.0 / self.shape, beyond) - gammainc(1.0 / self.shape, rho)
+        return area * 0.5 * self._total * np.exp(np.minimum(rho, 1.0)), beyond - rho
 
     def _ratio(self, t: Array) -> Array:
         """Return m = sf / f at t >= 0, by a continued fraction of the incomplete gamma function."""
         # Abramowitz and Stegun, "Handbook of mathematical functions", 6.5.31.
         a = 1.0 / self.shape
         x = self._exponent(t)
-        near = np.minimum(x, _FRACTION_FROM)
-        ratio = np.array(0.5 * self._total * np.exp(near) * gammaincc(a, near))
+        ratio = np.empty_like(x)
         beyond = x > _FRACTION_FROM
+        near = x[~beyond]
+        ratio[~beyond] = 0.5 * self._total * np.exp(near) * gammaincc(a, near)
         if beyond.any():
             y = x[beyond]
             rest = np.zeros_like(y)

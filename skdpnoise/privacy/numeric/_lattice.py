@@ -28,8 +28,9 @@ _RATIO = 1.07  # between lattices, where there are more, or the next larger shif
 _NEGLIGIBLE = 5e-4  # of the variance, for what interpolating from zero adds
 _TINY = 1e-9  # of the largest shift: smaller ones count as that
 _REACHES = np.geomspace(1e-8, 1e5, 200).reshape(-1, 8)  # of unbounded losses, in shifts
-_CELLS, _SHORT = 2_000_000, 512  # values computed at once; a length that none falls short of
+_CELLS = 2_000_000  # values computed at once, about
 _DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within this of a larger one
+_ROUNDING = 1e-12  # any are merged within this
 
 
 class Lattice:
@@ -65,15 +66,14 @@ class Plan:
 
     def __init__(self, curve: LossCurve, shifts: Vector, counts: Vector, floor: float) -> None:
         shifts = np.maximum(shifts, _TINY * shifts[-1])
-        if shifts.size > _DISTINCT:
-            cells = np.floor(np.log(shifts[-1] / shifts) / _MERGED)
-            first = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
-            counts = np.add.reduceat(counts, first)
-            shifts = np.maximum.reduceat(shifts, first)
-        nodes = shifts
+        merged = _MERGED if shifts.size > _DISTINCT else _ROUNDING
+        cells = np.floor(np.log(shifts[-1] / shifts) / merged)
+        first = np.flatnonzero(np.append(True, cells[1:] != cells[:-1]))
+        counts = np.add.reduceat(counts, first)
+        shifts = np.maximum.reduceat(shifts, first)
+        nodes, part = shifts, shifts / shifts[-1]
+        total = float(counts @ part**2)
         if shifts.size > _NODES_FREE:
-            part = shifts / shifts[-1]
-            total = float(counts @ part**2)
             # Below the lowest lattice, interpolation from zero adds up to shift times lowest.
             added = np.cumsum(counts * part) * part
             lowest = shifts[max(0, int(np.searchsorted(added, _NEGLIGIBLE * total)) - 1)]
@@ -82,16 +82,18 @@ class Plan:
             wanted[-1] = shifts.size - 1
             nodes = np.concatenate([[0.0], np.unique(shifts[wanted])])
         self.curve, self.shifts, self.counts, self.nodes = curve, shifts, counts, nodes
-        self.tops = _tops(curve, nodes, floor)
+        self.middle = math.sqrt(total / float(counts.sum())) * float(shifts[-1])
+        floors = np.append(np.full(nodes.size, floor), 1e-12)
+        tops = _tops(curve, np.append(nodes, self.middle), floors)
+        self.tops, self.middle_top = tops[:-1], float(tops[-1])
         # the node that stands for each shift, or is the upper one of the two that do
         self.high = np.searchsorted(nodes, shifts)
         assert (nodes[self.high] >= shifts).all(), "a node lies below its shift"
 
     def variance(self) -> float:
         """Return the variance of the loss, roughly."""
-        shift = np.sqrt(self.counts @ self.shifts**2 / self.counts.sum())
-        step = float(_tops(self.curve, shift[None], 1e-12)[0]) / 64.0
-        lattice = Lattice(raised(self.curve, step * np.arange(66), shift), step)
+        step = self.middle_top / 64.0
+        lattice = Lattice(raised(self.curve, step * np.arange(66), self.middle), step)
         losses = lattice.losses
         mean = float(lattice.p @ losses)
         return float(lattice.p @ (losses - mean) ** 2) * step**2 * float(self.counts.sum())
@@ -104,14 +106,14 @@ class Plan:
         """Append the lattices to `nodes`; return low, high, t and count of each term."""
         first = len(nodes)
         dots = np.maximum(np.ceil(self.tops / step * (1.0 + 1e-12)).astype(int) + 1, 2)
+        # Many lattices are computed in one table, end to end, that is not too large.
+        changes = np.flatnonzero(np.diff(np.cumsum(dots) // _CELLS)) + 1
         values: list[Vector] = []
-        # Lattices of about the same length, or short, are computed in one table, not too large.
-        chunk = np.arange(dots.size) * int(dots.max()) // _CELLS
-        changes = np.diff(np.ceil(np.log2(np.maximum(dots, _SHORT)))) + np.diff(chunk)
-        for block in np.split(np.arange(dots.size), np.flatnonzero(changes) + 1):
-            grid = step * np.arange(int(dots[block].max()))
-            table = raised(self.curve, grid, self.nodes[block, None])
-            values += [row[:count] for row, count in zip(table, dots[block], strict=True)]
+        for part in np.split(np.arange(dots.size), changes):
+            starts = np.cumsum(dots[part]) - dots[part]
+            grid = step * (np.arange(dots[part].sum()) - np.repeat(starts, dots[part]))
+            table = raised(self.curve, grid, np.repeat(self.nodes[part], dots[part]))
+            values += np.split(table, starts[1:])
         nodes += [Lattice(row, step) for row in values]
         high = self.high
         if self.nodes is self.shifts:
@@ -126,18 +128,15 @@ class Plan:
 
     def _weights(self, shifts: Vector, low: Vector, high: Vector, step: float) -> Vector:
         """Return the least t for which low + t (high - low) covers each curve at every dot."""
-        below = np.zeros_like(high)
-        below[: low.size] = low[: high.size]
-        gap = high - below
-        grid = step * np.arange(high.size)
-        between = raised(self.curve, grid, shifts[:, None]) - below
+        below = np.pad(low[: high.size], (0, max(0, high.size - low.size)))
+        between = raised(self.curve, step * np.arange(high.size), shifts[:, None]) - below
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(between > 0.0, between / gap, 0.0)
+            ratio = np.where(between > 0.0, between / (high - below), 0.0)
         return np.asarray(np.clip(np.nan_to_num(ratio, nan=1.0).max(axis=1) * (1 + 1e-9), 0.0, 1.0))
 
 
-def _tops(curve: LossCurve, shifts: Vector, floor: float) -> Vector:
-    """Return the loss at which each curve ends: its largest, or where it falls to the floor."""
+def _tops(curve: LossCurve, shifts: Vector, floors: Vector) -> Vector:
+    """Return the loss at which each curve ends: its largest, or where it falls to its floor."""
     tops = np.array(curve.max_loss(shifts), dtype=np.float64)
     (endless,) = np.nonzero(np.isinf(tops))
     if endless.size:
@@ -145,7 +144,7 @@ def _tops(curve: LossCurve, shifts: Vector, floor: float) -> Vector:
         grid = _REACHES[:, -1] * shift
         values = curve.hockey_stick(grid, shift)
         # An infinite loss with positive probability makes the curve flat in the end.
-        level = np.maximum(values[:, -1:] * (1.0 + 1e-9), floor)
+        level = np.maximum(values[:, -1:] * (1.0 + 1e-9), floors[endless, None])
         # First among the ends of the blocks, then within one.
         grid = _REACHES[(values <= level).argmax(axis=1)] * shift
         ended = curve.hockey_stick(grid, shift) <= level

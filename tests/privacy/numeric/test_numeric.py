@@ -300,8 +300,8 @@ def test_the_search_value_is_near_the_exact_one():
 @pytest.mark.parametrize("curve", [get_noise("subbotin", 1.4), NormalShift(), get_noise("osgt")])
 @pytest.mark.parametrize("floor", [1e-60, 1e-15, 1e-3, 2.0])
 def test_an_unbounded_loss_ends_at_the_first_reach_below_the_floor(curve, floor):
-    shifts = np.geomspace(1e-6, 30.0, 9)
-    for shift, top in zip(shifts, _lattice._tops(curve, shifts, floor), strict=True):
+    shifts, floors = np.geomspace(1e-6, 30.0, 9), np.full(9, floor)
+    for shift, top in zip(shifts, _lattice._tops(curve, shifts, floors), strict=True):
         reaches = _lattice._REACHES.ravel() * shift
         values = curve.hockey_stick(reaches, shift)
         level = max(floor, values[-1] * (1.0 + 1e-9))
