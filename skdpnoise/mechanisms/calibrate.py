@@ -28,6 +28,7 @@ _QUICK = ("inid_gaussian", "inid_laplace", "inid_staircase", "inid_subbotin", MI
 _PROPOSALS = {"inid_subbotin": quick_shape, MIXTURE: quick_mixture}
 _FEW_SHAPES = 64  # of staircase noise, each of which takes a tenth of a millisecond
 _FEW_COORDINATES = 8  # for which every allocation of the ratios is tried
+_SOON, _LARGER, _FEW_DISTINCT = 20, 1.5, 3  # numbers, loss and shapes that decide what is composed
 _LARGE = 0.25  # loss of a coordinate from which staircase noise is .3 % better than Laplace noise
 _STEPS = 24  # one record's bound spans at least 2**24 grid steps
 _FEWEST_BITS, _MOST_BITS = 16, 52
@@ -144,17 +145,20 @@ def _by_formula(noise: str, request: Request) -> AdditiveMechanism:
         return _calibrate(noise, request)
     if isinstance(request.target, GaussianLoss):
         raise ValueError(f"{noise!r} fits a Gaussian loss by a search only.")
-    request = replace(request, target=PureLoss(number_of(request.target)))
-    laplace = _calibrate("inid_laplace", request)
+    pure = replace(request, target=PureLoss(number_of(request.target)))
+    laplace = _calibrate("inid_laplace", pure)
     if family.norm_order is not None:
         return laplace
     moving = moving_coordinates(request.sensitivity)
     ratios = request.sensitivity.per_coordinate[moving] / laplace.scale[..., moving]
     largest = float(ratios.max())
-    if largest < _LARGE or request.sensitivity.n_coordinates > _FEW_SHAPES:
+    size = request.sensitivity.n_coordinates
+    if largest < _LARGE or size > _FEW_SHAPES:
         raise ValueError(f"{noise!r} is left to a search: it would gain little, or take long.")
-    few = request.sensitivity.n_coordinates <= _FEW_COORDINATES
-    return by_shape(noise, request, rough=not few)
+    # Two or three shapes are composed within a tenth of a second, which gains where one number may
+    # lose much; for few numbers a calibration should take milliseconds.
+    composed = size > _SOON and largest > _LARGER and np.unique(ratios).size <= _FEW_DISTINCT
+    return by_shape(noise, request if composed else pure, rough=size > _FEW_COORDINATES)
 
 
 def _calibrate(noise: str, request: Request) -> AdditiveMechanism:

@@ -35,7 +35,8 @@ class Subbotin(Noise):
     Parameters
     ----------
     shape : float, default=1.5
-        The power p, in [1, 2]: 1 is the Laplace distribution of scale 1, 2 the standard normal.
+        The power p, 1 or in [1.01, 2]: 1 is the Laplace distribution of scale 1, 2 the standard
+        normal one.
 
     References
     ----------
@@ -55,7 +56,8 @@ class Subbotin(Noise):
     shape: float = 1.5
 
     def __post_init__(self) -> None:
-        keep_shape(self, 1.0, 2.0)
+        # Between, double precision does not keep the curve.
+        keep_shape(self, 1.0 if self.shape == 1.0 else self.shape_range[0], 2.0)
 
     @property
     def fisher_information(self) -> float:

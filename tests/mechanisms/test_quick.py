@@ -163,3 +163,26 @@ def test_auto_is_close_to_a_search(profile, epsilon):
     search = calibrate("search", sensitivity, guarantee).expected_error()
     assert search <= auto * (1.0 + 1e-9)
     assert auto <= 1.06 * search
+
+
+# Profile, ε and δ, and the noise that a few large numbers among many small ones should get.
+DOMINATED = [
+    (np.r_[np.full(9, 60.0), np.ones(100)], 1.5, 1e-8, "inid_subbotin"),
+    (np.r_[300.0, np.ones(25)], 6.5, 1e-8, "inid_staircase"),
+    (np.r_[300.0, np.ones(30)], 5.0, 1e-6, "inid_staircase"),
+]
+
+
+@pytest.mark.parametrize(("profile", "epsilon", "delta", "noise"), DOMINATED)
+def test_auto_sees_that_a_few_numbers_dominate_many(profile, epsilon, delta, noise):
+    found = calibrate("auto", SensitivityProfile(profile), PrivacyGuarantee(epsilon, delta))
+    assert found.noise == noise
+    assert found.own_loss().delta(epsilon) <= delta
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("profile", "epsilon", "delta", "noise"), DOMINATED)
+def test_auto_is_close_to_a_search_where_a_few_dominate(profile, epsilon, delta, noise):
+    sensitivity, guarantee = SensitivityProfile(profile), PrivacyGuarantee(epsilon, delta)
+    auto = calibrate("auto", sensitivity, guarantee).expected_error()
+    assert auto <= 1.06 * calibrate("search", sensitivity, guarantee).expected_error()

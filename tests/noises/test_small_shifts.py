@@ -102,6 +102,20 @@ def half_line_delta(law, epsilon, shift):
     return upper(high - s) - mp.exp(e) * upper(high)
 
 
+@pytest.mark.parametrize("wider", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("shape", [1.01, 1.05, 1.3])
+def test_short_falls_of_a_power_keep_their_digits(shape, wider):
+    """Where differences of two tails would cancel."""
+    noise = get_noise("subbotin", shape)
+    with mp.workdps(DIGITS):
+        for shift in wider * np.array([1e-4, 0.004219, 0.05]):
+            for epsilon in shift * np.array([0.8, 1.0, 1.240706]):
+                truth = half_line_delta(subbotin(noise), epsilon, shift)
+                # ε counts as 2**-50 of itself less, which raises steep curves.
+                least = half_line_delta(subbotin(noise), epsilon * (1.0 - 2.0**-50), shift)
+                assert truth <= exactly(raised(noise, epsilon, shift)) <= least * (1 + 1.6e-11)
+
+
 def epsilons(noise, shift):
     """Where a shift matters: up to a dozen times the typical loss, and near the middle."""
     typical = shift * math.sqrt(min(noise.fisher_information, 1e6))

@@ -82,7 +82,8 @@ class Plan:
             wanted[-1] = shifts.size - 1
             nodes = np.concatenate([[0.0], np.unique(shifts[wanted])])
         self.curve, self.shifts, self.counts, self.nodes = curve, shifts, counts, nodes
-        self.middle = math.sqrt(total / float(counts.sum())) * float(shifts[-1])
+        middle = math.sqrt(total / float(counts.sum())) * shifts[-1]
+        self.middle = shifts[min(int(np.searchsorted(shifts, middle)), shifts.size - 1)]
         floors = np.append(np.full(nodes.size, floor), 1e-12)
         tops = _tops(curve, np.append(nodes, self.middle), floors)
         self.tops, self.middle_top = tops[:-1], float(tops[-1])

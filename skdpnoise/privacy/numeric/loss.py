@@ -80,7 +80,7 @@ class NumericLoss(Loss):
             shift = max(shift, _SMALLEST) if shift > 0.0 else 0.0
             if isinstance(curve, NormalShift):
                 normal.append(math.sqrt(count) * shift)  # normal shifts compose exactly
-            elif shift > 0.0:
+            elif curve.max_loss(shift) > 0.0:
                 merged[curve, shift] += count
         mu = math.hypot(*normal)
         if mu > 0.0:

@@ -18,8 +18,8 @@ from skdpnoise.privacy import (
     gdp_delta,
 )
 from skdpnoise.privacy.numeric import _lattice
-from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan
-from skdpnoise.privacy.numeric.loss import about_epsilon, composed_delta
+from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Tilted, Window
+from skdpnoise.privacy.numeric.loss import about_epsilon, bounds_near, composed_delta
 
 LAPLACE = get_noise("laplace")
 
@@ -340,3 +340,44 @@ def test_bad_numbers_are_refused(bad):
         laplace_loss(0.1).epsilon(bad)
     with pytest.raises(TypeError):
         laplace_loss(0.1) + 1.0
+
+
+@pytest.mark.parametrize("cells", [50, 3_000])
+def test_lattices_are_the_same_in_tables_of_any_size(cells, monkeypatch):
+    shifts = np.geomspace(1e-3, 0.2, 70)
+    groups = [(curve, shifts, np.ones(70)) for curve in (LAPLACE, get_noise("subbotin", 1.4))]
+    delta = composed_delta(groups, 2.0)
+    bounds = bounds_near(groups, 1e-6, 3.0)
+    monkeypatch.setattr(_lattice, "_CELLS", cells)
+    assert composed_delta(groups, 2.0) == pytest.approx(delta, rel=1e-9)
+    assert bounds_near(groups, 1e-6, 3.0) == pytest.approx(bounds, rel=1e-9)
+
+
+def test_what_is_right_of_a_window_counts_as_its_end():
+    state = Tilted(0.25, np.zeros(1), np.ones(1), 0.5, 0.0, 1.0)
+    window = Window(np.arange(-3, 9), np.where(np.arange(-3, 9) > 2, 0.0, 0.1), state, 0.1)
+    # e^{K} times what is cut off, e^-44 at most, times e^{-θ l} at the last loss l = 8
+    assert window.tail(3.0) >= math.exp(0.5 - 44.0 - 0.25 * 8.0)
+    assert window.tail(3.0) <= 2.001 * math.exp(0.5 - 44.0 - 0.25 * 8.0)
+
+
+@pytest.mark.parametrize("apart", [1e-15, 1e-3])
+@pytest.mark.parametrize("count", [2, 20])
+def test_shifts_that_are_close_are_composed_as_they_are(apart, count):
+    shifts = 0.2 * (1.0 - apart * np.arange(count)[::-1])
+    groups = [(get_noise("subbotin", 2.0), shifts, np.ones(count))]
+    mu = math.sqrt(float(shifts @ shifts))
+    epsilon = GaussianLoss(mu).epsilon(1e-6)
+    truth = gdp_delta(mu, epsilon)
+    assert truth * (1.0 - 1e-12) <= composed_delta(groups, epsilon) <= truth * 1.002
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["discrete_laplace", "discrete_gaussian"])
+def test_integers_that_cannot_move_cost_nothing(name):
+    noise = get_noise(name, 1.0)
+    none = NumericLoss(((noise, 0.5, 1000), (noise, 0.3, 2)))
+    assert none.terms == ()
+    assert none.delta(0.0) == 0.0
+    mixed = NumericLoss(((noise, 0.5, 1000), (noise, 0.3, 2), (noise, 1.0, 3), (noise, 2.5, 1)))
+    assert mixed.delta(1.0) == NumericLoss(((noise, 1.0, 3), (noise, 2.5, 1))).delta(1.0) > 0.0
