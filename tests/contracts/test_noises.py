@@ -68,7 +68,7 @@ def expectation(noise, function) -> float:
 def test_a_family_is_a_noise_a_curve_and_a_value(noise):
     assert isinstance(noise, Noise)
     curve: LossCurve = noise
-    assert NumericLoss(((curve, 0.5, 1),)).terms[0][0] is noise
+    assert NumericLoss(((curve, 1.0, 1),)).terms[0][0] is noise
     assert pickle.loads(pickle.dumps(noise)) == noise
     assert hash(noise) == hash(pickle.loads(pickle.dumps(noise)))
     assert math.isfinite(noise.variance)
