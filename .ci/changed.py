@@ -20,7 +20,7 @@ ALL = ("Makefile", "pyproject.toml", ".ci/run", ".ci/changed.py", ".ci/oldest.py
 # Each target with the folders and files whose change asks for it, in the order in which they run.
 TARGETS = {
     "docs": ("docs/", "skdpnoise/"),
-    "test-oldest": ("skdpnoise/", "tests/_", "tests/conftest.py", *(f"{name}/" for name in TESTS)),
+    "test-oldest": ("skdpnoise/", "tests/_", "conftest.py", *(f"{name}/" for name in TESTS)),
     "mutants": ("skdpnoise/", "tests/", "benchmarks/mutants"),
 }
 

@@ -113,7 +113,7 @@ def test_the_check_sees_a_branch_on_a_class(line):
 
 
 def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
-    conftest = ROOT / "tests" / "conftest.py"
+    conftest = ROOT / "conftest.py"
     pytester.makeconftest(conftest.read_text(encoding="utf-8"))
     pytester.makeini("[pytest]\nmarkers =\n  slow\n  quick")
     pytester.makepyfile(
@@ -136,3 +136,21 @@ def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
     quick.assert_outcomes(passed=4, deselected=6)
     quick.stdout.fnmatch_lines(["*case 2*", "*case 6*"])
     pytester.runpytest_subprocess("-m", "slow").assert_outcomes(passed=6, deselected=4)
+
+
+def test_examples_draw_the_same_words_in_every_run(pytester):
+    conftest = ROOT / "conftest.py"
+    pytester.makeconftest(conftest.read_text(encoding="utf-8"))
+    lines = (
+        ">>> from skdpnoise.sampling.words import SystemWords",
+        ">>> print(SystemWords().take(1)[0])",
+        "-1",
+    )
+    pytester.maketxtfile(page="\n".join(lines))
+    drawn = []
+    for _ in range(2):
+        run = pytester.runpytest_subprocess("-p", "no:xdist", "--doctest-glob=*.txt")
+        run.assert_outcomes(failed=1)  # and shows what was drawn
+        shown = run.outlines.index("Got:")
+        drawn.append(int(run.outlines[shown + 1]))
+    assert drawn[0] == drawn[1]

@@ -1,4 +1,4 @@
-"""Where the real data are, and what two test processes must not share."""
+"""Of tests and examples: where the real data are, which words they draw, what runs do not share."""
 
 from __future__ import annotations
 
