@@ -15,6 +15,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, SymmetricMat
 from skdpnoise.mechanisms.allocation import worst_case_norm
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.privacy import GaussianLoss, PrivacyLoss, PureLoss
+from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["TOLERANCE", "Moved", "moved", "moved_by_matrix", "total_moved"]
 
@@ -196,6 +197,13 @@ def _declared(
         if bound is not None:
             rounding = float(np.linalg.norm(whole * grid_size, order))
             shares.append(float(np.linalg.norm(size, order)) / (bound + rounding))
+    if isinstance(profile, GroupedProfile):
+        for g, reach in enumerate(profile.bounds):
+            members = profile.groups == g
+            steps = np.broadcast_to(whole * grid_size, size.shape)[members]
+            change = float(np.linalg.norm(size[members], profile.order))
+            most = float(reach + np.linalg.norm(steps, profile.order))
+            shares.append(change / most if change > 0.0 else 0.0)
     return shares
 
 

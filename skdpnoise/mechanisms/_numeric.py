@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import erfinv, ndtri, ndtri_exp
 
-from skdpnoise.mechanisms.allocation import allocate, merges, shifts
+from skdpnoise.mechanisms.allocation import allocate, box_of, counted_by, refuse_groups, shifts
 from skdpnoise.mechanisms.requests import MIXTURE
 from skdpnoise.mechanisms.vectors import VectorMechanism
 from skdpnoise.noises import Noise, get_noise
@@ -130,8 +130,8 @@ def propose(rule: str, name: str, request: Request) -> Proposal:
     # "inid" looks for the exponent: scales (λ^q/w)^{1/(p+q)} with q from 1 (pure limit) past 2
     # (central limit); the shapes of the other two rules are candidates too, and so are the bounds
     # without the joint ones. A shape of the family is looked for in its range.
-    bounds = [SensitivityProfile(request.sensitivity.per_coordinate)]
-    if merges(request.sensitivity, (get_noise(name),)):
+    bounds = [box_of(request.sensitivity)]
+    if counted_by(request.sensitivity, (get_noise(name),)) == "release":
         bounds.insert(0, request.sensitivity)
     proposals = [_Search(rule, name, each, request).run() for each in bounds]
     return min(proposals, key=lambda proposal: proposal.error)
@@ -214,10 +214,8 @@ class _Search:
     def attempt(self, shape: Vector, family: Noise, *, rough: bool = True) -> Proposal:
         """Return the proposal of scales proportional to `shape`, with the least factor."""
         request = self.request
-        merged = merges(self.sensitivity, (family,))
-        values, counts = shifts(
-            shape, self.sensitivity, request.n_releases, _NO_ROUNDING, merged=merged
-        )
+        by = counted_by(self.sensitivity, (family,))
+        values, counts = shifts(shape, self.sensitivity, request.n_releases, _NO_ROUNDING, by=by)
         rough = rough and not (values.size == 1 and float(counts.sum()) == 1.0)
         guess = math.sqrt(float((counts * values**2).sum())) / request.mu
         start = guess * (self.last or math.sqrt(min(family.fisher_information, 4.0)))
@@ -255,6 +253,7 @@ def prepared_mixture(request: Request) -> tuple[Mixtures, list[int]]:
             f"The 'noise' parameter of calibrate is {MIXTURE!r}, which needs a PrivacyGuarantee "
             "with delta > 0. Give one, or choose a single family."
         )
+    refuse_groups(MIXTURE, request.sensitivity)
     limit = request.sensitivity.per_coordinate
     weights = request.mean_weights
     if weights is None:

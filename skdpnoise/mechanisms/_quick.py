@@ -18,9 +18,10 @@ from scipy.special import log_ndtr, ndtr
 from skdpnoise.mechanisms._numeric import Proposal, Request, prepared_mixture
 from skdpnoise.mechanisms._shapes import raised
 from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.allocation import box_of, over_groups
 from skdpnoise.noises import get_noise
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
 __all__ = ["quick_mixture", "quick_shape", "settled"]
 
@@ -46,10 +47,16 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 def quick_shape(request: Request) -> Proposal:
     """Return Subbotin noise of a shape that follows from the errors of Laplace and normal noise."""
-    target = _target(request)
+    target, groups = _target(request), request.sensitivity
+    request = replace(request, weights=request.mean_weights)
+    if isinstance(groups, GroupedProfile):
+        # Of groups, the norms are the numbers; then each coordinate gets what its group has.
+        quotient, summed, spread = over_groups(groups, 1.0, request.weights, request.p)
+        found = quick_shape(replace(request, sensitivity=quotient, weights=summed))
+        scale = (found.scale * spread)[groups.members]
+        return replace(found, scale=scale, sensitivity=box_of(groups))
     limit = request.sensitivity.per_coordinate
     box = SensitivityProfile(limit)
-    request = replace(request, weights=request.mean_weights)
 
     def log_error(name: str, order: float, resource: float) -> float:
         scale = request.scales("inid", order, box) / resource

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms._numeric import Request, least_factor
 from skdpnoise.mechanisms.additive import AdditiveMechanism, least_epsilon, least_mu
-from skdpnoise.mechanisms.allocation import allocate, worst_case_norm
+from skdpnoise.mechanisms.allocation import allocate, refuse_groups, worst_case_norm
 from skdpnoise.mechanisms.requests import number_of
 from skdpnoise.noises import Noise, get_noise
 from skdpnoise.noises.registry import ForRatio, shape_rule
@@ -36,6 +36,7 @@ _FEW = 128  # distinct shapes that are composed one by one
 
 def by_shape(noise: str, request: Request, *, rough: bool = False) -> AdditiveMechanism:
     """Return the best mechanism among a few allocations of the ratios."""
+    refuse_groups(noise, request.sensitivity)
     rule, _, name = noise.partition("_")
     limit, family = request.sensitivity.per_coordinate, get_noise(name)
     for_ratio = shape_rule(name)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.mechanisms._numeric import gaussian_mu
-from skdpnoise.mechanisms.allocation import RULES, merges, shifts, worst_case_norm, worst_shift
+from skdpnoise.mechanisms.allocation import RULES, counted_by, shifts, worst_case_norm, worst_shift
 from skdpnoise.mechanisms.exact import are_integers
 from skdpnoise.mechanisms.requests import MIXTURE, fits_gaussian
 from skdpnoise.mechanisms.vectors import VectorMechanism
@@ -24,7 +24,7 @@ from skdpnoise.privacy.checks import check_array, check_count, check_type
 from skdpnoise.privacy.curves import LossCurve, NormalShift
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sampling import RandomWords
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
 Made = TypeVar("Made")
 
@@ -81,11 +81,14 @@ class AdditiveMechanism(VectorMechanism):
     - Normal noise: :math:`|d/s|_2` decides, and its worst case over box and balls is computed.
     - Without a joint bound, the worst case is the corner d = λ, since every coordinate's curve
       grows with its change, and the losses of the coordinates compose.
-    - With one, and log-concave noise: d is no worse than one coordinate moved by :math:`|d/s|_1`,
-      whose worst case is computed. For log-concave noise T(F, F(. - a)) is α -> F(F^-1(1 - α) - a),
-      so the trade-off functions of the shifts a and b compose, as for groups, to that of a + b; and
-      the tensor product of two trade-off functions lies above that composition (go from (0, 0) to
-      (a, b) by way of (a, 0)).
+    - Within a group that is bounded by its norm, and with log-concave noise, d is no worse than one
+      coordinate moved by :math:`|d_g/s|_1`; the losses of the groups compose. Other noise counts
+      every coordinate at the bound of its group.
+    - With a joint bound, and log-concave noise: d is no worse than one coordinate moved by
+      :math:`|d/s|_1`, whose worst case is computed. For log-concave noise T(F, F(. - a)) is α ->
+      F(F^-1(1 - α) - a), so the trade-off functions of the shifts a and b compose, as for groups,
+      to that of a + b; and the tensor product of two trade-off functions lies above that
+      composition (go from (0, 0) to (a, b) by way of (a, 0)).
 
     The charge covers ``n_releases`` releases, chosen adaptively, each made once. Where scales
     differ between releases, release t must get the noise of row t, by ``first``. The profile must
@@ -101,7 +104,7 @@ class AdditiveMechanism(VectorMechanism):
         s, in the units of the query.
     bits : int
         B: the standard unit of the noise spans 2**bits grid steps.
-    sensitivity : SensitivityProfile
+    sensitivity : SensitivityProfile or GroupedProfile
         What one record can do to one release.
     n_releases : int, default=1
         Number of releases that are charged for.
@@ -284,10 +287,8 @@ class AdditiveMechanism(VectorMechanism):
             values = np.broadcast_to(self.sensitivity.per_coordinate, self.scale.shape)
             counts = np.full(values.shape, float(self.n_releases if self.scale.ndim == 1 else 1))
         else:
-            merged = merges(self.sensitivity, self._families)
-            values, counts = shifts(
-                self.scale, self.sensitivity, self.n_releases, self.bits, merged=merged
-            )
+            by = counted_by(self.sensitivity, self._families)
+            values, counts = shifts(self.scale, self.sensitivity, self.n_releases, self.bits, by=by)
         for family, members in self._members():
             unique, inverse = np.unique(values[..., members].ravel(), return_inverse=True)
             totals = np.bincount(inverse, weights=counts[..., members].ravel()).astype(np.float64)
@@ -308,7 +309,7 @@ class AdditiveMechanism(VectorMechanism):
 def _check_fields(mechanism: AdditiveMechanism) -> None:
     """Check the fields of a mechanism against one another, and store them in their own types."""
     owner = "AdditiveMechanism"
-    check_type(owner, "sensitivity", mechanism.sensitivity, SensitivityProfile)
+    check_type(owner, "sensitivity", mechanism.sensitivity, SensitivityProfile, GroupedProfile)
     n_releases = check_count(owner, "n_releases", mechanism.n_releases)
     n_coordinates = mechanism.sensitivity.n_coordinates
     families = _checked_families(mechanism.noise, mechanism.families, n_coordinates)

@@ -5,6 +5,11 @@ the norm in which the noise family's cost adds (Gaussian 2, Laplace 1), r the or
 A scale vector s costs the worst case of |d/s|_q over all changes d that one record can make. That
 worst case is computed anew for whatever shape a rule proposes, so no rule can break the guarantee:
 a bad rule only wastes accuracy.
+
+Groups of coordinates with a norm bound each (:class:`~skdpnoise.sensitivity.GroupedProfile`) share
+one scale within a group, since a record may spend its norm on the coordinate with the least noise.
+So rules and worst cases are those of the quotient, whose coordinates are the norms of the groups,
+with weights summed over a group.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.quanta import rounding_cost
 from skdpnoise.noises import Noise
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import largest_norm, rounded_up
 
 Vector = NDArray[np.float64]
@@ -38,6 +43,8 @@ def shape_of(
     limit = sensitivity.per_coordinate
     if rule == "iid":
         return np.ones(limit.size)  # coordinates with λ_j = 0 get noise, too
+    if isinstance(sensitivity, GroupedProfile):
+        return _shape_of_groups(rule, sensitivity, order, weights, p)
     if rule == "spr":
         return np.asarray(limit / limit.max(), dtype=np.float64)
     # Theorems 4 and 5; with p = 2 and w = 1: λ_j^{1/2} for Gaussian, λ_j^{1/3} for Laplace noise.
@@ -50,6 +57,14 @@ def shape_of(
     shapes = [_unconstrained(cap, order, weights, p) for cap in caps]
     scales = [shape * worst_case_norm(shape, sensitivity, order) for shape in shapes]
     return shapes[int(np.argmin([_error(scale, weights, p) for scale in scales]))]
+
+
+def _shape_of_groups(
+    rule: str, groups: GroupedProfile, order: float, weights: Vector | None, p: float
+) -> Vector:
+    quotient, summed, spread = over_groups(groups, order, weights, p)
+    shape = shape_of(rule, quotient, order=order, weights=summed, p=p) * spread
+    return np.asarray((shape / shape.max())[groups.members])
 
 
 def capped_profile(
@@ -130,6 +145,8 @@ def worst_case_norm(scale: Vector, sensitivity: SensitivityProfile, order: float
     if scale.ndim == 2:
         norms = np.array([worst_case_norm(row, sensitivity, order) for row in scale])
         return rounded_up(norm(norms, order), norms.size)
+    if isinstance(sensitivity, GroupedProfile):
+        scale, sensitivity = sensitivity.effective(scale, order), sensitivity.quotient
     moving = moving_coordinates(sensitivity)
     limit, scale = sensitivity.per_coordinate[moving], scale[moving]
     if scale.min() <= 0.0:
@@ -196,16 +213,41 @@ def allocate(
     rows: list[Vector | None] = [weights]
     if weights is not None:
         rows = list(np.atleast_2d(weights / weights.max()))
-    scales = []
-    for row in rows:
-        shape = shape_of(rule, sensitivity, order=order, weights=row, p=p)
-        scales.append(shape * worst_case_norm(shape, sensitivity, order))
+    shapes = (shape_of(rule, sensitivity, order=order, weights=row, p=p) for row in rows)
+    scales = [shape * worst_case_norm(shape, sensitivity, order) for shape in shapes]
     if weights is None or weights.ndim == 1:
         return scales[0] * float(n_releases ** (1.0 / order))
     largest = max(scale.max() for scale in scales)
     errors = [_error(scale / largest, row, p) for scale, row in zip(scales, rows, strict=True)]
     shares = (np.array(errors) / max(errors)) ** (1.0 / (p + order))
     return np.array(scales) * (norm(shares, order) / shares)[:, np.newaxis]
+
+
+def box_of(sensitivity: SensitivityProfile) -> SensitivityProfile:
+    """Return the profile without its joint bound: a box, or a product of balls."""
+    if isinstance(sensitivity, GroupedProfile):
+        return GroupedProfile(sensitivity.bounds, sensitivity.groups, sensitivity.order)
+    return SensitivityProfile(sensitivity.per_coordinate)
+
+
+def over_groups(
+    groups: GroupedProfile, order: float, weights: Vector | None, p: float
+) -> tuple[SensitivityProfile, Vector, Vector]:
+    """Return the norms of the groups as a profile, their weights, and the spread of unit scales."""
+    # A scale s of the norm stands for s times the spread of each coordinate of the group.
+    spread = groups.spread(order)
+    summed = np.bincount(groups.members, weights=weights).astype(np.float64)
+    return groups.quotient, summed * spread**p, spread
+
+
+def refuse_groups(noise: str, sensitivity: SensitivityProfile) -> None:
+    """Refuse noise of which nothing better is known than the box of single coordinates."""
+    if isinstance(sensitivity, GroupedProfile):
+        raise ValueError(
+            f"The 'noise' parameter of calibrate is {noise!r}, whose cost under a bound on the "
+            "norm of a group is not known. Choose a log-concave family, such as 'inid_gaussian' or "
+            "'inid_laplace', or give bounds on single coordinates by SensitivityProfile."
+        )
 
 
 def _error(scale: Vector, weights: Vector | None, p: float) -> float:
@@ -242,28 +284,45 @@ def worst_shift(
     return rounded_up(worst + rounding_cost(sensitivity, n_releases, bits, order))
 
 
-def merges(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> bool:
-    """Return whether a change counts as that of one coordinate: there is a joint bound to use."""
+def counted_by(sensitivity: SensitivityProfile, families: tuple[Noise, ...]) -> str:
+    """Return what counts as one number moved by the l1 norm: "release", "group" or "coordinate"."""
+    # Only log-concave noise allows that a change of several numbers counts as one.
     if len(families) > 1 or families[0].lattice or not families[0].log_concave:
-        return False
-    return bool(binding_balls(sensitivity, 1.0))
+        return "coordinate"
+    if isinstance(sensitivity, GroupedProfile):
+        return "release" if binding_balls(sensitivity.quotient, 1.0) else "group"
+    return "release" if binding_balls(sensitivity, 1.0) else "coordinate"
 
 
 def shifts(
-    scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, *, merged: bool
+    scale: Vector, sensitivity: SensitivityProfile, n_releases: int, bits: int, *, by: str
 ) -> tuple[Vector, Vector]:
     """Return the shifts that compose to the worst case, in units of the noise, and their counts."""
-    # They are rounded up. With `merged`, one for each release; else one for each coordinate that
-    # can move, of shape (n_coordinates,) or (n_releases, n_coordinates).
+    # They are rounded up. One for each release, or else for each group or coordinate that can move,
+    # of shape (n_coordinates,) or (n_releases, n_coordinates).
     each = n_releases if scale.ndim == 1 else 1
-    if merged:
+    if by == "release":
         rows = np.atleast_2d(scale)
         values = np.array([worst_shift(row, sensitivity, 1, bits, 1.0) for row in rows])
         return values, np.full(values.shape, float(each))
-    limit = np.broadcast_to(sensitivity.per_coordinate, scale.shape)
+    limit, steps, scale = _limits(scale, sensitivity, bits, by)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.where(limit > 0.0, (limit / scale + 2.0**-bits * (1.0 + 1e-5)) * _UP, 0.0)
+        values = np.where(limit > 0.0, (limit / scale + steps) * _UP, 0.0)
     return values, np.full(values.shape, float(each))
+
+
+def _limits(
+    scale: Vector, sensitivity: SensitivityProfile, bits: int, by: str
+) -> tuple[Vector, Vector, Vector]:
+    """Return how far coordinates or groups move, what rounding adds in units of s, and s."""
+    limit, sizes = sensitivity.per_coordinate, np.ones(1)
+    if by == "group":
+        assert isinstance(sensitivity, GroupedProfile)
+        limit, sizes = sensitivity.bounds, sensitivity.sizes.astype(np.float64)
+        rows = [sensitivity.effective(row, 1.0) for row in np.atleast_2d(scale)]
+        scale = np.array(rows) if scale.ndim == 2 else rows[0]
+    steps = 2.0**-bits * (1.0 + 1e-5) * sizes
+    return np.broadcast_to(limit, scale.shape), steps, scale
 
 
 def moving_coordinates(sensitivity: SensitivityProfile) -> slice | NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from skdpnoise.noises import Noise, get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
 from skdpnoise.privacy.checks import check_array, check_count, check_option, check_real, check_type
 from skdpnoise.privacy.shared_texts import shared_texts
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
 Vector = NDArray[np.float64]
 
@@ -69,8 +69,10 @@ def calibrate(
         smallest expected error of "inid" normal, Laplace and staircase noise by formulas, and with
         δ > 0 of one Subbotin shape and one mixture, in milliseconds; or ``"search"``: the best of
         every "inid" family and of the mixture, in seconds. Both are decided by public facts alone.
-    sensitivity : SensitivityProfile
-        What one record can do to one release, under the neighbouring relation wanted.
+    sensitivity : SensitivityProfile or GroupedProfile
+        What one record can do to one release, under the neighbouring relation wanted. Groups have
+        one scale each, of weights summed over the group (Theorem 4 with the norms of groups in
+        place of λ), and need a log-concave family.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
         What all the releases together may cost. A loss is also what the mechanism then promises
         and is charged.
@@ -106,7 +108,7 @@ def calibrate(
     >>> calibrate("auto", profile, PrivacyGuarantee(1.0)).noise
     'inid_staircase'
     """
-    check_type("calibrate", "sensitivity", sensitivity, SensitivityProfile)
+    check_type("calibrate", "sensitivity", sensitivity, SensitivityProfile, GroupedProfile)
     # Other losses cannot be compared with the noise at every epsilon.
     check_type("calibrate", "guarantee", guarantee, PrivacyGuarantee, PureLoss, GaussianLoss)
     check_option("calibrate", "noise", noise, noise_options())

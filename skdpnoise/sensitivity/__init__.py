@@ -8,6 +8,7 @@ from skdpnoise.sensitivity.bounds import (
     paired_histogram,
     shifted_sums,
 )
+from skdpnoise.sensitivity.groups import GroupedProfile
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.second_moments import (
     RowBounds,
@@ -18,6 +19,7 @@ from skdpnoise.sensitivity.second_moments import (
 )
 
 __all__ = [
+    "GroupedProfile",
     "RowBounds",
     "SensitivityProfile",
     "bounded_ones",

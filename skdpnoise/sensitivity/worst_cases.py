@@ -28,7 +28,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["largest_norm", "rounded_up"]
+__all__ = ["all_rounded_up", "largest_norm", "rounded_up"]
 
 Vector = NDArray[np.float64]
 
@@ -47,6 +47,11 @@ def rounded_up(value: float, n_terms: int = 1) -> float:
     # and the next float. A sum of n such terms, in any order, errs by less than n   2^{-53} of
     # itself; the rest is for up to 32 roundings of each term, its powers included.
     return math.nextafter(value * (1.0 + (n_terms + _FEW) * _EPS), math.inf)
+
+
+def all_rounded_up(values: Vector, n_terms: Vector | float = 1.0) -> Vector:
+    """Return numbers above sums of so many non-negative terms, as :func:`rounded_up` does."""
+    return np.asarray(np.nextafter(values * (1.0 + (n_terms + _FEW) * _EPS), np.inf))
 
 
 def largest_norm(

@@ -21,7 +21,7 @@ from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.queries.norm_quantile import NormQuantileMechanism
 from skdpnoise.sampling import random_words, secret_order
 from skdpnoise.sampling.observer import note_charge
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
 
 
 def replayed(mechanism, here, there, release=None):
@@ -66,6 +66,15 @@ def test_what_no_single_bound_forbids_is_measured_against_the_joint_one():
     mechanism = calibrate("iid_laplace", profile, PureLoss(1.0))
     (one,) = replayed(mechanism, np.zeros(4), np.ones(4))
     assert one.share == pytest.approx(2.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("joint", [None, 5.0])
+def test_a_change_of_a_group_is_measured_by_its_norm(joint):
+    profile = GroupedProfile([5.0, 1.0], [0, 0, 1], joint=joint)
+    mechanism = calibrate("inid_gaussian", profile, GaussianLoss(0.5))
+    for factor in (0.5, 1.0, 1.5):
+        (one,) = replayed(mechanism, np.zeros(3), factor * np.array([3.0, 4.0, 0.0]))
+        assert one.share == pytest.approx(factor, rel=1e-4)
 
 
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace", "k_norm", "wishart"])

@@ -54,10 +54,10 @@ def test_no_change_within_the_joint_bounds_costs_more_than_is_charged(name, boun
 
 def test_the_rounding_of_the_value_is_part_of_every_shift():
     sensitivity, scale = SensitivityProfile([1.0, 0.0, 3.0]), np.array([2.0, 0.0, 4.0])
-    values, counts = shifts(scale, sensitivity, 5, 10, merged=False)
+    values, counts = shifts(scale, sensitivity, 5, 10, by="coordinate")
     assert values == pytest.approx([0.5 + 2.0**-10, 0.0, 0.75 + 2.0**-10], rel=1e-7)
     assert counts.tolist() == [5.0, 5.0, 5.0]
-    merged, times = shifts(scale, sensitivity, 5, 10, merged=True)
+    merged, times = shifts(scale, sensitivity, 5, 10, by="release")
     assert merged == pytest.approx([1.25 + 2 * 2.0**-10], rel=1e-7)
     assert times.tolist() == [5.0]
     assert worst_shift(scale, sensitivity, 5, 10, 1.0) >= 5 * merged[0] * (1.0 - 1e-12)

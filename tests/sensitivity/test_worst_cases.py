@@ -110,10 +110,10 @@ def the_shift_of_all_releases(instance: Instance) -> Judged:
     for q, releases in itertools.product({1.0, instance.ball}, (1, 3)):
         claim = worst_shift(instance.scale, profile, releases, 52, q)
         yield claim, int(q), releases * best_power(instance, q), math.inf
-    values, counts = shifts(instance.scale, profile, 3, 52, merged=True)
+    values, counts = shifts(instance.scale, profile, 3, 52, by="release")
     assert counts.tolist() == [3.0]
     yield float(values[0]), 1, best_power(instance, 1.0), math.inf
-    values, _ = shifts(instance.scale, profile, 1, 52, merged=False)
+    values, _ = shifts(instance.scale, profile, 1, 52, by="coordinate")
     for value, limit, scale in zip(values, instance.limit, instance.scale, strict=True):
         yield float(value), 1, Fraction(float(limit)) / Fraction(float(scale)), math.inf
 

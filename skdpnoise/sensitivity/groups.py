@@ -1,0 +1,209 @@
+"""How far one record can move groups of coordinates, each measured by a norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.privacy.checks import check_array
+from skdpnoise.privacy.sealed import sealed
+from skdpnoise.sensitivity.profile import SensitivityProfile
+from skdpnoise.sensitivity.worst_cases import all_rounded_up
+
+__all__ = ["GroupedProfile"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False, kw_only=True)
+class GroupedProfile(SensitivityProfile):
+    r"""The most that one record's change moves each group of coordinates, and all of them jointly.
+
+    .. math:: |d_g|_r \le \Delta_g \text{ for every group } g, \qquad
+              |d|_r \le \Delta, \qquad d = f(D) - f(D'), \; r \in \{1, 2\}
+
+    for all neighbouring D, D'. A box of bounds on single coordinates charges for a record that
+    moves all of them as far as it can at once. Where contributions are clipped by their norm, no
+    record can: a group of d coordinates costs then what one coordinate does.
+
+    Groups of one coordinate each are a :class:`SensitivityProfile`; one group of all is clipping by
+    one norm.
+
+    Parameters
+    ----------
+    bounds : array-like of shape (n_groups,)
+        Δ_g, in the units of the query; 0 only for groups that are truly constant.
+    groups : array-like of int of shape (n_coordinates,)
+        The group of each coordinate, from 0 to n_groups - 1, each at least once.
+    order : {1, 2}, default=2
+        r, the norm of each group and of all of them: 2 suits normal noise, 1 Laplace noise. Other
+        combinations are sound, too, and cost more.
+    joint : float or None, default=None
+        Δ, where the query has a better joint bound than the groups imply.
+
+    Attributes
+    ----------
+    per_coordinate : ndarray of shape (n_coordinates,)
+        Δ_g of the group of each coordinate, a bound on the coordinate alone.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the bounds are no profile, the groups do not number them, the order is another, or the
+        joint bound is smaller than the largest Δ_g.
+
+    References
+    ----------
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Section VI-C (groups of parameters). The joint
+    bound over groups is ours.
+
+    Examples
+    --------
+    >>> GroupedProfile([1.0, 3.0], [0, 0, 0, 1, 1])
+    GroupedProfile(n_coordinates=5, n_groups=2, order=2, largest=3)
+    """
+
+    # Read as its base class, it stays true: Δ_g bounds each coordinate of g, and Δ the r-norm of
+    # all of them.
+
+    bounds: Vector
+    groups: Vector  # whole numbers
+    order: float
+
+    def __init__(
+        self,
+        bounds: ArrayLike,
+        groups: ArrayLike,
+        order: float = 2,
+        joint: float | None = None,
+    ) -> None:
+        owner = type(self).__name__
+        if order not in (1, 2) or isinstance(order, bool):
+            raise ValueError(f"The 'order' parameter of {owner} must be 1 or 2. Got {order!r}.")
+        plain = _plain(bounds, order, joint)
+        numbers = check_array(owner, "groups", groups, sign="non-negative")
+        n_groups = plain.n_coordinates
+        if not np.array_equal(np.unique(numbers), np.arange(n_groups)):
+            raise ValueError(
+                f"The 'groups' parameter of {owner} must number the groups of 'bounds' from 0 to "
+                f"{n_groups - 1}, each at least once. Got numbers from {numbers.min():g} to "
+                f"{numbers.max():g}."
+            )
+        facts = {
+            "bounds": plain.per_coordinate,
+            "groups": sealed(numbers),
+            "order": float(order),
+            "per_coordinate": sealed(plain.per_coordinate[numbers.astype(np.intp)]),
+            "l1": plain.l1,
+            "l2": plain.l2,
+        }
+        for name, fact in facts.items():
+            object.__setattr__(self, name, fact)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.bounds.size
+
+    @property
+    def members(self) -> NDArray[np.intp]:
+        """The group of each coordinate, as an index."""
+        return self.groups.astype(np.intp)
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Number of coordinates of each group."""
+        return np.bincount(self.members)
+
+    @property
+    def quotient(self) -> SensitivityProfile:
+        """The profile of the norms of the groups, one coordinate for each."""
+        joint = self.l1 if self.order == 1.0 else self.l2
+        return _plain(self.bounds, self.order, joint)
+
+    @property
+    def ungrouped(self) -> SensitivityProfile:
+        """What is known of single coordinates, and of all of them jointly."""
+        return SensitivityProfile(self.per_coordinate, self.l1, self.l2)
+
+    def spread(self, order: float) -> Vector:
+        r"""Return the largest q-norm of vectors of r-norm one in each group, rounded up.
+
+        .. math:: c_g = \max(1, d_g^{1/q - 1/r})
+
+        Parameters
+        ----------
+        order : float
+            q, of the costs of a noise family.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+
+        Examples
+        --------
+        >>> GroupedProfile([1.0, 1.0], [0, 0, 0, 0, 1]).spread(1.0).round(9)
+        array([2., 1.])
+        """
+        if order >= self.order:
+            return np.ones(self.n_groups)
+        return all_rounded_up(
+            np.power(self.sizes, 1.0 / order - 1.0 / self.order, dtype=np.float64)
+        )
+
+    def effective(self, scale: Vector, order: float) -> Vector:
+        r"""Return one scale for each group that costs as much as those of its coordinates.
+
+        .. math:: \tilde s_g = \Delta_g \Big/ \max_{|d_g|_r \le \Delta_g} |d_g / s|_q
+
+        It is the smallest scale of the group where q ≥ r, and else
+        :math:`(\sum_{j \in g} s_j^{-a})^{-1/a}` with :math:`a = q r / (r - q)`, rounded down.
+
+        Parameters
+        ----------
+        scale : ndarray of shape (n_coordinates,)
+            s.
+        order : float
+            q.
+
+        Returns
+        -------
+        ndarray of shape (n_groups,)
+            Zero where a coordinate has no noise.
+
+        Examples
+        --------
+        >>> profile = GroupedProfile([1.0, 1.0], [0, 0, 1])
+        >>> profile.effective(np.array([3.0, 4.0, 5.0]), 2.0)
+        array([3., 5.])
+        >>> profile.effective(np.array([3.0, 4.0, 5.0]), 1.0).round(9)
+        array([2.4, 5. ])
+        """
+        members, least = self.members, np.full(self.n_groups, np.inf)
+        np.minimum.at(least, members, scale)
+        if order >= self.order:
+            return least
+        a, sizes = order * self.order / (self.order - order), self.sizes.astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(least[members] > 0.0, least[members] / scale, 0.0)
+        sums = np.bincount(members, weights=ratios**a).astype(np.float64)
+        norms = all_rounded_up(np.power(all_rounded_up(sums, sizes), 1.0 / a))
+        with np.errstate(invalid="ignore"):
+            down = np.nextafter(least / norms, 0.0)
+        return np.where((sizes == 1.0) | (least == 0.0), least, down)
+
+    def __repr__(self) -> str:
+        joint = self.l1 if self.order == 1.0 else self.l2
+        return (
+            f"{type(self).__name__}(n_coordinates={self.n_coordinates}, n_groups={self.n_groups}, "
+            f"order={self.order:g}, largest={self.bounds.max():.6g}"
+            + ("" if joint is None else f", joint={joint:.6g}")
+            + ")"
+        )
+
+
+def _plain(bounds: ArrayLike, order: float, joint: float | None) -> SensitivityProfile:
+    """Return the profile of norms of groups."""
+    return SensitivityProfile(bounds, **{"l1" if order == 1 else "l2": joint})
