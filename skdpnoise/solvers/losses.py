@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from skdpnoise.solvers.links import exponential_mean, logistic_mean
+
 __all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss"]
 
 
@@ -45,6 +47,9 @@ class Loss:
     tail : float, default=1.0
         Factor by which the automatic clip is larger than that of least squares, for losses whose
         slopes have long tails.
+    link : callable, default=numpy.positive
+        μ for tables of shape (n_rows, n_outputs), by operations that give a row the same bits in
+        any block (:mod:`skdpnoise.solvers.links`).
 
     Examples
     --------
@@ -61,6 +66,7 @@ class Loss:
     start: Callable[[ArrayLike], tuple[NDArray[np.float64], NDArray[np.generic]]]
     looseness: float = 1.0
     tail: float = 1.0
+    link: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.positive
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
         """Return the derivative of the loss in the linear function.
@@ -106,16 +112,16 @@ SQUARED = Loss("squared", 0, 1.0, np.positive, _residuals)
 r"""Least squares, :math:`\ell(s, t) = \frac12 (s - t)^2`."""
 
 # 1/4 is a loose bound on the curvature.
-LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5)
+LOGISTIC = Loss("logistic", 1, 0.25, expit, _margins, looseness=1.5, link=logistic_mean)
 r"""Logistic loss, :math:`\ell(s, t) = \log(1 + e^s) - ts`, of labels: 1 if positive, else 0."""
 
 # No bound holds for all records: where t has mean 1, the mean of e^s is near 1, and somewhat more
 # with the square of a feature before it. Clipped slopes move coefficients by bounded steps anyway.
-POISSON = Loss("poisson", 2, 2.5, _rates, _counts, tail=16.0)
+POISSON = Loss("poisson", 2, 2.5, _rates, _counts, tail=16.0, link=exponential_mean)
 r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mean.
 
 Linear functions beyond ±40 count as ±40, so that no exponential overflows.
 """
 
 LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}
-"""All losses by name."""
+"""All losses of one output, by name."""

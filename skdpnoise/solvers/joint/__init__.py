@@ -1,0 +1,11 @@
+"""Passes over all columns and outputs at once, each record held by one norm, exact in integers."""
+
+from skdpnoise.solvers.joint.descent import (
+    SOFTMAX,
+    Clip,
+    clipped_gradient_sums,
+    joint_descent,
+)
+from skdpnoise.solvers.joint.rows import GridRows
+
+__all__ = ["SOFTMAX", "Clip", "GridRows", "clipped_gradient_sums", "joint_descent"]

@@ -1,0 +1,278 @@
+r"""Descent along whole gradients of all outputs, each record clipped by one norm, in integers.
+
+.. math:: G = \sum_i k_i \otimes m_i, \qquad
+          m_i = \mathrm{round}\Bigl(\frac{1}{b}\min\Bigl(1, \frac{C'}{|z_i||q_i|}\Bigr) q_i\Bigr)
+
+with :math:`z_i = a k_i` the row on its grid (:mod:`~skdpnoise.solvers.joint.rows`), q_i the slopes
+of the loss over the outputs and b = g/a, so that G counts in units of g. C' is C less what rounding
+m may add to the norm, and afterwards every record is held to
+
+.. math:: |k_i|^2 |m_i|^2 \le (C / g)^2
+
+on the integers: a record that is beyond it counts as nothing. So one record moves g G by at most C
+in Euclidean norm, whatever it holds and however its factor was rounded. What it adds depends on no
+other record, to the last bit: scores are exact products of integers, links are made of operations
+that IEEE 754 defines, and sums are of integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.solvers.joint.rows import Block, GridRows
+from skdpnoise.solvers.links import in_turn, softmax
+from skdpnoise.solvers.losses import Loss
+from skdpnoise.solvers.threads import enough_threads, threads
+
+__all__ = ["SOFTMAX", "Clip", "clipped_gradient_sums", "joint_descent"]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Targets = Callable[[int, int], Floats]
+"""The targets of some rows, shape (n_rows, n_outputs)."""
+
+# It has several outputs at once, and so no branch in the kernels of coordinate descent.
+SOFTMAX = Loss(
+    "softmax", -1, 0.5, softmax, lambda y: (np.zeros_like(y), np.asarray(y)), link=softmax
+)
+r"""Multinomial loss, :math:`\ell(s, t) = \log \sum_k e^{s_k} - t^\top s`, of one class in K."""
+
+_EXACT = 2.0**53  # integers up to here, and their sums in any order, are exact in double precision
+_LARGEST_SUM = 2.0**62  # leaves room for noise in 64 bits
+_SCORES = 2.0**51  # norm of a row times that of a model, in integers
+_ROOM = 1.0 - 2.0**-40  # of clip factors, for what rounding does to them
+_ULP = 2.0**-52
+_FEW = 16.0  # roundings of a squared bound and of a product, besides those of a sum of K squares
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """What one record may add to the sum of gradients.
+
+    Parameters
+    ----------
+    norm : float
+        C, its Euclidean norm.
+    grid_size : float
+        g, the unit of the sums.
+
+    Examples
+    --------
+    >>> Clip(1.0, 2.0**-24).largest
+    16777216.0
+    """
+
+    norm: float
+    grid_size: float
+
+    @property
+    def largest(self) -> float:
+        """C/g, the largest norm of what one record adds, in integers; and of each entry."""
+        return self.norm / self.grid_size
+
+
+def clipped_gradient_sums(
+    rows: GridRows,
+    targets: Targets,
+    coef: Floats,
+    *,
+    loss: Loss,
+    clip: Clip | None = None,
+    n_threads: int = 1,
+) -> Floats | Integers:
+    """Return the sums of all gradients, shape (n_outputs, n_columns + 1), the intercepts' last.
+
+    Parameters
+    ----------
+    rows : GridRows
+        The rows, on their grid.
+    targets : callable
+        From the first and the last row to their targets, shape (n_rows, n_outputs).
+    coef : ndarray of shape (n_outputs, n_columns + 1)
+        Coefficients, those of the constant last.
+    loss : Loss
+        With a `link`.
+    clip : Clip or None, default=None
+        The bound of one record's gradient, and the unit of the sums; None sums in floating point.
+    n_threads : int, default=1
+        Threads to use when there are enough rows.
+
+    Returns
+    -------
+    ndarray of int64, or of float64 without a clip
+        Integers are in units of ``clip.grid_size``.
+
+    Raises
+    ------
+    ValueError
+        If the grid is so fine that sums would not be exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.solvers.losses import SQUARED
+    >>> rows = GridRows(np.array([[0.5], [1.0]]), grid_size=2.0**-10, limit=1.0)
+    >>> y = np.array([[1.0], [3.0]])
+    >>> clip = Clip(1.0, 2.0**-20)  # the second gradient, -3, is clipped
+    >>> sums = clipped_gradient_sums(
+    ...     rows, lambda i, j: y[i:j], np.zeros((1, 2)), loss=SQUARED, clip=clip
+    ... )
+    >>> (sums * clip.grid_size).round(3)
+    array([[-1.499,  0.   ]])
+    """
+    if clip is not None and not clip.largest * rows.n_rows <= _LARGEST_SUM:
+        raise ValueError(
+            f"grid_size={clip.grid_size:g} is too small for norm={clip.norm:g} and {rows.n_rows} "
+            "rows: sums of integers could leave 64 bits. Use a larger grid."
+        )
+    if clip is not None and not clip.largest * rows.block_rows <= _EXACT:
+        raise ValueError(
+            f"grid_size={clip.grid_size:g} is too small for norm={clip.norm:g} and blocks of "
+            f"{rows.block_rows} rows: sums of a block would not be exact. Use fewer rows a block."
+        )
+    model, unit = _on_grid(coef, rows)
+
+    @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
+    def part(block: Block) -> Floats | Integers:
+        slopes = loss.link(block.scores(model) * unit) - targets(block.begin, block.end)
+        if clip is None:
+            return block.sums(slopes) * rows.grid_size
+        return block.sums(_clipped(slopes, block.squares, rows.grid_size, clip)).astype(np.int64)
+
+    return _summed(rows, part, n_threads)
+
+
+def joint_descent(
+    rows: GridRows,
+    targets: Targets,
+    *,
+    loss: Loss,
+    n_outputs: int,
+    n_passes: int,
+    step: ArrayLike,
+    clip: Sequence[Clip] | None = None,
+    noise: Integers | None = None,
+    add: Callable[[Any, Any], Any] = np.add,
+    n_samples: float | None = None,
+    momentum: float = 0.9,
+    l1: ArrayLike = 0.0,
+    l2: ArrayLike = 0.0,
+    coef_init: Floats | None = None,
+    n_threads: int = 1,
+) -> Iterator[Floats]:
+    r"""Yield the coefficients after every pass of a proximal gradient method with momentum.
+
+    .. math:: v \leftarrow \beta v + \frac{g (G + N)}{n} + \lambda_2 w, \qquad
+              w \leftarrow \mathrm{prox}_{\eta \lambda_1 |\cdot|}(w - \eta v)
+
+    Parameters
+    ----------
+    rows, targets, loss
+        As for :func:`clipped_gradient_sums`.
+    n_outputs : int
+        Number of outputs K.
+    n_passes : int
+        Number of passes T.
+    step : float or array-like of shape (n_columns + 1,)
+        η.
+    clip : sequence of Clip, one for each pass, or None
+        Bounds and grids; None neither clips nor rounds.
+    noise : ndarray of int64 of shape (n_passes, n_outputs, n_columns + 1), default=None
+        N, in units of the grid of its pass; None is none.
+    add : callable, default=numpy.add
+        Adds noise to the sums.
+    n_samples : float, default=None
+        Divisor n; the number of rows by default.
+    momentum : float, default=0.9
+        β, in [0, 1).
+    l1, l2 : float or array-like of shape (n_columns + 1,), default=0.0
+        Penalties λ_1 and λ_2.
+    coef_init : ndarray of shape (n_outputs, n_columns + 1), default=None
+        Where to start; zero by default.
+    n_threads : int, default=1
+        Threads to use when there are enough rows.
+
+    Yields
+    ------
+    coef : ndarray of shape (n_outputs, n_columns + 1)
+        Those of the constant last.
+
+    References
+    ----------
+    Polyak, "Some methods of speeding up the convergence of iteration methods", USSR Computational
+    Mathematics and Mathematical Physics 4(5), 1964 (momentum).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdpnoise.solvers.losses import SQUARED
+    >>> X = np.array([[1.0], [-1.0], [2.0]])
+    >>> rows = GridRows(X, grid_size=2.0**-16, limit=2.0, constant=1.0)
+    >>> y = np.array([[3.0], [-1.0], [5.0]])
+    >>> passes = joint_descent(
+    ...     rows, lambda i, j: y[i:j], loss=SQUARED, n_outputs=1, n_passes=300, step=0.2
+    ... )
+    >>> [*passes][-1].round(3)
+    array([[2., 1.]])
+    """
+    shape = n_outputs, rows.n_columns + 1
+    coef = np.zeros(shape) if coef_init is None else np.array(coef_init, dtype=np.float64)
+    velocity, divisor = np.zeros(shape), float(rows.n_rows if n_samples is None else n_samples)
+    steps = np.broadcast_to(np.asarray(step, dtype=np.float64), shape[1:])
+    for t in range(n_passes):
+        bound = None if clip is None else clip[t]
+        facts: dict[str, Any] = {"loss": loss, "clip": bound, "n_threads": n_threads}
+        sums: Any = clipped_gradient_sums(rows, targets, coef, **facts)
+        if noise is not None:
+            sums = add(sums, noise[t])
+        unit = 1.0 if bound is None else bound.grid_size
+        velocity = momentum * velocity + (sums * unit / divisor + np.multiply(l2, coef))
+        coef = coef - steps * velocity
+        most = np.abs(coef) - steps * np.asarray(l1, dtype=np.float64)
+        coef = np.sign(coef) * np.maximum(most, 0.0)
+        yield coef.copy()
+
+
+@np.errstate(all="ignore")
+def _clipped(slopes: Floats, squares: Floats, unit: float, clip: Clip) -> Floats:
+    """Return the integers of the slopes of all rows, each row within the bound."""
+    # Rounding to nearest adds at most half a unit to each of K integers: with that much less room a
+    # record that is not clipped is not biased.
+    step, most = clip.grid_size / unit, clip.largest
+    wanted = slopes * (1.0 / step)
+    room = most / np.sqrt(squares) - 0.5 * math.sqrt(slopes.shape[1])
+    factor = np.minimum(np.maximum(room, 0.0) / np.sqrt(in_turn(wanted * wanted)) * _ROOM, 1.0)
+    whole = np.rint(wanted * factor[:, np.newaxis])
+    safe = most * most * (1.0 - (_FEW + slopes.shape[1]) * _ULP)
+    inside = squares * in_turn(whole * whole) <= safe
+    # What is not a number is not inside.
+    return np.where(inside[:, np.newaxis], whole, 0.0)
+
+
+def _on_grid(coef: Floats, rows: GridRows) -> tuple[Floats, float]:
+    """Return coefficients as integers, and what a product of integers stands for."""
+    # The grid follows the coefficients, which are released, and the largest row that there may be.
+    largest = max(math.sqrt(math.fsum(row * row)) for row in coef)
+    if largest == 0.0:
+        return np.zeros_like(coef), 1.0
+    exponent = math.ceil(math.log2(largest * rows.largest_norm / _SCORES))
+    return np.rint(np.ldexp(coef, -exponent)), math.ldexp(rows.grid_size, exponent)
+
+
+def _summed(
+    rows: GridRows, part: Callable[[Block], Floats | Integers], n_threads: int
+) -> Floats | Integers:
+    """Return the sum of what all blocks give, in as many threads as rows keep busy."""
+    n_ranges = enough_threads(rows.n_rows, n_threads)
+
+    def task(some: tuple[int, int]) -> Any:
+        return sum(part(block) for block in rows.blocks(*some))
+
+    with threads(rows.n_rows, n_ranges, rows.block_rows) as run:
+        return np.asarray(sum(run(task)))

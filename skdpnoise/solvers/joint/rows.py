@@ -1,0 +1,195 @@
+"""Rows of a table as integers, block by block: what passes over all columns at once read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from mmap import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["GridRows"]
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 1 << 19  # entries of one block
+_FEWEST_ROWS, _MOST_ROWS = 64, 8192
+_SINGLE = 2.0**24  # integers up to here are exact in single precision
+_LARGEST = 2.0**26  # norm of a row of integers: its square is exact in double precision
+_LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copied
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Some rows as integers in double precision."""
+
+    begin: int
+    end: int
+    integers: Any  # ndarray or sparse array of shape (n_rows, n_columns)
+    constant: float  # the integer of the constant, which every row has besides
+    squares: Floats  # squared norm of every row, the constant included
+
+    def scores(self, model: Floats) -> Floats:
+        """Return the products of all rows with integer vectors, one per output; exact."""
+        product = np.asarray(self.integers @ model[:, :-1].T)
+        return product + self.constant * model[:, -1]
+
+    def sums(self, residuals: Floats) -> Floats:
+        """Return the sums of all products of a row with its residuals, shape (K, p + 1); exact."""
+        total = np.empty((residuals.shape[1], self.integers.shape[1] + 1))
+        total[:, :-1] = np.asarray(self.integers.T @ residuals).T
+        total[:, -1] = self.constant * residuals.sum(axis=0)
+        return total
+
+
+class GridRows:
+    r"""Rows that are standardised, clipped to a box and rounded to integers, with a constant.
+
+    .. math:: k_{ij} = \mathrm{round}\Bigl(\frac{1}{a}\,
+              \mathrm{clip}\Bigl(\frac{x_{ij} - c_j}{s_j}, \pm l_j\Bigr)\Bigr), \qquad
+              k_{i, p+1} = \mathrm{round}(v / a)
+
+    which is a function of the row alone, by operations that IEEE 754 defines to the last bit.
+    Products of such rows with integers are exact in double precision, so that they depend neither
+    on the block that a row lies in nor on the order in which a library adds.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_samples, p)
+        Finite values. Dense arrays of any layout, or CSR, which is never made dense.
+    grid_size : float
+        a, a positive power of two.
+    limit : float or array-like of shape (p,)
+        l, finite: the box.
+    center, scale : float or array-like of shape (p,), default=None
+        c and s; 0 and 1 by default. c must be 0 for sparse rows.
+    constant : float, default=0.0
+        v, what multiplies the intercepts.
+    block_rows : int or None, default=None
+        Rows taken at a time; it changes speed and memory only.
+
+    Attributes
+    ----------
+    largest_norm : float
+        The largest norm that a row of integers can have, by the box.
+
+    Raises
+    ------
+    ValueError
+        If the grid is so fine that squared norms are not exact, or sparse rows have a centre.
+
+    Examples
+    --------
+    >>> rows = GridRows(np.array([[0.5, -3.0]]), grid_size=0.25, limit=2.0, constant=1.0)
+    >>> [block.integers for block in rows.blocks()]
+    [array([[ 2., -8.]])]
+    """
+
+    def __init__(
+        self,
+        X: Any,
+        *,
+        grid_size: float,
+        limit: ArrayLike,
+        center: ArrayLike | None = None,
+        scale: ArrayLike | None = None,
+        constant: float = 0.0,
+        block_rows: int | None = None,
+    ) -> None:
+        n_columns = X.shape[1]
+        self.X, self.n_rows, self.n_columns = X, X.shape[0], n_columns
+        self.grid_size = float(grid_size)
+        if not (self.grid_size > 0.0 and math.frexp(self.grid_size)[0] == 0.5):
+            raise ValueError(f"grid_size must be a positive power of two, got {grid_size!r}.")
+        self._center = _vector(center, 0.0, n_columns)
+        with np.errstate(divide="ignore", over="ignore"):
+            inverse = 1.0 / _vector(scale, 1.0, n_columns)
+        self._inverse = np.minimum(inverse, np.finfo(np.float64).max)
+        self._limit = _vector(limit, 0.0, n_columns)
+        self.constant = float(np.rint(constant / self.grid_size))
+        self.is_sparse = not isinstance(X, np.ndarray)
+        if self.is_sparse and self._center.any():
+            raise ValueError("Sparse rows must have the centre 0, or they would not be sparse.")
+        most = np.rint(self._limit / self.grid_size)
+        self.largest_norm = math.sqrt(math.fsum([*(most**2), self.constant**2]))
+        if not self.largest_norm < _LARGEST:
+            raise ValueError(
+                f"grid_size={self.grid_size:g} is too small: rows of integers could have a norm of "
+                f"{self.largest_norm:.3g}, and squared norms are exact up to {_LARGEST:g} only."
+            )
+        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK // max(n_columns, 1)))
+        self.block_rows = max(1, min(wished, self.n_rows))
+        self._dtype = np.float32 if float(most.max(initial=0.0)) < _SINGLE else np.float64
+        self._kept: dict[int, Any] | None = None if _is_large_file(X) else {}
+
+    def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
+        """Yield rows, some at a time; their integers are kept for the next time if they fit.
+
+        Parameters
+        ----------
+        first, last : int
+            The first row, the beginning of a block, and the end; all rows by default.
+
+        Yields
+        ------
+        block : Block
+        """
+        stop = self.n_rows if last is None else last
+        for begin in range(first, stop, self.block_rows):
+            end = min(begin + self.block_rows, stop)
+            yield Block(begin, end, *self._integers(begin, end))
+
+    def _integers(self, begin: int, end: int) -> tuple[Any, float, Floats]:
+        if self._kept is not None and begin in self._kept:
+            stored, squares = self._kept[begin]
+            return stored.astype(np.float64), self.constant, squares
+        whole = self._rounded(begin, end)
+        squares = _squares(whole) + self.constant**2
+        if self._kept is not None:
+            try:
+                self._kept[begin] = whole.astype(self._dtype), squares
+            except MemoryError:  # after the charge: each pass rounds them anew
+                self._kept = None
+        return whole, self.constant, squares
+
+    def _rounded(self, begin: int, end: int) -> Any:
+        if not self.is_sparse:
+            values = self.X[begin:end].astype(np.float64)
+            return self._on_grid(values, slice(None))
+        rows = self.X[begin:end].astype(np.float64)
+        rows.data = self._on_grid(rows.data, rows.indices)
+        return rows
+
+    @np.errstate(all="ignore")
+    def _on_grid(self, values: Floats, columns: Any) -> Floats:
+        """Standardise, clip and round values in place; what is not a number becomes a bound."""
+        limit = self._limit[columns]
+        values -= self._center[columns]
+        values *= self._inverse[columns]
+        np.fmax(values, -limit, out=values)
+        np.fmin(values, limit, out=values)
+        values *= 1.0 / self.grid_size
+        return np.rint(values, out=values)
+
+
+def _squares(whole: Any) -> Floats:
+    """Return the squared norm of every row of integers, exact in any order of addition."""
+    if isinstance(whole, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", whole, whole))
+    return np.asarray(whole.multiply(whole).sum(axis=1), dtype=np.float64).ravel()
+
+
+def _is_large_file(X: Any) -> bool:
+    base = X
+    while isinstance(base, np.ndarray):
+        if isinstance(base.base, mmap):
+            return bool(X.nbytes > _LARGE_FILE)
+        base = base.base
+    return False
+
+
+def _vector(value: ArrayLike | None, default: float, size: int) -> Floats:
+    return np.broadcast_to(np.asarray(default if value is None else value, dtype=np.float64), size)
