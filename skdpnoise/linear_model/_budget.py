@@ -10,12 +10,15 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
 from skdpnoise.queries.ranges import COUNT_SHARE
 from skdpnoise.queries.searched_location import count_strength, search_share
 from skdpnoise.sensitivity import SensitivityProfile, clipped_gradient
+
+NORMAL = "inid_gaussian"  # noise for gradients of all columns at once, where a record has a norm
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +37,17 @@ class Budget:
     scaling: float  # share of the rest for locations and scales, were the target one of the columns
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
+    centred: int = 0  # columns within bounds whose mean is bought as that of whole rows
 
     @property
     def order(self) -> float:
         """1 where the costs of releases add up, as of Laplace noise, 2 where their squares do."""
         return 1.0 if isinstance(self.total, PureLoss) else 2.0
+
+    @property
+    def _total_mu(self) -> float:
+        assert isinstance(self.total, GaussianLoss)
+        return self.total.mu
 
     @property
     def target(self) -> LossBudget:
@@ -92,6 +101,8 @@ class Budget:
             histograms = SensitivityProfile(np.ones(2 * self.n_open))
             mechanism = calibrate(self.noise, histograms, self.total)
             scaling = rules.scaling_share(float(mechanism.standard_deviation.mean()) / n_samples)
+        if self.centred:
+            scaling = rules.centring_share(self.centred, n_samples * self._total_mu)
         known = replace(self, scaling=scaling)
         if self.first == "search":
             return known.with_search(n_samples)
@@ -145,21 +156,23 @@ def split_budget(
     n_coordinates = n_outputs * (n_features + 1)
     guarantee, rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
+    wanted = NORMAL if settings.joint and settings.noise in CHOICES else settings.noise
+    noise, total = shared_budget(wanted, gradients, guarantee, rules.REFERENCE_PASSES, rows)
     bounded = np.isfinite(feature_bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
     # A column with public bounds needs a quarter of the scaling of another.
     needs = float(np.where(bounded, 0.25, 1.0).sum()), 0.0
-    first = "classes" if settings.fit_intercept else "nothing"
+    first = "classes" if settings.fit_intercept and not settings.joint else "nothing"
     if target_bounds is not None:
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
+    centred = n_features if settings.joint and settings.fit_intercept and bounded.all() else 0
     counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     scaling = rules.scaling_share(0.0 if n_open else None)
     searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
     shares = counting, scaling, searching, rules.second_look(settings.loss)
-    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares)
+    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, centred)
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, n_open_features, n_features, n_outputs)

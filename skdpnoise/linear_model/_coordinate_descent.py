@@ -26,6 +26,7 @@ from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
+from skdpnoise.linear_model._joint import JointPlan, center_rows
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
@@ -103,6 +104,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             # check
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
+            settings = self._settled(settings, data)
             n_outputs = len(data.outputs)
             budget = split_budget(settings, account, n_outputs, data.bounds, data.target_bounds)
             self._check_plans(settings, data, budget)
@@ -113,7 +115,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             n_samples = known_records(len(data.y), account, rng, budget.noise, budget.total)
             run = PrivateRun(account, rng, n_samples, budget.for_records(n_samples))
             target, run = self._find_target(settings, run, data)
-            problem = Problem(data, standardise(settings, run, data.X, data.bounds), target)
+            problem = self._standardise(settings, run, data, target)
             # calibrate, charge, draw
             plan = self._plan(settings, run, problem)
             plan.charge(account)
@@ -141,6 +143,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _means(self, scores: np.ndarray) -> np.ndarray:
         """Return means of the target from values of the linear function."""
         return scores
+
+    def _settled(self, settings: Settings, data: Data) -> Settings:
+        """Return the settings once it is known what the outputs are."""
+        return settings
 
     def _read(self, settings: Settings, X: Any, y: Any, groups: Any) -> Data:
         """Return the data, or refuse what cannot be fitted."""
@@ -184,7 +190,12 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         scaling, run = standardise_target(settings, run, data.y, data.target_bounds)
         return Target(np.zeros(1), scaling), run
 
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
+    def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
+        """Buy what must be known of the features; return what is to be minimised."""
+        scaling = center_rows if run.budget.centred else standardise
+        return Problem(data, scaling(settings, run, data.X, data.bounds), target)
+
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
         """Choose passes and noise, by settings and released numbers."""
         used, n_outputs = problem.features.used, len(problem.data.outputs)
         settings = replace(settings, spread=problem.target.spread)
@@ -210,7 +221,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             "_standardised": (features, plan.averaged(path), *units),
             **problem.data.attributes,
         }
-        if isinstance(plan, DescentPlan):
+        if isinstance(plan, DescentPlan | JointPlan):
             model["coef_path_"] = slopes[:, output]
             model["intercept_path_"] = intercepts[:, output]
             model["n_passes_"] = len(path)
@@ -380,7 +391,7 @@ class DPCoordinateDescentRegressor(
             check_gram(settings, data.X.shape[1], budget)
         super()._check_plans(settings, data, budget)  # of settings that are not used, too
 
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> DescentPlan | GramPlan:
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
         if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
             features = problem.features
             plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)

@@ -25,6 +25,7 @@ LEAST_SEARCHING, MOST_SEARCHING = 0.03, 0.9
 MOST_BEFORE_LOOK = 0.5  # that a search may have taken where a second look may still find something
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
+CENTRING = 0.1  # for the mean of rows within bounds, before gradients of all columns at once
 REFERENCE_PASSES = 10
 MOST_PASSES = 20  # that "auto" stands for
 
@@ -108,6 +109,13 @@ def kept(energy: float, noise: float, doubt: float) -> float:
     # E is the sum of squares, N what is expected of it from noise alone, and c the doubt: more than
     # 1, since E varies by √{2/d} of N around N if d slopes are nothing but noise.
     return max(0.0, 1.0 - doubt * noise / energy) if energy > 0.0 else 0.0
+
+
+def centring_share(n_columns: int, strength: float) -> float:
+    """Return the share for the mean of rows within bounds; 0 where its noise would be too large."""
+    # A row is as long as the root of the number of columns at most, and may turn round.
+    noise = 2.0 * np.sqrt(n_columns / CENTRING) / strength
+    return CENTRING if noise <= 0.3 else 0.0
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import StrOptions
 
 from skdpnoise.compose import register_private
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.ledger import Ledger
+from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._records import Data, Settings, Target
+from skdpnoise.linear_model._joint import check_joint, plan_joint
+from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
+from skdpnoise.solvers.joint import SOFTMAX
+
+_MANY_COLUMNS = 60  # from which "auto" clips whole gradients for two classes, too
 
 
 @register_private
@@ -30,12 +38,20 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     .. math:: \min_w \frac{1}{n} \sum_i \log\bigl(1 + e^{-y_i (x_i^\top w + b)}\bigr)
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
-    over columns that are standardised and clipped to ±3, by private coordinate descent; three
-    classes or more one against the rest, under one guarantee. No scaling by hand is needed.
+    over columns that are standardised and clipped to ±3, by private coordinate descent or along
+    whole gradients; three classes or more by the multinomial loss, under one guarantee. No scaling
+    by hand is needed.
 
     Parameters
     ----------
     %(estimators: epsilon, delta, noise, adjacency)s
+    solver : {"auto", "coordinate", "joint"}, default="auto"
+        "coordinate" clips a record's gradient in each coordinate by itself, three classes or more
+        one against the rest. "joint" clips its whole gradient, of all columns and classes, by one
+        norm, so that many of them cost no more than few; it needs normal noise and delta > 0.
+        "auto" takes "joint" for three classes or more, and for two classes from 60 columns on,
+        unless the noise cannot be normal or a parameter is set that only "coordinate" has as such
+        (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns. Clipped gradients are
         weaker than whole ones, so it shrinks more than the same value in scikit-learn.
@@ -59,10 +75,13 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth; with
+        "joint", of the last two fifths.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
+    solver_ : str
+        "coordinate" or "joint".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -75,16 +94,25 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. "class shares", with an intercept only: the number of records of each class
-       (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
-       under add/remove). The model that knows nothing of the features has these log-odds.
+    2. "class shares", with an intercept and "coordinate", or where "joint" can use no column: the
+       number of records of each class (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts
+       move by 1 under replace-one, one under add/remove). The model that knows nothing of the
+       features has these log-odds.
     3. Locations and scales of the features, as in :class:`DPCoordinateDescentRegressor`:
        "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
        deviations", those "of bounded columns" by themselves where only some columns have bounds.
-    4. "gradients", as there. With K > 2 classes a pass releases the sums of all K models together.
-    5. "gain over the largest class", with an intercept and where noise may have made the model
-       worse than that class: how many more records the model predicts rightly. A record adds −1, 0
-       or 1: 2 under replace-one, 1 under add/remove.
+       With "joint" and public bounds for all columns only "means of rows", where their noise is
+       small: the sum of rows in halves of the bounds, whose norm is at most the root of the number
+       p of columns (:func:`~skdpnoise.sensitivity.clipped_rows`: 2 √p under replace-one, √p under
+       add/remove).
+    4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
+       models together. With "joint", for each pass the sum over records of the gradient in all
+       columns and classes, the outer product of the row and its slopes, clipped to the norm C and
+       rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it moves by 2C in Euclidean
+       norm under replace-one, by C under add/remove), plus exact integer noise.
+    5. "gain over the largest class", with an intercept and "coordinate" where noise may have made
+       the model worse than that class: how many more records the model predicts rightly. A record
+       adds −1, 0 or 1: 2 under replace-one, 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.
 
@@ -108,7 +136,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     """
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
-        "classes": [None, "array-like"]
+        "classes": [None, "array-like"],
+        "solver": [StrOptions({"auto", "coordinate", "joint"})],
     }
     _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
@@ -117,6 +146,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     _: KW_ONLY
     noise: str = "auto"
     adjacency: Adjacency = "replace_one"
+    solver: str = "auto"
     alpha: float = 0.0
     l1_ratio: float = 0.5
     fit_intercept: bool = True
@@ -137,6 +167,51 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
         return Target(release_log_odds(run, data.outputs)), run
+
+    def _settled(self, settings: Settings, data: Data) -> Settings:
+        if not self._takes_joint(len(data.outputs), data.X.shape[1]):
+            return settings
+        loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
+        return replace(settings, joint=True, loss=loss, last=None)
+
+    def _takes_joint(self, n_outputs: int, n_features: int) -> bool:
+        """Whether gradients of all columns and classes are clipped together."""
+        normal = self.delta > 0.0 and (self.noise in CHOICES or self.noise.endswith("_gaussian"))
+        if self.solver == "auto":
+            automatic = all(isinstance(one, str) for one in (self.clip, self.budget_growth))
+            alike = isinstance(self.error_weights, str)
+            return normal and automatic and alike and (n_outputs > 1 or n_features >= _MANY_COLUMNS)
+        if self.solver == "joint" and not normal:
+            raise ValueError(
+                "The 'noise' parameter of DPLogisticCD must be normal noise, and delta positive, "
+                f"for solver='joint'. Got noise={self.noise!r} and delta={self.delta:g}. Use "
+                "solver='coordinate', or another noise and delta."
+            )
+        return self.solver == "joint"
+
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        super()._check_plans(settings, data, budget)  # of settings that are not used, too
+        if settings.joint:
+            check_joint(settings, data.X.shape, len(data.outputs), budget)
+
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
+        if not settings.joint:
+            return super()._plan(settings, run, problem)
+        used, n_outputs = problem.features.used, len(problem.data.outputs)
+        return plan_joint(settings, used, n_outputs, run.n_samples, run.budget)
+
+    def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
+        problem = super()._standardise(settings, run, data, target)
+        if not (settings.joint and settings.fit_intercept) or problem.features.used.any():
+            return problem
+        # No column is used: what was meant for the gradients finds the shares of the classes.
+        rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
+        constant = release_log_odds(replace(run, budget=rest), data.outputs)
+        return replace(problem, target=Target(constant))
+
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
+        model = super()._model(settings, problem, plan, path)
+        return model | {"solver_": "joint" if settings.joint else "coordinate"}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log-odds of the second class, or of each class against the rest.
@@ -170,7 +245,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         return np.asarray(self.classes_[places])
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict probabilities; for three classes or more, normalised one-against-rest ones.
+        """Predict probabilities; with "coordinate" and three classes, normalised ones of each.
 
         Parameters
         ----------
@@ -185,7 +260,9 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         odds = _compressed(scores)
         if odds.ndim == 1:
             return np.stack([LOGISTIC.mean(-odds), LOGISTIC.mean(odds)], axis=1)
-        chances = LOGISTIC.mean(odds)
+        if self.solver_ == "joint":
+            odds = _compressed(scores - scores.max(axis=1, keepdims=True))
+        chances = softmax(odds, axis=1) if self.solver_ == "joint" else LOGISTIC.mean(odds)
         # Near one, doubles may not tell chances apart: what is predicted is the likeliest still.
         predicted = np.arange(len(scores)), scores.argmax(axis=1)
         chances[predicted] = np.maximum(chances[predicted], (1.0 + 1e-12) * chances.max(axis=1))

@@ -37,6 +37,7 @@ class Settings:
     error_weights: Any = "curvature"
     row_norm: float | str = "auto"
     n_jobs: int | None = None
+    joint: bool = False  # whether gradients of all columns and outputs are clipped together
     spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
     @classmethod

@@ -6,10 +6,11 @@ A scale vector s costs the worst case of |d/s|_q over all changes d that one rec
 worst case is computed anew for whatever shape a rule proposes, so no rule can break the guarantee:
 a bad rule only wastes accuracy.
 
-Groups of coordinates with a norm bound each (:class:`~skdpnoise.sensitivity.GroupedProfile`) share
-one scale within a group, since a record may spend its norm on the coordinate with the least noise.
-So rules and worst cases are those of the quotient, whose coordinates are the norms of the groups,
-with weights summed over a group.
+Groups of coordinates with a norm bound of order r each
+(:class:`~skdpnoise.sensitivity.GroupedProfile`) share one scale within a group. For q >= r that is
+best, since a record may spend its norm on the coordinate with the least noise; for q < r (Laplace
+noise on l2 groups) it is where the weights of a group are equal. So rules and worst cases are those
+of the quotient, whose coordinates are the norms of the groups, with weights summed over a group.
 """
 
 from __future__ import annotations
@@ -234,10 +235,13 @@ def over_groups(
     groups: GroupedProfile, order: float, weights: Vector | None, p: float
 ) -> tuple[SensitivityProfile, Vector, Vector]:
     """Return the norms of the groups as a profile, their weights, and the spread of unit scales."""
-    # A scale s of the norm stands for s times the spread of each coordinate of the group.
+    # A scale s of the norm stands for s times the spread of each coordinate of the group. Without a
+    # joint bound on the norms, larger norms say the same, and leave the weights alone.
     spread = groups.spread(order)
     summed = np.bincount(groups.members, weights=weights).astype(np.float64)
-    return groups.quotient, summed * spread**p, spread
+    if groups.l1 is None and groups.l2 is None:
+        return SensitivityProfile(groups.bounds * spread), summed, np.ones(spread.size)
+    return groups.quotient, summed * (spread / spread.max()) ** p, spread
 
 
 def refuse_groups(noise: str, sensitivity: SensitivityProfile) -> None:

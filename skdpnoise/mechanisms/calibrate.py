@@ -72,7 +72,8 @@ def calibrate(
     sensitivity : SensitivityProfile or GroupedProfile
         What one record can do to one release, under the neighbouring relation wanted. Groups have
         one scale each, of weights summed over the group (Theorem 4 with the norms of groups in
-        place of λ), and need a log-concave family.
+        place of λ), and need a log-concave family. One scale is best for normal noise, and for
+        Laplace noise on l1 groups or equal weights.
     guarantee : PrivacyGuarantee, PureLoss or GaussianLoss
         What all the releases together may cost. A loss is also what the mechanism then promises
         and is charged.

@@ -16,6 +16,7 @@ from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.sensitivity import GroupedProfile
 
 _SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
@@ -195,7 +196,11 @@ class AllocationDisplay:
 def _coordinate_shares(mechanism: AdditiveMechanism) -> dict[str, Any]:
     """Return each coordinate's share of the loss of all releases, and the unit of losses."""
     assert mechanism.families is not None
-    limit, scale = mechanism.sensitivity.per_coordinate, mechanism.scale
+    limit, scale, groups = mechanism.sensitivity.per_coordinate, mechanism.scale, None
+    if isinstance(mechanism.sensitivity, GroupedProfile):
+        groups, order = mechanism.sensitivity, mechanism.family.norm_order or 1.0
+        limit = groups.bounds
+        scale = np.array([groups.effective(row, order) for row in np.atleast_2d(scale)])
     shift = np.zeros(scale.shape)
     np.divide(limit, scale, out=shift, where=(limit > 0.0) & (scale > 0.0))
     shift = np.atleast_2d(shift)
@@ -206,6 +211,8 @@ def _coordinate_shares(mechanism: AdditiveMechanism) -> dict[str, Any]:
         information = {family: _information(family) for family in set(families)}
         cost, unit = shift**2 * [information[family] for family in families], "μ²"
     total = cost.sum(axis=0)
+    if groups is not None:  # members share alike what their group costs
+        total = (total / groups.sizes)[groups.members]
     return {"share": total / total.sum(), "share_of": unit}
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from skdpnoise.privacy.checks import check_array
+from skdpnoise.privacy.checks import check_array, check_real, complaint
 from skdpnoise.privacy.sealed import sealed
 from skdpnoise.sensitivity.profile import SensitivityProfile
 from skdpnoise.sensitivity.worst_cases import all_rounded_up
@@ -80,21 +80,40 @@ class GroupedProfile(SensitivityProfile):
         joint: float | None = None,
     ) -> None:
         owner = type(self).__name__
-        if order not in (1, 2) or isinstance(order, bool):
-            raise ValueError(f"The 'order' parameter of {owner} must be 1 or 2. Got {order!r}.")
-        plain = _plain(bounds, order, joint)
-        numbers = check_array(owner, "groups", groups, sign="non-negative")
-        n_groups = plain.n_coordinates
-        if not np.array_equal(np.unique(numbers), np.arange(n_groups)):
+        order = check_real(owner, "order", order)
+        if order not in (1.0, 2.0):
+            raise ValueError(complaint(owner, "order", "be 1 or 2", f"{order:g}"))
+        values = check_array(owner, "bounds", bounds, sign="non-negative")
+        if joint is not None and check_real(owner, "joint", joint) < values.max():
             raise ValueError(
-                f"The 'groups' parameter of {owner} must number the groups of 'bounds' from 0 to "
-                f"{n_groups - 1}, each at least once. Got numbers from {numbers.min():g} to "
-                f"{numbers.max():g}."
+                complaint(
+                    owner,
+                    "joint",
+                    f"be at least the largest of the bounds, {float(values.max())!r}",
+                    repr(joint),
+                    "No group can move further than all of them: lower those bounds to it.",
+                )
             )
+        if not values.any():
+            raise ValueError(complaint(owner, "bounds", "have a positive entry", "zeros only"))
+        numbers = check_array(owner, "groups", groups, sign="non-negative")
+        wanted = np.arange(values.size)
+        if not np.array_equal(np.unique(numbers), wanted):
+            last = values.size - 1
+            wrong = [*np.setdiff1d(numbers, wanted)[:1], *np.setdiff1d(wanted, numbers)[:1]]
+            raise ValueError(
+                complaint(
+                    owner,
+                    "groups",
+                    f"number the groups of 'bounds' from 0 to {last}, each at least once",
+                    f"one wrong or missing, {wrong[0]:g}",
+                )
+            )
+        plain = _plain(values, order, joint)
         facts = {
             "bounds": plain.per_coordinate,
             "groups": sealed(numbers),
-            "order": float(order),
+            "order": order,
             "per_coordinate": sealed(plain.per_coordinate[numbers.astype(np.intp)]),
             "l1": plain.l1,
             "l2": plain.l2,
@@ -122,11 +141,6 @@ class GroupedProfile(SensitivityProfile):
         """The profile of the norms of the groups, one coordinate for each."""
         joint = self.l1 if self.order == 1.0 else self.l2
         return _plain(self.bounds, self.order, joint)
-
-    @property
-    def ungrouped(self) -> SensitivityProfile:
-        """What is known of single coordinates, and of all of them jointly."""
-        return SensitivityProfile(self.per_coordinate, self.l1, self.l2)
 
     def spread(self, order: float) -> Vector:
         r"""Return the largest q-norm of vectors of r-norm one in each group, rounded up.

@@ -111,12 +111,15 @@ def test_new_features_are_folders_files_and_definitions(package):
     files = package(a=SOURCE, room__in__b="x = 1\n", room__in__c="y = 2\n")
     new = newer(files, {"one": ["room"], "two": ["a.py:seven", "a.py:Kept._six"]})
     assert new == {"one": Size(2, 0), "two": Size(7, 1)}
+    alone = newer(files, {"three": ["a.py:seven"]})["three"]
+    assert newer(files, {"three": ["a.py +3", "a.py:seven"]})["three"] == alone + Size(3, 0)
 
 
 @pytest.mark.parametrize(
     ("places", "message"),
     [
         (["gone.py"], "not there"),
+        (["gone.py +3"], "not there"),
         (["a.py:gone"], "not there"),
         (["roo"], "not there"),
         (["room", "room/b.py"], "twice"),

@@ -113,6 +113,7 @@ TOGETHER: list[tuple[str, dict[str, Any]]] = [
     ("noise", {"noise": "inid_gaussian", "delta": 0.0}),
     ("budget_growth", {"budget_growth": 2.0, "n_passes": 40}),
     ("noise", {"noise": "spr_osgt", "solver": "gram"}),
+    ("noise", {"noise": "inid_laplace", "solver": "joint"}),
     ("quantile_range", {"quantile_range": (0.0, 50.0), "unit_variance": True}),
 ]
 
@@ -132,7 +133,12 @@ def bad_parameters(entry: Any) -> Iterator[tuple[str, dict[str, Any]]]:
             if name not in entry.settings or name in ("feature_bounds", "alphas"):
                 yield name, {name: value}
     for name, several in TOGETHER:
-        if several.keys() <= names.keys() and not several.keys() & entry.settings.keys():
+        known = several.keys() <= names.keys() and not several.keys() & entry.settings.keys()
+        solver = several.get("solver")
+        if known and (
+            solver is None
+            or any(_accepts(make_constraint(one), solver) for one in constraints["solver"])
+        ):
             yield name, several
 
 

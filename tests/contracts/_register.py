@@ -162,6 +162,7 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
+    Entry(DPLogisticCD, "labels", {"n_passes": 2, "solver": "joint"}, descends=True),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),

@@ -304,3 +304,12 @@ def test_the_rounding_of_every_coordinate_of_a_group_is_charged_for():
     # A value may be rounded by half a grid step, in either data set.
     assert (count, shift) == (1, pytest.approx(0.5 + 1000 * 2.0**-16, rel=1e-4))
     assert shift >= 0.5 + 1000 * 2.0**-16
+
+
+def test_large_exponents_of_the_error_do_not_overflow_with_large_groups():
+    profile = GroupedProfile([1.0, 2.0], np.append(np.zeros(100_000), 1.0))
+    scale = allocate("inid", profile, order=1.0, p=130.0)
+    assert worst_case_norm(scale, profile, 1.0) == pytest.approx(1.0)
+    quotient = SensitivityProfile([np.sqrt(1e5), 2.0])  # with weights of 1e5 and 1
+    expected = allocate("inid", quotient, order=1.0, weights=np.array([1e5, 1.0]), p=130.0)
+    np.testing.assert_allclose(scale[-2:], expected, rtol=1e-6)

@@ -14,7 +14,7 @@ from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.mechanisms import calibrate
 from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
 from skdpnoise.privacy import GaussianLoss, PureLoss
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
 plt.switch_backend("Agg")
 
@@ -343,6 +343,14 @@ def test_noise_whose_size_is_in_its_shapes_is_shown_by_its_deviation_and_shared_
     np.testing.assert_allclose(drawn.share, loss / loss.sum(), rtol=1e-6)
     np.testing.assert_array_equal(drawn.scale_.get_ydata(), mechanism.standard_deviation)
     assert drawn.ax_[1].get_ylabel() == "standard deviation"
+
+
+@pytest.mark.parametrize("noise", ["spr_gaussian", "spr_laplace"])
+def test_groups_of_any_size_share_by_their_norms(noise):
+    profile = GroupedProfile([1.0, 1.0], np.append(np.zeros(99), 1.0), order=1)
+    mechanism = calibrate(noise, profile, PrivacyGuarantee(1.0, 1e-6))
+    drawn = AllocationDisplay.from_mechanism(mechanism)
+    np.testing.assert_allclose(drawn.share, np.append(np.full(99, 0.5 / 99), 0.5), rtol=1e-6)
 
 
 def test_other_noise_is_shared_by_its_information():

@@ -76,6 +76,7 @@ class MixedMechanism(VectorMechanism):
         has, limit = self.additive.sensitivity, needed.per_coordinate
         covered = (
             self.additive.scale.ndim == 1
+            and type(has) is SensitivityProfile  # of groups, more than these fields is true
             and has.n_coordinates == needed.n_coordinates
             and bool((has.per_coordinate >= limit).all())
         )

@@ -16,7 +16,7 @@ from skdpnoise.mechanisms import AdditiveMechanism, Mechanism, calibrate
 from skdpnoise.mechanisms.joint.mixed import bounded_counts, correlated_sum
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from skdpnoise.sampling import SeededWords
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 from tests._statistics import FALSE_ALARM
 
 ADD_REMOVE = PrivacyGuarantee(1.0, 1e-6, adjacency="add_remove")
@@ -287,6 +287,18 @@ def test_other_exponents_agree_with_draws(noise, loss, p):
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_mechanism_for_groups_covers_nothing():
+    guarantee = PrivacyGuarantee(1.0, 1e-6, "add_remove")
+    sums, counts = correlated_sum(np.ones(3), guarantee), bounded_counts(4, 2, guarantee)
+    for made, name in ((sums, "CorrelatedSum"), (counts, "BoundedCounts")):
+        limit = made.additive.sensitivity.per_coordinate
+        for groups in (np.zeros(limit.size), np.arange(limit.size)):
+            bounds = np.full(int(groups.max()) + 1, limit.max())
+            additive = calibrate("iid_gaussian", GroupedProfile(bounds, groups), guarantee)
+            with pytest.raises(ValueError, match=f"'additive' parameter of {name}"):
+                replace(made, additive=additive)
 
 
 @pytest.mark.parametrize("part", [0.5, 0.995, 1.0 - 1e-9])

@@ -1,0 +1,218 @@
+"""Gradients of all columns and classes at once: what is chosen, charged, released and found."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+
+from skdpnoise import DPLogisticCD
+from skdpnoise.privacy import gdp_mu
+from tests._replay import two_runs
+
+quiet = pytest.mark.filterwarnings("ignore:.*leaves out")
+
+
+def made(n=3000, p=5, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, size=(n, p)) * [1.0, 10.0, 0.1, 1.0, 5.0][:p] + np.arange(p)
+    scores = (X - np.arange(p)) / [1.0, 10.0, 0.1, 1.0, 5.0][:p] @ rng.normal(size=(p, n_classes))
+    y = np.argmax(3.0 * scores + rng.gumbel(size=scores.shape), axis=1)
+    return X, y
+
+
+HALF = np.array([1.0, 10.0, 0.1, 1.0, 5.0])
+BOUNDS = np.arange(5) - HALF, np.arange(5) + HALF
+
+
+def fitted(X, y, epsilon=1.0, **keywords):
+    keywords = {"random_state": 0, "feature_bounds": BOUNDS} | keywords
+    return DPLogisticCD(epsilon, **keywords).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "n_columns", "settings", "solver"),
+    [
+        (3, 5, {}, "joint"),
+        (2, 5, {}, "coordinate"),
+        (2, 60, {}, "joint"),
+        (2, 5, {"solver": "joint"}, "joint"),
+        (3, 5, {"solver": "coordinate"}, "coordinate"),
+        (3, 5, {"delta": 0.0}, "coordinate"),
+        (3, 5, {"noise": "iid_laplace"}, "coordinate"),
+        (3, 5, {"noise": "spr_gaussian"}, "joint"),
+        (3, 5, {"clip": 0.5}, "coordinate"),
+        (3, 5, {"budget_growth": 1.2}, "coordinate"),
+        (3, 5, {"error_weights": np.ones(6)}, "coordinate"),
+        (3, 5, {"n_passes": 3}, "joint"),
+    ],
+)
+def test_auto_takes_whole_gradients_where_a_record_touches_many_coordinates(
+    n_classes, n_columns, settings, solver
+):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1.0, 1.0, size=(200, n_columns)), np.arange(200) % n_classes
+    model = fitted(X, y, feature_bounds=(-1.0, 1.0), **settings)
+    assert model.solver_ == solver
+    assert model.coef_.shape == (1 if n_classes == 2 else n_classes, n_columns)
+
+
+def test_what_whole_gradients_cannot_have_is_refused():
+    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0}):
+        with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
+            fitted(*made(), solver="joint", **settings)
+
+
+def test_it_beats_one_against_the_rest_on_many_classes():
+    X, y = load_digits(return_X_y=True)
+    settings = {"feature_bounds": (0.0, 16.0), "epsilon": 1.0, "random_state": 0}
+    joint = DPLogisticCD(**settings).fit(X[:1400], y[:1400]).score(X[1400:], y[1400:])
+    settings["solver"] = "coordinate"
+    apart = DPLogisticCD(**settings).fit(X[:1400], y[:1400]).score(X[1400:], y[1400:])
+    assert joint > 0.75
+    assert joint > apart + 0.1
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("bounds", [BOUNDS, None])
+def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
+    X, y = made()
+    report = fitted(X, y, adjacency=adjacency, feature_bounds=bounds).privacy_
+    labels = [release.label for release in report.releases]
+    assert labels[-1] == "gradients"
+    assert ("means of rows" in labels) == (bounds is not None)
+    assert ("number of records" in labels) == (adjacency == "add_remove")
+    assert "class shares" not in labels
+    total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
+    assert total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+    assert total > 0.97 * gdp_mu(1.0, 1e-6)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes, adjacency):
+    X, y = made(60, n_classes=n_classes)
+    largest = {}
+    rng = np.random.default_rng(1)
+    for seed in range(30):
+        one, other = X.copy(), X.copy()
+        one[-1] = 1e100 * rng.choice([-1.0, 1.0], size=5)
+        other[-1] = -one[-1] if seed % 2 else X[3]
+        labels, others = y.copy(), y.copy()
+        labels[-1], others[-1] = rng.integers(n_classes, size=2)
+        neighbour = (other, others) if adjacency == "replace_one" else (one[:-1], labels[:-1])
+        model = DPLogisticCD(
+            100.0,
+            feature_bounds=BOUNDS,
+            solver="joint",
+            random_state=seed,
+            adjacency=adjacency,
+            classes=list(range(n_classes)),
+            n_passes=4,
+        )
+
+        def fit(X, y, model=model):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.fit(X, y).coef_
+
+        runs = two_runs(fit, (one, labels), neighbour, seed)
+        assert (runs.first == runs.second).all()
+        for moved in runs.moved:
+            largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
+    assert max(largest.values()) <= 1.0 + 1e-9
+    assert largest["gradients"] > 0.9
+    assert largest["means of rows"] > 0.9
+
+
+def test_plans_depend_on_public_facts_alone():
+    X, y = made()
+    one, other = fitted(X, y), fitted(X[::-1] * 0.0, np.roll(np.sort(y), 7))
+    for name in ("n_passes_", "solver_"):
+        assert getattr(one, name) == getattr(other, name)
+    pairs = zip(one.privacy_.releases, other.privacy_.releases, strict=True)
+    assert all(a.loss == b.loss and np.array_equal(a.scale, b.scale) for a, b in pairs)
+
+
+def test_probabilities_are_those_of_a_multinomial_model():
+    X, y = made()
+    model = fitted(X, y, 3.0)
+    expected = softmax(model.decision_function(X), axis=1)
+    np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-6)
+    np.testing.assert_array_equal(model.predict(X), expected.argmax(axis=1))
+
+
+def test_the_paths_are_the_iterates_whose_last_ones_are_averaged():
+    model = fitted(*made(), n_passes=10)
+    assert model.coef_path_.shape == (10, 3, 5)
+    np.testing.assert_allclose(model.coef_path_[-4:].mean(axis=0), model.coef_)
+    np.testing.assert_allclose(model.intercept_path_[-4:].mean(axis=0), model.intercept_)
+
+
+def test_units_of_the_columns_change_nothing():
+    X, y = made()
+    factor = 2.0 ** np.array([0.0, 20.0, -20.0, 3.0, -1.0])
+    one = fitted(X, y)
+    other = fitted(X * factor, y, feature_bounds=tuple(end * factor for end in BOUNDS))
+    np.testing.assert_allclose(other.coef_ * factor, one.coef_, rtol=1e-12)
+    np.testing.assert_array_equal(other.predict(X * factor), one.predict(X))
+
+
+def test_columns_of_one_value_and_a_missing_intercept():
+    X, y = made()
+    low, high = BOUNDS[0].copy(), BOUNDS[1].copy()
+    low[2] = high[2] = 2.0
+    X[:, 2] = 2.0
+    with pytest.raises(ValueError, match="feature_bounds"):
+        fitted(X, y, feature_bounds=(low, high))
+    model = fitted(X, y, fit_intercept=False)
+    assert (model.intercept_ == 0.0).all()
+    labels = [release.label for release in model.privacy_.releases]
+    assert "means of rows" not in labels
+    assert model.score(X, y) > 0.5
+
+
+@quiet
+def test_where_no_column_is_used_the_classes_are_counted():
+    X, y = np.zeros((400, 3)), np.repeat([0, 1, 2], [250, 100, 50])
+    model = fitted(X, y, feature_bounds=None)
+    assert [release.label for release in model.privacy_.releases][-1] == "class shares"
+    assert (model.coef_ == 0.0).all()
+    assert (model.predict(X) == 0).all()
+    total = np.sqrt(sum(release.loss.mu**2 for release in model.privacy_.releases))
+    assert total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+def test_few_records_buy_no_mean():
+    X, y = made(100)
+    labels = [release.label for release in fitted(X, y, 0.1).privacy_.releases]
+    assert labels == ["gradients"]
+
+
+def test_penalties_shrink():
+    X, y = made()
+    free, ridge = (fitted(X, y, 5.0, alpha=alpha, l1_ratio=0.0) for alpha in (0.0, 0.1))
+    assert np.abs(ridge.coef_[:, 0]).max() < 0.7 * np.abs(free.coef_[:, 0]).max()
+    lasso = fitted(X, y, 5.0, alpha=10.0, l1_ratio=1.0)
+    assert (lasso.coef_ == 0.0).all()
+
+
+def test_much_epsilon_is_near_the_ordinary_model():
+    X, y = made(4000)
+    model = fitted(X, y, 2000.0, alpha=0.01, l1_ratio=0.0)
+    scale = BOUNDS[1] - BOUNDS[0]
+    standard = (X - BOUNDS[0]) / scale * 2.0 - 1.0
+    ordinary = LogisticRegression(C=1.0 / (0.01 * len(X)), max_iter=1000).fit(standard, y)
+    found = model.coef_ * scale / 2.0
+    found -= found.mean(axis=0)
+    assert np.linalg.norm(found - ordinary.coef_) < 0.05 * np.linalg.norm(ordinary.coef_)
+    assert model.score(X, y) > ordinary.score(standard, y) - 0.01
+
+
+def test_passes_whose_noise_would_fill_the_memory_are_refused():
+    with pytest.raises(MemoryError, match="Use fewer passes"):
+        fitted(*made(), n_passes=10**10)
