@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         DPCoordinateDescentRegressor,
         DPLassoPath,
         DPLogisticCD,
+        DPLogisticRegression,
         DPPoissonRegressor,
         PrivacyWarning,
     )
@@ -34,6 +35,7 @@ __all__ = [
     "DPGridSearchCV",
     "DPLassoPath",
     "DPLogisticCD",
+    "DPLogisticRegression",
     "DPMinMaxScaler",
     "DPPipeline",
     "DPPoissonRegressor",
@@ -53,8 +55,8 @@ _NAMES = {
     "covariance": "DPCovariance",
     "decomposition": "DPPCA",
     "ledger": "PrivacyLedger",
-    "linear_model": "DPCoordinateDescentRegressor DPLassoPath DPLogisticCD DPPoissonRegressor "
-    "PrivacyWarning",
+    "linear_model": "DPCoordinateDescentRegressor DPLassoPath DPLogisticCD DPLogisticRegression "
+    "DPPoissonRegressor PrivacyWarning",
     "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
     "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
     "privacy": "PrivacyGuarantee",

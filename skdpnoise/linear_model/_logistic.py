@@ -35,6 +35,8 @@ _MANY_COLUMNS = 60  # from which "auto" clips whole gradients for two classes, t
 class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
+    :class:`DPLogisticRegression` is another name of this class.
+
     .. math:: \min_w \frac{1}{n} \sum_i \log\bigl(1 + e^{-y_i (x_i^\top w + b)}\bigr)
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr)
 
@@ -53,8 +55,9 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         unless the noise cannot be normal or a parameter is set that only "coordinate" has as such
         (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
-        Strength of the penalty, on coefficients of standardised columns. Clipped gradients are
-        weaker than whole ones, so it shrinks more than the same value in scikit-learn.
+        Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
+        1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
+        gradients are weaker than whole ones, so it shrinks more than there.
     %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
@@ -281,6 +284,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             Columns in the order of ``classes_``.
         """
         return np.asarray(np.log(self.predict_proba(X)))
+
+
+DPLogisticRegression = DPLogisticCD
+"""Another name of the same class, for those who look for it."""
 
 
 def _compressed(scores: np.ndarray) -> np.ndarray:

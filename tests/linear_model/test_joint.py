@@ -216,3 +216,10 @@ def test_much_epsilon_is_near_the_ordinary_model():
 def test_passes_whose_noise_would_fill_the_memory_are_refused():
     with pytest.raises(MemoryError, match="Use fewer passes"):
         fitted(*made(), n_passes=10**10)
+
+
+def test_two_names_are_one_class():
+    from skdpnoise import DPLogisticRegression
+    from skdpnoise.linear_model import DPLogisticRegression as same
+
+    assert DPLogisticRegression is same is DPLogisticCD
