@@ -10,7 +10,6 @@ from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
-from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
 from skdpnoise.queries.location_scale import finest_histogram
@@ -156,8 +155,7 @@ def split_budget(
     n_coordinates = n_outputs * (n_features + 1)
     guarantee, rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
-    wanted = NORMAL if settings.joint and settings.noise in CHOICES else settings.noise
-    noise, total = shared_budget(wanted, gradients, guarantee, rules.REFERENCE_PASSES, rows)
+    noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
     bounded = np.isfinite(feature_bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
     # A column with public bounds needs a quarter of the scaling of another.

@@ -26,7 +26,15 @@ from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
-from skdpnoise.linear_model._joint import JointPlan, center_rows
+from skdpnoise.linear_model._joint import (
+    DROWNED,
+    MANY_COLUMNS,
+    JointPlan,
+    center_rows,
+    check_joint,
+    normal_for_joint,
+    plan_joint,
+)
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
@@ -257,11 +265,15 @@ class DPCoordinateDescentRegressor(
         Second moments take "iid" and "inid" Gaussian and Laplace noise; for these "auto" also tries
         the noises made for matrices.
     %(estimators: adjacency)s
-    solver : {"auto", "gradient", "gram"}, default="auto"
-        "gradient" descends along noisy clipped gradients, pass by pass. "gram" releases the second
-        moments of the rows once, and solves the penalised problem exactly from these. "auto" takes
-        "gram" where its noise is small, by released numbers, unless a parameter is set that only
-        "gradient" has (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises).
+    solver : {"auto", "gradient", "gram", "joint"}, default="auto"
+        "gradient" descends along noisy gradients, pass by pass, each clipped in each coordinate.
+        "gram" releases the second moments of the rows once, and solves the penalised problem
+        exactly from these. "joint" descends along gradients of all columns at once, a record's
+        clipped by its norm, so that noise does not grow with the number of columns; it needs normal
+        noise and delta > 0. "auto" takes "gram" where its noise is small, by released numbers, else
+        "joint" where 60 columns or more would drown "gradient" in noise, else "gradient"; and
+        "gradient" if a parameter is set that is made for it (`n_passes`, `clip`, `budget_growth`,
+        `error_weights`, other noises).
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
@@ -287,15 +299,15 @@ class DPCoordinateDescentRegressor(
     intercept_ : float
         Intercept in the user's units.
     solver_ : str
-        "gradient" or "gram".
+        "gradient", "gram" or "joint".
     alpha_ : float
         Strength of the penalty.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth. With
-        "gradient" only.
+        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth, with
+        "joint" of the last two fifths. Not with "gram".
     %(estimators: clip_range_)s
     n_passes_ : int
-        Passes made. With "gradient" only.
+        Passes made. Not with "gram".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -326,7 +338,10 @@ class DPCoordinateDescentRegressor(
        clipped to [−C, C] and rounded to integer grid steps
        (:func:`~skdpnoise.sensitivity.clipped_gradient`: 2C under replace-one, C under add/remove),
        plus exact integer noise; and then "residuals", the sum of what the model leaves, clipped to
-       ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "second moments": once, the sum
+       ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "gradients" of all columns at
+       once: for each pass the sum of whole gradients, each clipped to the norm C and rounded to
+       integers within it (:mod:`skdpnoise.solvers.joint`: 2C in Euclidean norm, or C), plus exact
+       integer noise. Or "second moments": once, the sum
        over records of :math:`z z^\top`, with z = (x, y, 1) standardised, clipped to public limits,
        shrunk into a ball of radius R and rounded to integers within it, plus exact integer noise on
        the symmetric matrix (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius
@@ -362,7 +377,7 @@ class DPCoordinateDescentRegressor(
 
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", "gradient", "gram"})],
+        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
     }
 
     epsilon: float = 1.0
@@ -389,6 +404,8 @@ class DPCoordinateDescentRegressor(
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":
             check_gram(settings, data.X.shape[1], budget)
+        if self.solver == "joint":
+            check_joint(settings, data.X.shape, 1, budget)
         super()._check_plans(settings, data, budget)  # of settings that are not used, too
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
@@ -398,7 +415,18 @@ class DPCoordinateDescentRegressor(
             reach = features.reach[features.used]
             if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
                 return plan
-        return super()._plan(settings, run, problem)
+        descent: DescentPlan = super()._plan(settings, run, problem)
+        if self.solver == "joint" or (self.solver == "auto" and self._drowns(descent, run)):
+            return plan_joint(settings, problem.features.used, 1, run.n_samples, run.budget)
+        return descent
+
+    def _drowns(self, plan: DescentPlan, run: Run) -> bool:
+        """Whether many columns make so much noise that gradients are better clipped together."""
+        normal, many = run.budget.noise.endswith("_gaussian"), plan.n_features >= MANY_COLUMNS
+        return normal and many and not self._asks_for_descent() and plan.slope_noise() > DROWNED
+
+    def _settled(self, settings: Settings, data: Data) -> Settings:
+        return normal_for_joint(self, settings) if self.solver == "joint" else settings
 
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""
@@ -408,6 +436,8 @@ class DPCoordinateDescentRegressor(
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         chosen = {"solver_": "gradient", "alpha_": settings.strength}
+        if isinstance(plan, JointPlan):
+            chosen["solver_"] = "joint"
         if isinstance(plan, GramPlan):
             chosen = {"solver_": "gram", "alpha_": plan.penalty(settings)[0]}
         return super()._model(settings, problem, plan, path) | chosen

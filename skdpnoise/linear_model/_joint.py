@@ -14,25 +14,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.ledger import Account
-from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._budget import NORMAL, Budget
+from skdpnoise.linear_model._defaults import kept
 from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
+from skdpnoise.solvers import SQUARED
 from skdpnoise.solvers.joint import Clip, GridRows, joint_descent
 from skdpnoise.solvers.second_moments import clipped_row_sums
 
-__all__ = ["JointPlan", "center_rows", "check_joint", "plan_joint"]
+__all__ = [
+    "DROWNED",
+    "MANY_COLUMNS",
+    "JointPlan",
+    "center_rows",
+    "check_joint",
+    "normal_for_joint",
+    "plan_joint",
+]
 
+MANY_COLUMNS = 60  # from which "auto" clips whole gradients of one output, too
+DROWNED = (
+    0.0055  # noise of predictions from clipped coordinates, of which that makes numbers better
+)
 MOST_PASSES, FEWEST_PASSES = 80, 12
 _MOMENTUM = 0.9
 _AVERAGED = 0.4  # of the iterates: the last ones, whose mean is the model
@@ -40,6 +56,8 @@ _AVERAGED = 0.4  # of the iterates: the last ones, whose mean is the model
 _MOST_REACH, _WEAK, _POWER, _LEAST_REACH = 5.0, 120.0, 0.35, 1.5
 _PER_PASS = 20.0  # of a pass, in the same units, up to the most passes
 _CLIP, _NO_CLIP = 0.1, 2e4  # of L, and the μ n from which it grows with it, up to no clip at all
+# The same for targets that are numbers, of which the noise counts and not only the order.
+_REACH_OF_NUMBERS, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.15, 0.3, 20
 _SHORTER = 2.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
 _FEW_ROWS, _MUCH, _MOST_OF_FEW = 1e5, 1e5, 500.0
@@ -103,10 +121,12 @@ class JointPlan:
             scale=features.scale,
             constant=self.constant,
         )
-        labels = problem.data.outputs
+        outputs = problem.target(problem.data.outputs)
+        if problem.target.scaling is None:  # labels
+            outputs = [one > 0 for one in outputs]
 
         def targets(begin: int, end: int) -> np.ndarray:
-            return np.stack([one[begin:end] > 0 for one in labels], axis=1).astype(np.float64)
+            return np.stack([one[begin:end] for one in outputs], axis=1).astype(np.float64)
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
             total = sums.copy()
@@ -139,8 +159,23 @@ class JointPlan:
             yield coef
 
     def finish(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
-        """Return the iterates as they are."""
-        return path
+        """Return the iterates; slopes of numbers are drawn in by what noise may be of them."""
+        if problem.target.scaling is None or self.mechanism is None:
+            return path
+        energy, n_slopes = float((self.averaged(path)[:, :-1] ** 2).sum()), int(self.used.sum())
+        keep = kept(energy, n_slopes * self.slope_noise(), 1.0 + 2.0 * math.sqrt(2.0 / n_slopes))
+        shrunk = path.copy()
+        shrunk[..., :-1] *= keep
+        return shrunk
+
+    def slope_noise(self) -> float:
+        """Return the variance that noise gives one slope, were there no rows to pull it back."""
+        # Noise of pass t is in iterate s as 1 + m + ... + m^{s-t} steps of it.
+        assert self.mechanism is not None
+        ages = np.subtract.outer(np.arange(self.n_passes), np.arange(self.n_passes))
+        steps = (1.0 - _MOMENTUM ** np.maximum(ages + 1, 0)) / (1.0 - _MOMENTUM)
+        part = self.averaged(steps) * self.step / self.n_samples
+        return float((part**2).sum() * float(self.mechanism.standard_deviation[0]) ** 2)
 
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
@@ -160,15 +195,17 @@ def plan_joint(
         return JointPlan(None, used, n_outputs, 1, 1.0, 1.0, 1.0, n_samples, constant)
     length = math.sqrt(n_used + constant**2)
     strength = budget.model.mu * n_samples
-    far = _MOST_REACH * (_WEAK / strength) ** _POWER
+    far, part, fewest = _MOST_REACH * (_WEAK / strength) ** _POWER, _CLIP, FEWEST_PASSES
     reach = min(max(far, _LEAST_REACH), _MOST_REACH) * strength
+    if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order
+        reach, part, fewest = _REACH_OF_NUMBERS * strength, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS
     most = MOST_PASSES
     if n_samples <= _FEW_ROWS:  # passes over few rows take no time
         most = min(MOST_PASSES * max(1.0, strength / _MUCH) ** 0.5, _MOST_OF_FEW)
-    n_passes = round(min(max(reach / _PER_PASS, FEWEST_PASSES), most))
+    n_passes = round(min(max(reach / _PER_PASS, fewest), most))
     if settings.n_passes != "auto":
         n_passes = int(settings.n_passes)
-    clip = _CLIP * length * max(1.0, strength / _NO_CLIP)
+    clip = part * length * max(1.0, strength / _NO_CLIP)
     if settings.clip != "auto":
         clip = float(settings.clip)
     step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
@@ -224,3 +261,17 @@ def center_rows(settings: Settings, run: Run, X: np.ndarray, bounds: np.ndarray)
     return Standardisation(
         middle + half * mean, np.where(used, half, 1.0), used, 1.0 + np.abs(mean)
     )
+
+
+def normal_for_joint(estimator: Any, settings: Settings) -> Settings:
+    """Return the settings with normal noise, or refuse others for gradients of all columns."""
+    noise, owner = settings.noise, settings.owner
+    if noise in CHOICES:
+        noise = NORMAL
+    if not (estimator.delta > 0.0 and noise.endswith("_gaussian")):
+        raise ValueError(
+            f"The 'noise' parameter of {owner} must be normal noise, and delta positive, for "
+            f"solver='joint'. Got noise={settings.noise!r} and delta={estimator.delta:g}. Use "
+            "another solver, or another noise and delta."
+        )
+    return replace(settings, noise=noise)

@@ -19,15 +19,18 @@ from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._joint import check_joint, plan_joint
+from skdpnoise.linear_model._joint import (
+    MANY_COLUMNS,
+    check_joint,
+    normal_for_joint,
+    plan_joint,
+)
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 from skdpnoise.solvers.joint import SOFTMAX
-
-_MANY_COLUMNS = 60  # from which "auto" clips whole gradients for two classes, too
 
 
 @register_private
@@ -175,7 +178,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         if not self._takes_joint(len(data.outputs), data.X.shape[1]):
             return settings
         loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-        return replace(settings, joint=True, loss=loss, last=None)
+        return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
 
     def _takes_joint(self, n_outputs: int, n_features: int) -> bool:
         """Whether gradients of all columns and classes are clipped together."""
@@ -183,13 +186,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         if self.solver == "auto":
             automatic = all(isinstance(one, str) for one in (self.clip, self.budget_growth))
             alike = isinstance(self.error_weights, str)
-            return normal and automatic and alike and (n_outputs > 1 or n_features >= _MANY_COLUMNS)
-        if self.solver == "joint" and not normal:
-            raise ValueError(
-                "The 'noise' parameter of DPLogisticCD must be normal noise, and delta positive, "
-                f"for solver='joint'. Got noise={self.noise!r} and delta={self.delta:g}. Use "
-                "solver='coordinate', or another noise and delta."
-            )
+            return normal and automatic and alike and (n_outputs > 1 or n_features >= MANY_COLUMNS)
         return self.solver == "joint"
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:

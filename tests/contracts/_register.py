@@ -80,6 +80,8 @@ class Entry:
         How many stages a pure fit of a model is charged by where the number of records is public.
     descends : bool
         Whether the defaults release clipped gradients.
+    pure : bool
+        Whether it can give pure privacy.
     uncentred : dict
         Parameters without which it would look for the mean; of the estimators of second moments.
     """
@@ -91,6 +93,7 @@ class Entry:
     refuses_extremes: bool = True
     n_stages: int = 3
     descends: bool = False
+    pure: bool = True
     uncentred: dict[str, Any] = field(default_factory=dict)
     alone: ClassVar[bool] = True  # not made of other estimators
 
@@ -161,8 +164,9 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", descends=True),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
+    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "joint", "n_passes": 2}, pure=False),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
-    Entry(DPLogisticCD, "labels", {"n_passes": 2, "solver": "joint"}, descends=True),
+    Entry(DPLogisticCD, "labels", {"n_passes": 2, "solver": "joint"}, descends=True, pure=False),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),

@@ -81,6 +81,10 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     entry, settings, capfd
 ):
     adjacency = settings.get("adjacency", "replace_one")
+    if settings.get("delta") == 0.0 and not entry.pure:
+        with pytest.raises(ValueError, match="'noise' parameter"):
+            answer(entry, *next(iter(neighbours(entry, np.float64, adjacency))), settings)
+        return
     for dtype in VALUES:
         answers = [answer(entry, *data, settings) for data in neighbours(entry, dtype, adjacency)]
         assert len(answers) >= 8

@@ -10,7 +10,8 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from skdpnoise import DPLogisticCD
+from skdpnoise import DPCoordinateDescentRegressor, DPLogisticCD
+from skdpnoise.linear_model import _joint
 from skdpnoise.privacy import gdp_mu
 from tests._replay import two_runs
 
@@ -216,6 +217,71 @@ def test_much_epsilon_is_near_the_ordinary_model():
 def test_passes_whose_noise_would_fill_the_memory_are_refused():
     with pytest.raises(MemoryError, match="Use fewer passes"):
         fitted(*made(), n_passes=10**10)
+
+
+def numbers(n, p, seed=0):
+    rng = np.random.default_rng(seed)
+    factors = rng.normal(size=(n + 500, 5))
+    X = 0.8 * factors @ rng.normal(size=(5, p)) / np.sqrt(5.0) + 0.6 * rng.normal(size=(n + 500, p))
+    y = factors @ rng.normal(size=5) / np.sqrt(5.0) + 0.5 * rng.normal(size=n + 500)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+@quiet
+@pytest.mark.parametrize(("n", "p"), [(2000, 60), (2000, 500), (1000, 1500)])
+@pytest.mark.parametrize("signal", [True, False])
+def test_many_columns_do_not_drown_a_regression(n, p, signal):
+    X, y, X_test, y_test = numbers(n, p)
+    if not signal:
+        y, y_test = (np.random.default_rng(1).normal(size=len(one)) for one in (y, y_test))
+    model = DPCoordinateDescentRegressor(2000.0 / n, random_state=0).fit(X, y)
+    assert model.score(X_test, y_test) > (0.1 if signal else -0.05)
+
+
+@quiet
+def test_auto_regresses_along_whole_gradients_where_columns_would_drown_it():
+    X, y, *_ = numbers(2000, 500)
+    assert DPCoordinateDescentRegressor(1.0, random_state=0).fit(X, y).solver_ == "joint"
+    few = X[:, :20]
+    assert DPCoordinateDescentRegressor(1.0, random_state=0).fit(few, y).solver_ != "joint"
+    pure = DPCoordinateDescentRegressor(1.0, delta=0.0, random_state=0).fit(X, y)
+    assert pure.solver_ == "gradient"
+    asked = DPCoordinateDescentRegressor(1.0, n_passes=5, random_state=0).fit(X, y)
+    assert asked.solver_ == "gradient"
+
+
+def test_whole_gradients_of_numbers_need_normal_noise():
+    X, y, *_ = numbers(200, 5)
+    for settings in ({"noise": "inid_laplace"}, {"delta": 0.0}):
+        with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
+            DPCoordinateDescentRegressor(solver="joint", **settings).fit(X, y)
+
+
+def test_slopes_are_drawn_in_by_the_noise_that_simulations_give_them():
+    X, y, *_ = numbers(3000, 8)
+    settings = {"epsilon": 1.0, "solver": "joint", "feature_bounds": (-6.0, 6.0)}
+    seen = []
+    plans = []
+    original = _joint.JointPlan.slope_noise
+
+    def spy(plan):
+        plans.append(plan)
+        return original(plan)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_joint.JointPlan, "slope_noise", spy)
+        DPCoordinateDescentRegressor(**settings, random_state=0).fit(X, y)
+    plan = plans[0]
+    rng = np.random.default_rng(0)
+    deviation = float(plan.mechanism.standard_deviation[0])
+    for _ in range(2000):  # rows of zeros: nothing pulls the slopes back
+        velocity, slope, path = 0.0, 0.0, []
+        for draw in rng.normal(0.0, deviation, plan.n_passes):
+            velocity = 0.9 * velocity + draw / plan.n_samples
+            slope -= plan.step * velocity
+            path.append(slope)
+        seen.append(plan.averaged(np.array(path)))
+    assert np.var(seen) == pytest.approx(plan.slope_noise(), rel=0.2)
 
 
 def test_two_names_are_one_class():
