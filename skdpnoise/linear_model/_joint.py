@@ -37,6 +37,7 @@ from skdpnoise.solvers.second_moments import clipped_row_sums
 
 __all__ = [
     "DROWNED",
+    "FEW_RECORDS",
     "MANY_COLUMNS",
     "JointPlan",
     "center_rows",
@@ -45,6 +46,7 @@ __all__ = [
     "plan_joint",
 ]
 
+FEW_RECORDS = 100.0  # μ n below which "auto" does so within public bounds
 MANY_COLUMNS = 60  # from which "auto" clips whole gradients of one output, too
 DROWNED = (
     0.0055  # noise of predictions from clipped coordinates, of which that makes numbers better

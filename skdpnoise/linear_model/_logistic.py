@@ -20,6 +20,7 @@ from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import (
+    FEW_RECORDS,
     MANY_COLUMNS,
     check_joint,
     normal_for_joint,
@@ -28,7 +29,7 @@ from skdpnoise.linear_model._joint import (
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
 from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.solvers import LOGISTIC
 from skdpnoise.solvers.joint import SOFTMAX
 
@@ -54,9 +55,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         "coordinate" clips a record's gradient in each coordinate by itself, three classes or more
         one against the rest. "joint" clips its whole gradient, of all columns and classes, by one
         norm, so that many of them cost no more than few; it needs normal noise and delta > 0.
-        "auto" takes "joint" for three classes or more, and for two classes from 60 columns on,
-        unless the noise cannot be normal or a parameter is set that only "coordinate" has as such
-        (`clip`, `budget_growth`, `error_weights`).
+        "auto" takes "joint" for three classes or more, and for two classes from 60 columns on, or
+        where there are few records (a public number, within public bounds, with μ n below 100);
+        but not where the noise cannot be normal, or a parameter is set that is made for
+        "coordinate" (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
         1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
@@ -175,19 +177,22 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         return Target(release_log_odds(run, data.outputs)), run
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
-        if not self._takes_joint(len(data.outputs), data.X.shape[1]):
+        if not (self.solver == "joint" or (self.solver == "auto" and self._prefers_joint(data))):
             return settings
         loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
         return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
 
-    def _takes_joint(self, n_outputs: int, n_features: int) -> bool:
-        """Whether gradients of all columns and classes are clipped together."""
+    def _prefers_joint(self, data: Data) -> bool:
+        """Whether gradients of all columns and classes are better clipped together."""
+        given = isinstance(self.clip, str), isinstance(self.budget_growth, str)
         normal = self.delta > 0.0 and (self.noise in CHOICES or self.noise.endswith("_gaussian"))
-        if self.solver == "auto":
-            automatic = all(isinstance(one, str) for one in (self.clip, self.budget_growth))
-            alike = isinstance(self.error_weights, str)
-            return normal and automatic and alike and (n_outputs > 1 or n_features >= MANY_COLUMNS)
-        return self.solver == "joint"
+        if not (normal and all(given) and isinstance(self.error_weights, str)):
+            return False
+        if len(data.outputs) > 1 or data.X.shape[1] >= MANY_COLUMNS:
+            return True
+        # Few records, of a public number and within public bounds, leave nothing for scales.
+        known = self.adjacency == "replace_one" and bool(np.isfinite(data.bounds).all())
+        return known and gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         super()._check_plans(settings, data, budget)  # of settings that are not used, too

@@ -41,6 +41,9 @@ def fitted(X, y, epsilon=1.0, **keywords):
         (3, 5, {}, "joint"),
         (2, 5, {}, "coordinate"),
         (2, 60, {}, "joint"),
+        (2, 5, {"epsilon": 0.1}, "joint"),  # few records for that
+        (2, 5, {"epsilon": 0.1, "adjacency": "add_remove"}, "coordinate"),
+        (2, 5, {"epsilon": 0.1, "feature_bounds": None}, "coordinate"),
         (2, 5, {"solver": "joint"}, "joint"),
         (3, 5, {"solver": "coordinate"}, "coordinate"),
         (3, 5, {"delta": 0.0}, "coordinate"),
@@ -56,8 +59,10 @@ def test_auto_takes_whole_gradients_where_a_record_touches_many_coordinates(
     n_classes, n_columns, settings, solver
 ):
     rng = np.random.default_rng(0)
-    X, y = rng.uniform(-1.0, 1.0, size=(200, n_columns)), np.arange(200) % n_classes
-    model = fitted(X, y, feature_bounds=(-1.0, 1.0), **settings)
+    X, y = rng.uniform(-1.0, 1.0, size=(600, n_columns)), np.arange(600) % n_classes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted(X, y, **({"feature_bounds": (-1.0, 1.0)} | settings))
     assert model.solver_ == solver
     assert model.coef_.shape == (1 if n_classes == 2 else n_classes, n_columns)
 
