@@ -60,7 +60,7 @@ _PER_PASS = 20.0  # of a pass, in the same units, up to the most passes
 _CLIP, _NO_CLIP = 0.1, 2e4  # of L, and the μ n from which it grows with it, up to no clip at all
 # The same for targets that are numbers, of which the noise counts and not only the order.
 _REACH_OF_NUMBERS, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.15, 0.3, 20
-_SHORTER = 2.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
+_SHORTER = 3.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
 _FEW_ROWS, _MUCH, _MOST_OF_FEW = 1e5, 1e5, 500.0
 _ROW_BITS = 20  # of the norm of a row

@@ -168,8 +168,11 @@ def joint_descent(
 ) -> Iterator[Floats]:
     r"""Yield the coefficients after every pass of a proximal gradient method with momentum.
 
-    .. math:: v \leftarrow \beta v + \frac{g (G + N)}{n} + \lambda_2 w, \qquad
-              w \leftarrow \mathrm{prox}_{\eta \lambda_1 |\cdot|}(w - \eta v)
+    .. math:: v \leftarrow \beta v + \frac{g (G + N)}{n}, \qquad
+              w \leftarrow \frac{S_{\eta' \lambda_1}(w - \eta v)}{1 + \eta' \lambda_2}, \qquad
+              \eta' = \frac{\eta}{1 - \beta}
+
+    with S the soft threshold, so that no ridge penalty is too large for the step.
 
     Parameters
     ----------
@@ -232,10 +235,12 @@ def joint_descent(
         if noise is not None:
             sums = add(sums, noise[t])
         unit = 1.0 if bound is None else bound.grid_size
-        velocity = momentum * velocity + (sums * unit / divisor + np.multiply(l2, coef))
+        velocity = momentum * velocity + sums * unit / divisor
         coef = coef - steps * velocity
-        most = np.abs(coef) - steps * np.asarray(l1, dtype=np.float64)
-        coef = np.sign(coef) * np.maximum(most, 0.0)
+        # Where they rest, the velocity is the gradient over 1 - β, and so must the penalties be.
+        most = np.abs(coef) - steps / (1.0 - momentum) * np.asarray(l1, dtype=np.float64)
+        shrink = 1.0 + steps / (1.0 - momentum) * np.asarray(l2, dtype=np.float64)
+        coef = np.sign(coef) * np.maximum(most, 0.0) / shrink
         yield coef.copy()
 
 

@@ -143,14 +143,15 @@ class GridRows:
             yield Block(begin, end, *self._integers(begin, end))
 
     def _integers(self, begin: int, end: int) -> tuple[Any, float, Floats]:
-        if self._kept is not None and begin in self._kept:
-            stored, squares = self._kept[begin]
+        kept = self._kept  # which another thread may give up meanwhile
+        if kept is not None and begin in kept:
+            stored, squares = kept[begin]
             return stored.astype(np.float64), self.constant, squares
         whole = self._rounded(begin, end)
         squares = _squares(whole) + self.constant**2
-        if self._kept is not None:
+        if kept is not None:
             try:
-                self._kept[begin] = whole.astype(self._dtype), squares
+                kept[begin] = whole.astype(self._dtype), squares
             except MemoryError:  # after the charge: each pass rounds them anew
                 self._kept = None
         return whole, self.constant, squares
