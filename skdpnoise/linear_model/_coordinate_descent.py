@@ -27,8 +27,6 @@ from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._joint import (
-    DROWNED,
-    MANY_COLUMNS,
     JointPlan,
     center_rows,
     check_joint,
@@ -270,10 +268,11 @@ class DPCoordinateDescentRegressor(
         "gram" releases the second moments of the rows once, and solves the penalised problem
         exactly from these. "joint" descends along gradients of all columns at once, a record's
         clipped by its norm, so that noise does not grow with the number of columns; it needs normal
-        noise and delta > 0. "auto" takes "gram" where its noise is small, by released numbers, else
-        "joint" where 60 columns or more would drown "gradient" in noise, else "gradient"; and
-        "gradient" if a parameter is set that is made for it (`n_passes`, `clip`, `budget_growth`,
-        `error_weights`, other noises).
+        noise and delta > 0. Its slopes are drawn in by the most that noise may be of them: no worse
+        than a constant for many columns, but too much where columns are nearly alike. "auto" takes
+        "gram" where its noise is small, by released numbers, unless a parameter is set that is made
+        for "gradient" (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises); else
+        "gradient".
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
@@ -415,15 +414,9 @@ class DPCoordinateDescentRegressor(
             reach = features.reach[features.used]
             if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
                 return plan
-        descent: DescentPlan = super()._plan(settings, run, problem)
-        if self.solver == "joint" or (self.solver == "auto" and self._drowns(descent, run)):
+        if self.solver == "joint":
             return plan_joint(settings, problem.features.used, 1, run.n_samples, run.budget)
-        return descent
-
-    def _drowns(self, plan: DescentPlan, run: Run) -> bool:
-        """Whether many columns make so much noise that gradients are better clipped together."""
-        normal, many = run.budget.noise.endswith("_gaussian"), plan.n_features >= MANY_COLUMNS
-        return normal and many and not self._asks_for_descent() and plan.slope_noise() > DROWNED
+        return super()._plan(settings, run, problem)
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
         return normal_for_joint(self, settings) if self.solver == "joint" else settings

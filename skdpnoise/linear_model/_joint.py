@@ -36,7 +36,6 @@ from skdpnoise.solvers.joint import Clip, GridRows, joint_descent
 from skdpnoise.solvers.second_moments import clipped_row_sums
 
 __all__ = [
-    "DROWNED",
     "FEW_RECORDS",
     "MANY_COLUMNS",
     "JointPlan",
@@ -48,9 +47,6 @@ __all__ = [
 
 FEW_RECORDS = 100.0  # μ n below which "auto" does so within public bounds
 MANY_COLUMNS = 60  # from which "auto" clips whole gradients of one output, too
-DROWNED = (
-    0.0055  # noise of predictions from clipped coordinates, of which that makes numbers better
-)
 MOST_PASSES, FEWEST_PASSES = 80, 12
 _MOMENTUM = 0.9
 _AVERAGED = 0.4  # of the iterates: the last ones, whose mean is the model
@@ -60,6 +56,7 @@ _PER_PASS = 20.0  # of a pass, in the same units, up to the most passes
 _CLIP, _NO_CLIP = 0.1, 2e4  # of L, and the μ n from which it grows with it, up to no clip at all
 # The same for targets that are numbers, of which the noise counts and not only the order.
 _REACH_OF_NUMBERS, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.15, 0.3, 20
+_LONGEST = 3.0  # clip, in units of L: no gradient of labels is much longer
 _SHORTER = 3.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
 _FEW_ROWS, _MUCH, _MOST_OF_FEW = 1e5, 1e5, 500.0
@@ -207,7 +204,7 @@ def plan_joint(
     n_passes = round(min(max(reach / _PER_PASS, fewest), most))
     if settings.n_passes != "auto":
         n_passes = int(settings.n_passes)
-    clip = part * length * max(1.0, strength / _NO_CLIP)
+    clip = length * min(part * max(1.0, strength / _NO_CLIP), _LONGEST)
     if settings.clip != "auto":
         clip = float(settings.clip)
     step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)

@@ -239,20 +239,8 @@ def test_many_columns_do_not_drown_a_regression(n, p, signal):
     X, y, X_test, y_test = numbers(n, p)
     if not signal:
         y, y_test = (np.random.default_rng(1).normal(size=len(one)) for one in (y, y_test))
-    model = DPCoordinateDescentRegressor(2000.0 / n, random_state=0).fit(X, y)
+    model = DPCoordinateDescentRegressor(2000.0 / n, solver="joint", random_state=0).fit(X, y)
     assert model.score(X_test, y_test) > (0.1 if signal else -0.05)
-
-
-@quiet
-def test_auto_regresses_along_whole_gradients_where_columns_would_drown_it():
-    X, y, *_ = numbers(2000, 500)
-    assert DPCoordinateDescentRegressor(1.0, random_state=0).fit(X, y).solver_ == "joint"
-    few = X[:, :20]
-    assert DPCoordinateDescentRegressor(1.0, random_state=0).fit(few, y).solver_ != "joint"
-    pure = DPCoordinateDescentRegressor(1.0, delta=0.0, random_state=0).fit(X, y)
-    assert pure.solver_ == "gradient"
-    asked = DPCoordinateDescentRegressor(1.0, n_passes=5, random_state=0).fit(X, y)
-    assert asked.solver_ == "gradient"
 
 
 def test_whole_gradients_of_numbers_need_normal_noise():
@@ -287,6 +275,39 @@ def test_slopes_are_drawn_in_by_the_noise_that_simulations_give_them():
             path.append(slope)
         seen.append(plan.averaged(np.array(path)))
     assert np.var(seen) == pytest.approx(plan.slope_noise(), rel=0.2)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 1.0, 10.0, 1e100])
+@pytest.mark.parametrize("epsilon", [1.0, 100.0])
+def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):
+    X, y = made()
+    model = fitted(X, y, epsilon, alpha=alpha, l1_ratio=0.0)
+    free = fitted(X, y, epsilon)
+    assert np.abs(model.coef_path_).max() < np.abs(free.coef_path_).max()
+    assert model.score(X, y) > 0.25
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_noise_of_passes_and_of_means_is_what_is_charged_for(n_classes):
+    met = []
+
+    def watched(mechanism, integers, draws):
+        met.append((mechanism, np.array(draws, dtype=float)))
+        return integers + draws
+
+    X, y = made(n_classes=n_classes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_joint, "plus_noise", watched)
+        fitted(X, y, solver="joint", n_passes=200)
+    assert len(met) == 201
+    outputs = 1 if n_classes == 2 else 3
+    intercepts = [(one, drawn.reshape(outputs, 6)[:, -1]) for one, drawn in met[1:]]
+    for several in (met[:1], met[1:], intercepts):
+        draws = np.concatenate([drawn.ravel() for _, drawn in several])
+        mechanism = several[0][0]
+        unit = mechanism.grid_size[0] / mechanism.standard_deviation[0]
+        assert abs(np.std(draws * unit) - 1.0) < 6.0 / np.sqrt(2.0 * draws.size) or draws.size < 9
+        assert np.count_nonzero(draws) == draws.size
 
 
 def test_two_names_are_one_class():
