@@ -61,9 +61,8 @@ _SHORTER = 3.5  # power of the clip, in units of L, by which steps are shorter w
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
 _FEW_ROWS, _MUCH, _MOST_OF_FEW = 1e5, 1e5, 500.0
 _ROW_BITS = 20  # of the norm of a row
-_STEPS = 2.0**36  # of what a record may add; fewer where there are more than 2**24 records
-_MANY, _SUM = 2.0**24, 2.0**60
-_SAFETY = 4.0  # times the number of records, which may be noisy
+_STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2**24 records
+_SUM, _SAFETY = 2.0**60, 4.0  # of all steps; times the number of records, which may be noisy
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,11 +127,10 @@ class JointPlan:
             return np.stack([one[begin:end] for one in outputs], axis=1).astype(np.float64)
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
-            total = sums.copy()
-            updated = self._updated
+            # What has no noise stays zero, whatever the sums are.
+            total, updated = np.zeros_like(sums), self._updated
             some = plus_noise(mechanism, sums[:, updated].ravel(), noise[:, updated].ravel())
             total[:, updated] = np.reshape(some, (len(sums), -1))
-            total[:, np.setdiff1d(np.arange(sums.shape[1]), updated)] = 0
             return total
 
         penalty = settings.strength * np.append(np.ones(self.used.size), 0.0)
@@ -215,7 +213,7 @@ def plan_joint(
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
     profile = GroupedProfile([width * clip], np.zeros(size))
     mechanism = calibrate(budget.noise, profile, budget.model, n_releases=n_passes)
-    steps = min(_STEPS, _SUM / (_SAFETY * max(n_samples, _MANY)))
+    steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
     bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
     mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
     grid_size = 2.0 ** math.ceil(math.log2(LIMIT * length) - _ROW_BITS)

@@ -192,7 +192,11 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             return True
         # Few records, of a public number and within public bounds, leave nothing for scales.
         known = self.adjacency == "replace_one" and bool(np.isfinite(data.bounds).all())
-        return known and gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
+        return (
+            known
+            and self.fit_intercept
+            and gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
+        )
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         super()._check_plans(settings, data, budget)  # of settings that are not used, too

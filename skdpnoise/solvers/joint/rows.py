@@ -161,6 +161,7 @@ class GridRows:
             values = self.X[begin:end].astype(np.float64)
             return self._on_grid(values, slice(None))
         rows = self.X[begin:end].astype(np.float64)
+        rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
         rows.data = self._on_grid(rows.data, rows.indices)
         return rows
 

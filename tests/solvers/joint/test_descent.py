@@ -171,10 +171,13 @@ def test_a_large_mapped_file_is_not_kept(monkeypatch, tmp_path):
 def test_sparse_rows_are_the_dense_ones_and_stay_sparse():
     table = np.where(RNG.uniform(size=X.shape) < 0.3, X, 0.0)
     compressed = sparse.csr_array(table)
-    compressed.toarray = compressed.todense = None
+    compressed.toarray = compressed.todense = None  # nobody may make it dense
     for block_rows in (None, 32):
         found = sums(on_grid(compressed, scale=0.5, block_rows=block_rows))
         np.testing.assert_array_equal(found, sums(on_grid(table, scale=0.5)))
+    stored = np.repeat(0.5 * compressed.data, 2), np.repeat(compressed.indices, 2)
+    twice = sparse.csr_array((*stored, 2 * compressed.indptr), shape=table.shape)
+    np.testing.assert_array_equal(sums(on_grid(twice)), sums(on_grid(table)))
     with pytest.raises(ValueError, match="centre 0"):
         on_grid(compressed, center=0.1)
 
