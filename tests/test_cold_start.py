@@ -124,7 +124,7 @@ def test_the_package_imports_nothing_but_itself():
 
 
 def test_numba_and_pandas_wait_until_a_fit_needs_them():
-    # Few records need nothing compiled but the sweeps of a classifier.
+    # Few records need nothing compiled but the sweeps of coordinates.
     code = (
         f"{NO_PANDAS}import importlib, pkgutil, warnings, numpy as np, skdpnoise\n"
         "def alone(name):\n"
@@ -137,7 +137,9 @@ def test_numba_and_pandas_wait_until_a_fit_needs_them():
         "X = np.random.default_rng(0).normal(size=(2000, 3)); y = X.sum(axis=1)\n"
         "for name in ('DPCoordinateDescentRegressor', 'DPPCA', 'DPStandardScaler'):\n"
         "    getattr(skdpnoise, name)(random_state=0).fit(X, y); alone(name)\n"
-        "skdpnoise.DPLogisticCD(random_state=0).fit(X, y > 0); print('numba' in sys.modules)\n"
+        "skdpnoise.DPLogisticCD(random_state=0).fit(X, y > 0); alone('DPLogisticCD')\n"
+        "skdpnoise.DPLogisticCD(solver='coordinate', random_state=0).fit(X, y > 0)\n"
+        "print('numba' in sys.modules)\n"
     )
     assert run(code) == ["True"]
 

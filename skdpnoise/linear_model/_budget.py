@@ -165,7 +165,8 @@ def split_budget(
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
         n_open += first == "search"
-    centred = n_features if settings.joint and settings.fit_intercept and bounded.all() else 0
+    alone = settings.joint and settings.fit_intercept and target_bounds is None
+    centred = n_features if alone and bounded.all() else 0
     counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     scaling = rules.scaling_share(0.0 if n_open else None)
     searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0

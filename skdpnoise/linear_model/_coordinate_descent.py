@@ -27,16 +27,20 @@ from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
 from skdpnoise.linear_model._joint import (
+    ENOUGH_RECORDS,
+    MANY_COLUMNS,
     JointPlan,
-    center_rows,
     check_joint,
+    is_normal,
     normal_for_joint,
     plan_joint,
+    scale_rows,
+    soften,
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
-from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
@@ -198,8 +202,13 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
         """Buy what must be known of the features; return what is to be minimised."""
-        scaling = center_rows if run.budget.centred else standardise
-        return Problem(data, scaling(settings, run, data.X, data.bounds), target)
+        if run.budget.centred:
+            features = scale_rows(run, data.X, data.bounds)
+        else:
+            features = standardise(settings, run, data.X, data.bounds)
+        if settings.joint:
+            features = soften(features, data.bounds)
+        return Problem(data, features, target)
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
         """Choose passes and noise, by settings and released numbers."""
@@ -268,22 +277,22 @@ class DPCoordinateDescentRegressor(
         "gram" releases the second moments of the rows once, and solves the penalised problem
         exactly from these. "joint" descends along gradients of all columns at once, a record's
         clipped by its norm, so that noise does not grow with the number of columns; it needs normal
-        noise and delta > 0. Its slopes are drawn in by the most that noise may be of them: no worse
-        than a constant for many columns, but too much where columns are nearly alike. "auto" takes
-        "gram" where its noise is small, by released numbers, unless a parameter is set that is made
-        for "gradient" (`n_passes`, `clip`, `budget_growth`, `error_weights`, other noises); else
-        "gradient".
+        noise and delta > 0. "auto" takes "joint" for 60 columns or more, unless replace-one makes
+        it public that there are very many records (μ n of 100 for each column); else "gram" where
+        its noise is small, by released numbers; else "gradient". It also takes "gradient" where a
+        parameter is set that is made for it (`n_passes`, `clip`, `budget_growth`, `error_weights`,
+        other noises), and not "joint" where `row_norm` is set.
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
-        `l1_ratio` is. A number shrinks more with "gradient" than in scikit-learn, since clipped
-        gradients are weaker than whole ones.
+        `l1_ratio` is. A number means the same in all three; but clipped gradients are weaker than
+        whole ones, so that with "gradient" and "joint" it shrinks more than in scikit-learn.
     %(estimators: l1_ratio, fit_intercept)s
     row_norm : float or "auto", default="auto"
         For "gram": **public** radius of the ball that standardised rows, target and intercept's
         constant included, are shrunk into. Longer rows count less.
     %(estimators: n_passes)s
-        This and the next two are for "gradient".
+        This and the next are for "gradient" and "joint", the one after them for "gradient".
     %(estimators: clip, budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
     %(estimators: target_bounds)s
@@ -340,11 +349,12 @@ class DPCoordinateDescentRegressor(
        ±3 scales (±2.5 to 5 where no feature is used): 6 or 3. Or "gradients" of all columns at
        once: for each pass the sum of whole gradients, each clipped to the norm C and rounded to
        integers within it (:mod:`skdpnoise.solvers.joint`: 2C in Euclidean norm, or C), plus exact
-       integer noise. Or "second moments": once, the sum
-       over records of :math:`z z^\top`, with z = (x, y, 1) standardised, clipped to public limits,
-       shrunk into a ball of radius R and rounded to integers within it, plus exact integer noise on
-       the symmetric matrix (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius
-       norm it moves by R² under add/remove, by √2 R² under replace-one).
+       integer noise; and then "second moments" with the released model's prediction as the only
+       feature. Or "second moments" alone: once, the sum over records of :math:`z z^\top`, with z =
+       (x, y, 1) standardised, clipped to public limits, shrunk into a ball of radius R and rounded
+       to integers within it, plus exact integer noise on the symmetric matrix
+       (:func:`~skdpnoise.mechanisms.calibrate_second_moments`: in Frobenius norm it moves by R²
+       under add/remove, by √2 R² under replace-one).
 
     Each release, the choice of the solver included, depends on earlier ones only through released
     numbers; costs compose adaptively and exactly, ε adding for pure and μ² for Gaussian noise.
@@ -403,23 +413,36 @@ class DPCoordinateDescentRegressor(
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         if self.solver == "gram":
             check_gram(settings, data.X.shape[1], budget)
-        if self.solver == "joint":
-            check_joint(settings, data.X.shape, 1, budget)
+        if settings.joint:
+            check_joint(settings, data, budget)
         super()._check_plans(settings, data, budget)  # of settings that are not used, too
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
+        if settings.joint:
+            return plan_joint(settings, problem, 1, run.n_samples, run.budget)
         if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
             features = problem.features
             plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)
             reach = features.reach[features.used]
             if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
                 return plan
-        if self.solver == "joint":
-            return plan_joint(settings, problem.features.used, 1, run.n_samples, run.budget)
         return super()._plan(settings, run, problem)
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
-        return normal_for_joint(self, settings) if self.solver == "joint" else settings
+        if self.solver == "joint" or (self.solver == "auto" and self._drowns_moments(data)):
+            return replace(normal_for_joint(self, settings), joint=True)
+        return settings
+
+    def _drowns_moments(self, data: Data) -> bool:
+        """Whether columns are so many, for the records, that second moments would be noise."""
+        if self._asks_for_descent() or not isinstance(self.row_norm, str):
+            return False
+        if data.X.shape[1] < MANY_COLUMNS or not is_normal(self):
+            return False
+        # How many records there are is public under replace-one alone.
+        known = data.rows.n_kept if self.adjacency == "replace_one" else 0.0
+        strength = gdp_mu(self.epsilon, self.delta) * known
+        return bool(strength < ENOUGH_RECORDS * data.X.shape[1])
 
     def _asks_for_descent(self) -> bool:
         """Whether a parameter is set that only the gradient solver has."""

@@ -115,7 +115,7 @@ def centring_share(n_columns: int, strength: float) -> float:
     """Return the share for the mean of rows within bounds; 0 where its noise would be too large."""
     # A row is as long as the root of the number of columns at most, and may turn round.
     noise = 2.0 * np.sqrt(n_columns / CENTRING) / strength
-    return CENTRING if noise <= 0.3 else 0.0
+    return CENTRING if noise <= 1.0 else 0.0
 
 
 def path_alpha(noise_level: float, n_features: int) -> float:

@@ -17,7 +17,7 @@ from skdpnoise.estimators.parameters import check_memory, number_vector
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
 from skdpnoise.linear_model._budget import Budget
-from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
+from skdpnoise.linear_model._records import LIMIT, Problem, Settings
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.queries.searched_location import count_strength, mean_reach
 from skdpnoise.sampling import RandomWords, permutation
@@ -351,7 +351,7 @@ class Residuals:
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return residuals in standard units; of the target as it came, not clipped."""
         center, scale = problem.target.units
-        scores = _scores(model, problem.data.X, problem.features)[0]
+        scores = linear_functions(model, problem)[0]
         return np.asarray((problem.data.y - center) / scale - scores)
 
     def finish(
@@ -387,7 +387,7 @@ class Gain:
     def contributions(self, model: np.ndarray, problem: Problem) -> np.ndarray:
         """Return -1, 0 or 1 for every record."""
         constant, right = problem.target.constant, _labels(problem.data.outputs)
-        found = _labels(_scores(model, problem.data.X, problem.features))
+        found = _labels(linear_functions(model, problem))
         rightly = (found == right).astype(np.float64)
         return np.asarray(rightly - (_labels(constant[:, np.newaxis]) == right))
 
@@ -402,10 +402,15 @@ class Gain:
         lead = abs(constant[0]) if len(constant) == 1 else np.diff(np.sort(constant)[-2:])[0]
         slopes = DescentPlan.averaged(path)[:, :-1]
         spread = np.linalg.norm(slopes, axis=1).max() * np.sqrt(min(len(constant), 2))
-        return _nearer(path, constant, np.clip(lead / max(_FEW * spread, 1e-300), _LEAST, 1.0))
+        return _nearer(path, constant, kept_in_doubt(lead, spread))
 
 
 RESIDUALS, GAIN = Residuals(), Gain()
+
+
+def kept_in_doubt(lead: float, spread: float) -> float:
+    """Return the part of slopes with which labels of few records differ from the largest class."""
+    return float(np.clip(lead / max(_FEW * spread, 1e-300), _LEAST, 1.0))
 
 
 def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -416,10 +421,11 @@ def _labels(scores: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     return found
 
 
-def _scores(model: np.ndarray, X: np.ndarray, features: Standardisation) -> np.ndarray:
-    """Return the linear functions, shape (n_outputs, n_samples)."""
+def linear_functions(model: np.ndarray, problem: Problem) -> np.ndarray:
+    """Return the scores of the records, shape (n_outputs, n_samples)."""
     # They are summed column by column, so that what a record adds depends on no other record, to
     # the last bit.
+    X, features = problem.data.X, problem.features
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
         standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]

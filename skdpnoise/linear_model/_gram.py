@@ -91,7 +91,7 @@ class GramPlan:
     ) -> Iterator[np.ndarray]:
         """Yield the only model, of shape (1, n_features + 1), in standard units."""
         alpha, l1_ratio = self.penalty(settings)
-        yield self.release(settings, problem, draws).solve([alpha], l1_ratio)
+        yield self.release(problem, draws, settings.n_jobs).solve([alpha], l1_ratio)
 
     def finish(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
         """Return the models as they are."""
@@ -102,7 +102,7 @@ class GramPlan:
         """Return the only model."""
         return np.asarray(path[-1])
 
-    def release(self, settings: Settings, problem: Problem, noise: np.ndarray) -> PseudoData:
+    def release(self, problem: Problem, noise: np.ndarray, n_jobs: int | None) -> PseudoData:
         """Release the noisy mean second moments, in standard units, as data that have them."""
         # The sums are exact integers, and the integer noise is added to them: the order of the
         # records, memory layout and threads do not change a bit of the result.
@@ -118,16 +118,20 @@ class GramPlan:
             norm=mechanism.row_bounds.norm,
             columns=mechanism.row_bounds.columns,
             l1_norm=mechanism.row_bounds.l1_norm,
-            n_threads=effective_n_jobs(settings.n_jobs),
+            n_threads=effective_n_jobs(n_jobs),
         )
         noisy = plus_noise(mechanism, moments, noise) * mechanism.grid_size / self.n_samples
         return make_pseudo_data(noisy, used, self.noise_level)
 
 
 def plan_gram(
-    settings: Settings, columns: Standardisation, n_samples: float, budget: Budget
+    settings: Settings,
+    columns: Standardisation,
+    n_samples: float,
+    budget: Budget,
+    part: float = 1.0,
 ) -> GramPlan:
-    """Choose the ball of the rows and calibrate the noise of their second moments."""
+    """Choose the ball of the rows and calibrate second moments for a part of the model's budget."""
     columns = columns.capped()
     constant, used = int(settings.fit_intercept), columns.used
     if not used[-1] or not (used[:-1].any() or constant):
@@ -136,10 +140,11 @@ def plan_gram(
     longest = float(np.linalg.norm(limits))
     # "auto" stays within the kind of budget, pure or Gaussian, that was chosen for the whole fit.
     noise = settings.noise if settings.noise in CHOICES else budget.noise
+    left = budget.model.share(part) if part < 1.0 else budget.model
 
     def plan(row_norm: float) -> GramPlan:
         bounds = RowBounds(limits.size, row_norm, columns=limits)
-        mechanism = calibrate_second_moments(noise, bounds, budget.model, budget.adjacency)
+        mechanism = calibrate_second_moments(noise, bounds, left, budget.adjacency)
         return GramPlan(mechanism, columns, constant, n_samples)
 
     if not isinstance(settings.row_norm, str):

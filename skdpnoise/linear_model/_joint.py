@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,17 @@ from joblib import effective_n_jobs
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import NORMAL, Budget
-from skdpnoise.linear_model._defaults import kept
-from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
+from skdpnoise.linear_model._defaults import gain_share, kept
+from skdpnoise.linear_model._descent import kept_in_doubt, linear_functions
+from skdpnoise.linear_model._gram import GramPlan, plan_gram
+from skdpnoise.linear_model._records import (
+    LIMIT,
+    Data,
+    Problem,
+    Settings,
+    Standardisation,
+    Target,
+)
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.requests import CHOICES
@@ -31,38 +40,63 @@ from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
-from skdpnoise.solvers import SQUARED
+from skdpnoise.solvers import LOGISTIC, SQUARED
 from skdpnoise.solvers.joint import Clip, GridRows, joint_descent
 from skdpnoise.solvers.second_moments import clipped_row_sums
 
 __all__ = [
-    "FEW_RECORDS",
+    "ENOUGH_RECORDS",
     "MANY_COLUMNS",
     "JointPlan",
-    "center_rows",
+    "RowScaling",
     "check_joint",
+    "is_normal",
     "normal_for_joint",
     "plan_joint",
+    "scale_rows",
+    "soften",
 ]
 
-FEW_RECORDS = 100.0  # μ n below which "auto" does so within public bounds
-MANY_COLUMNS = 60  # from which "auto" clips whole gradients of one output, too
+# From so many columns on, and below μ n for each, regressions clip whole gradients.
+MANY_COLUMNS, ENOUGH_RECORDS = 60, 100.0
 MOST_PASSES, FEWEST_PASSES = 80, 12
 _MOMENTUM = 0.9
 _AVERAGED = 0.4  # of the iterates: the last ones, whose mean is the model
-# How far all passes go, in units of μ n: the most, up to which μ n, by which power less, the least.
-_MOST_REACH, _WEAK, _POWER, _LEAST_REACH = 5.0, 120.0, 0.35, 1.5
+# How far all passes go, in units of μ n: less by this power of it from the weak on, within ends.
+_FAR, _WEAK, _FAR_POWER, _MOST_REACH, _LEAST_REACH = 5.0, 40.0, 0.5, 10.0, 0.4
 _PER_PASS = 20.0  # of a pass, in the same units, up to the most passes
-_CLIP, _NO_CLIP = 0.1, 2e4  # of L, and the μ n from which it grows with it, up to no clip at all
+# C in units of L: more by this power of μ n / (√d L) from the weak one on, d being the number of
+# coefficients, up to a half; beyond the strong one, where noise is nothing, in proportion.
+_CLIP, _WEAK_COORDINATE, _CLIP_POWER, _MOST_CLIP, _STRONG = 0.12, 16.0, 0.7, 0.5, 4000.0
+_LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a row by
 # The same for targets that are numbers, of which the noise counts and not only the order.
-_REACH_OF_NUMBERS, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.15, 0.3, 20
-_LONGEST = 3.0  # clip, in units of L: no gradient of labels is much longer
+_REACH_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.5, 20
+_CLIP_OF_NUMBERS, _POWER_OF_NUMBERS, _LONGEST = 0.3, 0.75, 10.0
+_MANY_ENTRIES = 4e7  # of a table, beyond which passes are fewer by the root of their number
 _SHORTER = 3.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
 _FEW_ROWS, _MUCH, _MOST_OF_FEW = 1e5, 1e5, 500.0
 _ROW_BITS = 20  # of the norm of a row
 _STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2**24 records
+# Of columns within bounds, in halves of these: a spread that is guessed, and the least; how much
+# more than the noise spreads must differ to be told apart.
+_GUESSED, _LEAST_SPREAD, _DOUBT = 0.5, 0.02, 2.0
+_BLOCK = 4096  # rows whose squares are held at once
+# μ n between which two classes are doubted: below, a gain could not be told from its noise.
+_DOUBTFUL = 70.0, 2000.0
+# What the smaller gain must exceed, in deviations of its noise and in roots of columns by records.
+_SURE, _OVERFIT = 1.5, 0.3
+_REFIT = 0.1  # of the budget of a model of numbers, for the slope of the target on predictions
 _SUM, _SAFETY = 2.0**60, 4.0  # of all steps; times the number of records, which may be noisy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JointDraws:
+    """All randomness of the passes and of what is released after them; and their steps."""
+
+    noise: np.ndarray  # (n_passes, n_outputs, n_features + 1), in grid steps
+    last: np.ndarray  # of gains, (2,), or of second moments
+    steps: list[float] = field(default_factory=list)  # filled by the passes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,22 +109,32 @@ class JointPlan:
     n_passes: int
     clip: float  # C
     step: float
+    longest_step: float
     row_grid_size: float  # of standardised rows
     n_samples: float  # the divisor: the number of records, public or estimated privately
     constant: float  # that rows end with; 0 without an intercept
+    doubt: AdditiveMechanism | None = None  # of what two classes gain over either of them
+    moments: GramPlan | None = None  # of the predictions and a target of numbers
+    n_jobs: int | None = None
+    penalised: bool = False  # by the user, so that slopes are not made larger again
 
     def charge(self, account: Account) -> None:
         """Charge for the gradients of all passes."""
         if self.mechanism is not None:
             account.charge("gradients", self.mechanism)
+        if self.doubt is not None:
+            account.charge("gain over either class", self.doubt)
+        if self.moments is not None:
+            self.moments.charge(account)
 
-    def draw(self, rng: RandomWords) -> np.ndarray:
-        """Return the noise of all passes, shape (n_passes, n_outputs, n_features + 1)."""
+    def draw(self, rng: RandomWords) -> JointDraws:
+        """Return the noise of passes and gains."""
         shape = self.n_passes, self.n_outputs, self.used.size + 1
         noise = np.zeros(shape, dtype=np.int64)
         if self.mechanism is not None:
             noise[..., self._updated] = self.mechanism.sample(rng).reshape(*shape[:2], -1)
-        return noise
+        last = np.zeros(2) if self.doubt is None else self.doubt.sample(rng)[0]
+        return JointDraws(noise, last if self.moments is None else self.moments.draw(rng))
 
     @property
     def _updated(self) -> np.ndarray:
@@ -98,19 +142,20 @@ class JointPlan:
         return np.flatnonzero(np.append(self.used, self.constant > 0.0))
 
     def standardised(self, problem: Problem) -> Problem:
-        """Return the problem with limits on what is far from the rest of its column."""
-        return replace(problem, features=problem.features.capped())
+        """Return the problem as it is: records are held by their norm."""
+        return problem
 
     def passes(
-        self, settings: Settings, problem: Problem, draws: np.ndarray
+        self, settings: Settings, problem: Problem, draws: JointDraws
     ) -> Iterator[np.ndarray]:
         """Yield the iterate of every pass in standard units, shape (n_outputs, n_features + 1)."""
         mechanism, features = self.mechanism, problem.features
         if mechanism is None:
-            coef = np.zeros(draws.shape[1:])
+            coef = np.zeros(draws.noise.shape[1:])
             coef[:, -1] = problem.target.constant
             yield coef
             return
+        assert isinstance(features, RowScaling)
         rows = GridRows(
             problem.data.X,
             grid_size=self.row_grid_size,
@@ -133,7 +178,8 @@ class JointPlan:
             total[:, updated] = np.reshape(some, (len(sums), -1))
             return total
 
-        penalty = settings.strength * np.append(np.ones(self.used.size), 0.0)
+        # Penalties are of coefficients of columns in units of their standard deviation.
+        penalty, spread = settings.strength, np.append(features.spread, 0.0)
         unit = float(mechanism.grid_size[0])
         path = joint_descent(
             rows,
@@ -142,37 +188,90 @@ class JointPlan:
             n_outputs=self.n_outputs,
             n_passes=self.n_passes,
             step=self.step,
+            longest_step=self.longest_step,
+            steps=draws.steps,
             clip=[Clip(self.clip, unit)] * self.n_passes,
-            noise=draws,
+            noise=draws.noise,
             add=add,
             n_samples=self.n_samples,
             momentum=_MOMENTUM,
-            l1=settings.l1_ratio * penalty,
-            l2=(1.0 - settings.l1_ratio) * penalty,
+            l1=settings.l1_ratio * penalty * spread,
+            l2=(1.0 - settings.l1_ratio) * penalty * spread**2,
             n_threads=effective_n_jobs(settings.n_jobs),
         )
         for coef in path:
             coef[:, -1] *= self.constant
             yield coef
 
-    def finish(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
-        """Return the iterates; slopes of numbers are drawn in by what noise may be of them."""
-        if problem.target.scaling is None or self.mechanism is None:
+    def finish(self, path: np.ndarray, problem: Problem, draws: JointDraws) -> np.ndarray:
+        """Return the iterates, drawn in by what the known noise may be of their slopes."""
+        if self.mechanism is None:
             return path
-        energy, n_slopes = float((self.averaged(path)[:, :-1] ** 2).sum()), int(self.used.sum())
-        keep = kept(energy, n_slopes * self.slope_noise(), 1.0 + 2.0 * math.sqrt(2.0 / n_slopes))
-        shrunk = path.copy()
-        shrunk[..., :-1] *= keep
-        return shrunk
+        model, n_slopes = self.averaged(path)[:, :-1], int(self.used.sum())
+        energy = float((model**2).sum())
+        if self.moments is not None:
+            return self._refitted(path, problem, draws.last)
+        noise = n_slopes * self.n_outputs * self.slope_noise(draws.steps)
+        path = path * (
+            energy / (energy + noise) if energy > 0.0 else 1.0
+        )  # labels stay as they are
+        return path if self.doubt is None else self._doubted(path, problem, draws.last)
 
-    def slope_noise(self) -> float:
+    def _refitted(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
+        """Return the iterates with the slope and the intercept of the target on predictions."""
+        # Passes over clipped gradients leave a model too small or, with noise, too large. Its
+        # predictions are one feature of a fit to second moments.
+        assert self.moments is not None
+        model, features = self.averaged(path), problem.features
+        assert isinstance(features, RowScaling)
+        model[:, -1] = 0.0
+        unit = float(np.linalg.norm(model[:, :-1] * features.spread))
+        if unit == 0.0:
+            return path
+        blocks = (linear_functions(model / unit, some)[0] for some in problem.blocks(_BLOCK))
+        feature = np.concatenate([*blocks])[:, np.newaxis]
+        known = replace(problem, data=replace(problem.data, X=feature))
+        slope, intercept = self.moments.release(known, draws, self.n_jobs).solve([0.0], 0.0)[0]
+        keep = float(slope) / unit
+        refitted = path * (min(keep, 1.0) if self.penalised else keep)
+        refitted[..., -1] = intercept
+        return np.asarray(refitted)
+
+    def _doubted(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
+        """Return the iterates, drawn in where labels may be no better than those of one class."""
+        # A record that is labelled rightly gains 1 over the class that it is not of, and else loses
+        # 1 against its own: (0, 1), (1, 0), (0, -1) or (-1, 0), at most 2 apart.
+        assert self.doubt is not None
+        model, gains = self.averaged(path), np.zeros(2)
+        for some in problem.blocks(_BLOCK):
+            positive = some.data.outputs[0] > 0
+            right = (linear_functions(model, some)[0] > 0.0) == positive
+            gains += np.sum(right), np.sum(right)
+            gains -= np.sum(~positive), np.sum(positive)
+        unit = float(self.doubt.grid_size[0])
+        steps = np.rint(gains / unit).astype(np.int64)
+        over_first, over_second = plus_noise(self.doubt, steps, draws) * unit / self.n_samples
+        deviation = float(self.doubt.standard_deviation[0]) / self.n_samples
+        # The records that are labelled are those of the fit: labels that mean nothing gain, too.
+        least = _SURE * deviation + _OVERFIT * math.sqrt(self.used.sum() / self.n_samples)
+        if min(over_first, over_second) > least:
+            return path
+        few, drawn = 0.5 / self.n_samples, path.copy()
+        share = min(max(0.5 + 0.5 * (over_first - over_second), few), 1.0 - few)
+        log_odds = math.log(share / (1.0 - share))
+        drawn[..., :-1] *= kept_in_doubt(abs(log_odds), float(np.linalg.norm(model[:, :-1])))
+        drawn[..., -1] = log_odds
+        return drawn
+
+    def slope_noise(self, steps: list[float]) -> float:
         """Return the variance that noise gives one slope, were there no rows to pull it back."""
-        # Noise of pass t is in iterate s as 1 + m + ... + m^{s-t} steps of it.
+        # Noise of pass t is in iterate s as the sum over the passes r from t to s of m^{r-t} steps.
         assert self.mechanism is not None
         ages = np.subtract.outer(np.arange(self.n_passes), np.arange(self.n_passes))
-        steps = (1.0 - _MOMENTUM ** np.maximum(ages + 1, 0)) / (1.0 - _MOMENTUM)
-        part = self.averaged(steps) * self.step / self.n_samples
-        return float((part**2).sum() * float(self.mechanism.standard_deviation[0]) ** 2)
+        moved = np.where(ages >= 0, _MOMENTUM ** np.maximum(ages, 0), 0.0)
+        part = self.averaged(np.cumsum(np.array(steps)[:, np.newaxis] * moved, axis=0))
+        noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
+        return float((noise**2).sum())
 
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
@@ -181,94 +280,178 @@ class JointPlan:
 
 
 def plan_joint(
-    settings: Settings, used: np.ndarray, n_outputs: int, n_samples: float, budget: Budget
+    settings: Settings, problem: Problem, n_outputs: int, n_samples: float, budget: Budget
 ) -> JointPlan:
     """Choose passes, clip and step, and calibrate the noise of all passes."""
     # The noise of T passes adds to a score about 2 u T / (μ n), u being how far a pass moves the
     # score of a row of length L that is clipped. So u T is a multiple of μ n.
-    assert isinstance(budget.model, GaussianLoss)
-    n_used, constant = int(np.count_nonzero(used)), float(settings.fit_intercept)
-    if not n_used:  # intercepts alone have been found, if there are any
-        return JointPlan(None, used, n_outputs, 1, 1.0, 1.0, 1.0, n_samples, constant)
-    length = math.sqrt(n_used + constant**2)
-    strength = budget.model.mu * n_samples
-    far, part, fewest = _MOST_REACH * (_WEAK / strength) ** _POWER, _CLIP, FEWEST_PASSES
-    reach = min(max(far, _LEAST_REACH), _MOST_REACH) * strength
-    if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order
-        reach, part, fewest = _REACH_OF_NUMBERS * strength, _CLIP_OF_NUMBERS, _FEWEST_OF_NUMBERS
-    most = MOST_PASSES
-    if n_samples <= _FEW_ROWS:  # passes over few rows take no time
-        most = min(MOST_PASSES * max(1.0, strength / _MUCH) ** 0.5, _MOST_OF_FEW)
-    n_passes = round(min(max(reach / _PER_PASS, fewest), most))
-    if settings.n_passes != "auto":
-        n_passes = int(settings.n_passes)
-    clip = length * min(part * max(1.0, strength / _NO_CLIP), _LONGEST)
+    features, target, left = problem.features, problem.target.scaling, budget.model
+    assert isinstance(left, GaussianLoss)
+    assert isinstance(features, RowScaling)
+    used, constant = features.used, float(settings.fit_intercept)
+    n_used = int(np.count_nonzero(used))
+    if not n_used or not (target is None or target.used[0]):  # a constant has been found
+        return JointPlan(None, used, n_outputs, 1, 1.0, 1.0, 1.0, 1.0, n_samples, constant)
+    shape = n_outputs, n_used + bool(constant)
+    length = math.hypot(features.length, constant)
+    longest = math.hypot(float(np.linalg.norm(features.limit[used])), constant)
+    width = 2.0 if budget.adjacency == "replace_one" else 1.0
+    strength = 2.0 / width * left.mu * n_samples
+    part, doubt, moments = 0.0, None, None
+    if target is not None:
+        part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
+        moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
+    elif settings.loss is LOGISTIC and constant and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
+        part = gain_share(strength, budget.order)
+        doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))
+    left = left.share(1.0 - part)
+    n_passes, clip, reach = _choose(settings, strength, length, shape, n_samples)
+    clip = min(clip, _LARGEST_SLOPE * longest)
     if settings.clip != "auto":
         clip = float(settings.clip)
-    step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
+    longest_step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
     # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be.
     steepest = settings.loss.curvature * length**2
-    step = min(step, (1.0 + _MOMENTUM) / steepest / min(clip / length, 1.0) ** _SHORTER)
-    size = n_outputs * (n_used + bool(constant))
-    width = 2.0 if budget.adjacency == "replace_one" else 1.0
-    profile = GroupedProfile([width * clip], np.zeros(size))
-    mechanism = calibrate(budget.noise, profile, budget.model, n_releases=n_passes)
+    step = (1.0 + _MOMENTUM) / steepest
+    if settings.loss is not SQUARED:  # whose residuals have no bound
+        step /= min(clip / length, 1.0) ** _SHORTER
+    step = min(step, longest_step)
+    profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
+    mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
     steps = min(_STEPS, _SUM / (_SAFETY * n_samples))
     bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
     mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
-    grid_size = 2.0 ** math.ceil(math.log2(LIMIT * length) - _ROW_BITS)
-    facts = n_passes, clip, step, grid_size, n_samples, constant
-    return JointPlan(mechanism, used, n_outputs, *facts)
-
-
-def check_joint(settings: Settings, shape: tuple[int, ...], n_outputs: int, budget: Budget) -> None:
-    """Raise what planning would raise, before anything is spent or the data are used."""
-    used = np.ones(shape[1], dtype=bool)
-    n_passes = _MOST_OF_FEW if settings.n_passes == "auto" else float(settings.n_passes)
-    reason = f"the noise of {n_passes:g} passes"
-    check_memory(
-        settings.owner, 32.0 * n_passes * n_outputs * (shape[1] + 1), reason, "Use fewer passes."
+    grid_size = 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
+    facts = n_passes, clip, step, longest_step, grid_size, n_samples, constant
+    return JointPlan(
+        mechanism, used, n_outputs, *facts, doubt, moments, settings.n_jobs, settings.strength > 0.0
     )
-    plan_joint(settings, used, n_outputs, 2.0**30, budget.least)
 
 
-def center_rows(settings: Settings, run: Run, X: np.ndarray, bounds: np.ndarray) -> Standardisation:
-    """Release the mean of rows within public bounds; return these as centre and halves as scale."""
+def _with_feature(target: Standardisation) -> Standardisation:
+    """Return the scaling of a standardised feature and of the target."""
+    facts = [target.center, target.scale, target.used, target.limit]
+    pairs = zip((0.0, 1.0, True, LIMIT), facts, strict=True)
+    return Standardisation(*(np.append(one, other) for one, other in pairs))
+
+
+def _choose(
+    settings: Settings, strength: float, length: float, shape: tuple[int, int], n_samples: float
+) -> tuple[int, float, float]:
+    """Return the number of passes, the clip C and how far all passes go."""
+    per_coordinate = strength / math.sqrt(math.prod(shape)) / length
+    part = _CLIP * max(1.0, per_coordinate / _WEAK_COORDINATE) ** _CLIP_POWER
+    part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG)
+    far = _FAR * (_WEAK / strength) ** _FAR_POWER
+    reach, fewest = min(max(far, _LEAST_REACH), _MOST_REACH) * strength, FEWEST_PASSES
+    if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order
+        reach, fewest = _REACH_OF_NUMBERS * strength, _FEWEST_OF_NUMBERS
+        strong = max(1.0, per_coordinate / _WEAK_COORDINATE) ** _POWER_OF_NUMBERS
+        part = min(_CLIP_OF_NUMBERS * strong, _LONGEST)
+    most = float(MOST_PASSES)
+    if n_samples <= _FEW_ROWS:  # passes over few rows take no time
+        most = min(MOST_PASSES * max(1.0, strength / _MUCH) ** 0.5, _MOST_OF_FEW)
+    if settings.n_passes != "auto":
+        return int(settings.n_passes), part * length, reach
+    most *= min(1.0, math.sqrt(_MANY_ENTRIES / (n_samples * shape[1])))
+    return round(max(min(reach / _PER_PASS, most), fewest)), part * length, reach
+
+
+def check_joint(settings: Settings, data: Data, budget: Budget) -> None:
+    """Raise what planning would raise, before anything is spent or the data are used."""
+    n_columns, n_outputs = data.X.shape[1], len(data.outputs)
+    n_passes = _MOST_OF_FEW if settings.n_passes == "auto" else float(settings.n_passes)
+    size, reason = (
+        32.0 * n_passes * n_outputs * (n_columns + 1),
+        f"the noise of {n_passes:g} passes",
+    )
+    check_memory(settings.owner, size, reason, "Use fewer passes.")
+    facts = np.zeros(1), np.ones(1), np.ones(1, dtype=bool), np.full(1, LIMIT)
+    target = Target(np.zeros(1), None if data.target_bounds is None else Standardisation(*facts))
+    features = RowScaling(*(np.repeat(fact, n_columns) for fact in (*facts, np.ones(1))))
+    plan_joint(settings, Problem(data, features, target), n_outputs, 2.0**30, budget.least)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowScaling(Standardisation):
+    """A standardisation in which columns of rare values stay smaller than others."""
+
+    spread: np.ndarray  # standard deviations of the columns in these units
+
+    @property
+    def length(self) -> float:
+        """R, the norm of a typical row."""
+        return float(np.linalg.norm(self.spread[self.used]))
+
+
+def soften(standard: Standardisation, bounds: np.ndarray) -> RowScaling:
+    r"""Return scales :math:`\sqrt{\sigma h}` of columns within public bounds, h half of these."""
+    # By σ alone a column that is hardly ever 1 would have very long rows, by h alone one that is
+    # far from its bounds would hardly count.
+    half = 0.5 * bounds[1] - 0.5 * bounds[0]
+    within = np.isfinite(half) & standard.used
+    part = np.where(within, np.clip(standard.scale / np.where(within, half, 1.0), 0.0, 1.0), 1.0)
+    scale = standard.scale / np.sqrt(part)
+    return RowScaling(
+        standard.center, scale, standard.used, standard.limit * np.sqrt(part), np.sqrt(part)
+    )
+
+
+def scale_rows(run: Run, X: np.ndarray, bounds: np.ndarray) -> Standardisation:
+    """Release means and mean squares of rows within public bounds, for centres and scales."""
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
-    mean = np.zeros(half.size)
+    half, p = np.where(used, half, 1.0), half.size
+    mean, variance = np.zeros(p), np.full(p, _GUESSED**2)
     if run.budget.scaling and used.any():
-        # A row within its bounds has a norm of at most the root of the number of columns.
-        limits = RowBounds(half.size, math.sqrt(half.size), columns=np.ones(half.size))
-        profile = clipped_rows(limits, run.budget.adjacency)
-        mechanism = calibrate("iid_gaussian", profile, run.budget.features)
-        run.account.charge("means of rows", mechanism)
-        draws = mechanism.sample(run.rng)[0]
-        sums = clipped_row_sums(
-            X,
-            center=middle,
-            scale=np.where(used, half, 1.0),
+        first, second, noise = _row_moments(run, X, middle, half)
+        keep = kept(float((first**2).sum()), p * noise**2, 1.0)
+        mean = np.clip(keep * first, -1.0, 1.0)
+        variance = second - mean**2
+        common, others = variance.mean(), variance - variance.mean()
+        variance = common + kept(float((others**2).sum()), p * noise**2, _DOUBT) * others
+    mean = np.where(used, mean, 0.0)
+    part = np.sqrt(np.clip(variance, _LEAST_SPREAD**2, 1.0))
+    return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
+
+
+def _row_moments(
+    run: Run, X: np.ndarray, middle: np.ndarray, half: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return noisy means of rows and of their squares, and the noise, in halves of the bounds."""
+    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4.
+    p = half.size
+    limits = RowBounds(2 * p, math.sqrt(1.25 * p), columns=np.repeat([1.0, 0.5], p))
+    mechanism = calibrate(
+        "iid_gaussian", clipped_rows(limits, run.budget.adjacency), run.budget.features
+    )
+    run.account.charge("means and squares of rows", mechanism)
+    draws = mechanism.sample(run.rng)[0]
+    sums = np.zeros(2 * p, dtype=np.int64)
+    for begin in range(0, len(X), _BLOCK):
+        z = np.clip((X[begin : begin + _BLOCK].astype(np.float64) - middle) / half, -1.0, 1.0)
+        sums += clipped_row_sums(
+            np.hstack([z, z * z - 0.5]),
             row_grid_size=mechanism.grid_size,
             norm=limits.norm,
             columns=limits.columns,
-            n_threads=effective_n_jobs(settings.n_jobs),
         )
-        noisy = plus_noise(mechanism, sums, draws) * mechanism.grid_size / run.n_samples
-        mean = np.where(used, np.clip(noisy, -1.0, 1.0), 0.0)
-    return Standardisation(
-        middle + half * mean, np.where(used, half, 1.0), used, 1.0 + np.abs(mean)
-    )
+    noisy = plus_noise(mechanism, sums, draws) * mechanism.grid_size / run.n_samples
+    return noisy[:p], noisy[p:] + 0.5, float(mechanism.standard_deviation[0]) / run.n_samples
+
+
+def is_normal(estimator: Any) -> bool:
+    """Whether the noise is normal, or may be."""
+    noise = estimator.noise
+    return bool(estimator.delta > 0.0 and (noise in CHOICES or noise.endswith("_gaussian")))
 
 
 def normal_for_joint(estimator: Any, settings: Settings) -> Settings:
     """Return the settings with normal noise, or refuse others for gradients of all columns."""
-    noise, owner = settings.noise, settings.owner
-    if noise in CHOICES:
-        noise = NORMAL
-    if not (estimator.delta > 0.0 and noise.endswith("_gaussian")):
+    if not is_normal(estimator):
         raise ValueError(
-            f"The 'noise' parameter of {owner} must be normal noise, and delta positive, for "
-            f"solver='joint'. Got noise={settings.noise!r} and delta={estimator.delta:g}. Use "
+            f"The 'noise' parameter of {settings.owner} must be normal noise, and delta positive, "
+            f"for solver='joint'. Got noise={settings.noise!r} and delta={estimator.delta:g}. Use "
             "another solver, or another noise and delta."
         )
-    return replace(settings, noise=noise)
+    return replace(settings, noise=NORMAL) if settings.noise in CHOICES else settings

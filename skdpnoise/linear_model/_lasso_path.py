@@ -155,7 +155,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     ) -> dict[str, Any]:
         problem = plan.standardised(problem)
         features, units = problem.features, problem.target.units
-        pseudo = plan.release(settings, problem, draws)
+        pseudo = plan.release(problem, draws, settings.n_jobs)
         alpha = path_alpha(plan.noise_level, int(features.used.sum()))
         given = self._given_alphas()
         alphas = self._grid(pseudo) if given is None else given

@@ -20,16 +20,14 @@ from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import (
-    FEW_RECORDS,
-    MANY_COLUMNS,
     check_joint,
+    is_normal,
     normal_for_joint,
     plan_joint,
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
-from skdpnoise.mechanisms.requests import CHOICES
-from skdpnoise.privacy import Adjacency, gdp_mu
+from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import LOGISTIC
 from skdpnoise.solvers.joint import SOFTMAX
 
@@ -52,12 +50,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     ----------
     %(estimators: epsilon, delta, noise, adjacency)s
     solver : {"auto", "coordinate", "joint"}, default="auto"
-        "coordinate" clips a record's gradient in each coordinate by itself, three classes or more
-        one against the rest. "joint" clips its whole gradient, of all columns and classes, by one
-        norm, so that many of them cost no more than few; it needs normal noise and delta > 0.
-        "auto" takes "joint" for three classes or more, and for two classes from 60 columns on, or
-        where there are few records (a public number, within public bounds, with μ n below 100);
-        but not where the noise cannot be normal, or a parameter is set that is made for
+        "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
+        many of them cost no more than few; it needs normal noise and delta > 0. "coordinate" clips
+        it in each coordinate by itself, three classes or more one against the rest. "auto" takes
+        "joint", but not where the noise cannot be normal, or a parameter is set that is made for
         "coordinate" (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
@@ -83,8 +79,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     intercept_ : ndarray of shape (1,) or (n_classes,)
         Intercepts.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth; with
-        "joint", of the last two fifths.
+        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
+        "coordinate", of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
@@ -109,18 +105,22 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     3. Locations and scales of the features, as in :class:`DPCoordinateDescentRegressor`:
        "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
        deviations", those "of bounded columns" by themselves where only some columns have bounds.
-       With "joint" and public bounds for all columns only "means of rows", where their noise is
-       small: the sum of rows in halves of the bounds, whose norm is at most the root of the number
-       p of columns (:func:`~skdpnoise.sensitivity.clipped_rows`: 2 √p under replace-one, √p under
+       With "joint" and public bounds for all columns only "means and squares of rows", where their
+       noise is not too large: with z the p columns in halves of their bounds, around the middles,
+       the sum of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`
+       (:func:`~skdpnoise.sensitivity.clipped_rows`: twice that under replace-one, once under
        add/remove).
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
        models together. With "joint", for each pass the sum over records of the gradient in all
        columns and classes, the outer product of the row and its slopes, clipped to the norm C and
        rounded to integers within it (:mod:`skdpnoise.solvers.joint`: it moves by 2C in Euclidean
        norm under replace-one, by C under add/remove), plus exact integer noise.
-    5. "gain over the largest class", with an intercept and "coordinate" where noise may have made
-       the model worse than that class: how many more records the model predicts rightly. A record
-       adds −1, 0 or 1: 2 under replace-one, 1 under add/remove.
+    5. With an intercept and two classes, where noise may have made the model worse than the largest
+       class: how many more records it labels rightly. "gain over the largest class" with
+       "coordinate": a record adds −1, 0 or 1, and moves it by 2 under replace-one, by 1 under
+       add/remove. "gain over either class" with "joint": over the one and over the other, to which
+       a record adds (0, 1), (1, 0), (0, −1) or (−1, 0), so that they move by 2 in Euclidean norm
+       under replace-one, by 1 under add/remove.
 
     How these compose, and what is not protected, is said there too.
 
@@ -177,37 +177,26 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         return Target(release_log_odds(run, data.outputs)), run
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
-        if not (self.solver == "joint" or (self.solver == "auto" and self._prefers_joint(data))):
+        if not (self.solver == "joint" or (self.solver == "auto" and self._prefers_joint())):
             return settings
         loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
         return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
 
-    def _prefers_joint(self, data: Data) -> bool:
-        """Whether gradients of all columns and classes are better clipped together."""
+    def _prefers_joint(self) -> bool:
+        """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
         given = isinstance(self.clip, str), isinstance(self.budget_growth, str)
-        normal = self.delta > 0.0 and (self.noise in CHOICES or self.noise.endswith("_gaussian"))
-        if not (normal and all(given) and isinstance(self.error_weights, str)):
-            return False
-        if len(data.outputs) > 1 or data.X.shape[1] >= MANY_COLUMNS:
-            return True
-        # Few records, of a public number and within public bounds, leave nothing for scales.
-        known = self.adjacency == "replace_one" and bool(np.isfinite(data.bounds).all())
-        return (
-            known
-            and self.fit_intercept
-            and gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
-        )
+        return is_normal(self) and all(given) and isinstance(self.error_weights, str)
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         super()._check_plans(settings, data, budget)  # of settings that are not used, too
         if settings.joint:
-            check_joint(settings, data.X.shape, len(data.outputs), budget)
+            check_joint(settings, data, budget)
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
         if not settings.joint:
             return super()._plan(settings, run, problem)
-        used, n_outputs = problem.features.used, len(problem.data.outputs)
-        return plan_joint(settings, used, n_outputs, run.n_samples, run.budget)
+        n_outputs = len(problem.data.outputs)
+        return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
 
     def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
         problem = super()._standardise(settings, run, data, target)

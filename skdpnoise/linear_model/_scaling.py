@@ -37,7 +37,9 @@ def standardise(
     # Nothing within public bounds is clipped yet: a rare value may be what a column is about.
     part, prefix = (run.budget.target, "target: ") if target else (run.budget.features, "")
     ends = bounds[0], bounds[1]
-    found = private_location_scale(table, part, bounds=ends, **_terms(run, prefix))
+    found = private_location_scale(
+        table, part, bounds=ends, pooled=settings.joint, **_terms(run, prefix)
+    )
     if not found.found.all():
         _warn(settings, run, found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT

@@ -64,6 +64,7 @@ def private_location_scale(
     random_state: int | np.random.RandomState | np.random.Generator | RandomWords | None = None,
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
+    pooled: bool = False,
 ) -> LocationScale:
     r"""Find the location and scale of every column under one guarantee, with or without bounds.
 
@@ -101,6 +102,10 @@ def private_location_scale(
         Divisor of the means. None takes the number of rows; a private one must be given under
         "add_remove".
     %(queries: random_state, charge, ledger)s
+    pooled : bool, default=False
+        Give columns whose own magnitude the noise hides the one that most of them have, from the
+        sum of their noisy histograms, and the location 0 where none is found: post-processing. It
+        is right for columns of one kind, such as counts of words.
 
     Returns
     -------
@@ -134,7 +139,7 @@ def private_location_scale(
     # One family for all steps: that for a few sums.
     sums = clipped_sum(-np.ones(ranges.low.size), 1.0, query.adjacency)
     noise, total = shared_budget(noise, sums, guarantee, _STEPS)
-    ranges.find(noise, total, n_samples, charge)
+    ranges.find(noise, total, n_samples, charge, pooled=pooled)
     location, scale, found = ranges.center.copy(), ranges.unit.copy(), ranges.found
     open_columns = np.flatnonzero(~ranges.bounded)
     bounded = np.flatnonzero(ranges.bounded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +34,9 @@ _EXPONENTS = np.arange(-LARGEST_EXPONENT, LARGEST_EXPONENT + 1)
 DIGIT_BITS = 11  # bits of a location that one histogram finds
 MOST_DIGITS = -(-(LONGEST - 1) // DIGIT_BITS)
 _MISS = 0.02  # chance that noise alone is taken for a bin that stands out
+# The same for the sum of the histograms in which none does, and the magnitudes summed as one: more,
+# since a scale that is only noise costs less than all these columns.
+_POOLED_MISS, _WINDOW = 0.3, 5
 
 
 def stage_losses(budget: LossBudget, *, counts: bool, searches: bool) -> list[LossBudget]:
@@ -68,11 +72,18 @@ class Releases:
     charge: Charge  # called with a label and the mechanism before each release
 
     def fullest_bins(
-        self, counts: Integers, loss: LossBudget, label: str, *, paired: bool = False
+        self,
+        counts: Integers,
+        loss: LossBudget,
+        label: str,
+        *,
+        paired: bool = False,
+        pooled: bool = False,
     ) -> tuple[Places, NDArray[np.bool_]]:
         """Release histograms, one per row; return their fullest bins and whether they stand out."""
         # A bin stands out if it exceeds what the largest of all noises exceeds with probability
         # 0.02. `paired` counts pairs of records, at most one of which holds any given record.
+        # `pooled` lets histograms in which no bin stands out have the fullest bin of their sum.
         n_columns, n_bins = counts.shape
         sensitivity = histogram_counts(n_bins, self.adjacency, n_columns)
         if paired:
@@ -82,7 +93,14 @@ class Releases:
         noisy = mechanism.release(counts.ravel(), self.rng).reshape(counts.shape)
         scale = mechanism.scale.reshape(counts.shape)[:, 0]
         threshold = scale * mechanism.family.isf(_MISS / n_bins)
-        return noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+        fullest, stands_out = noisy.argmax(axis=1), noisy.max(axis=1) > threshold
+        if pooled and not stands_out.all():
+            rest = ~stands_out
+            total = np.convolve(noisy[rest].sum(axis=0), np.ones(_WINDOW), mode="same")
+            noise = math.sqrt(_WINDOW) * float(np.linalg.norm(scale[rest]))
+            if total.max() > noise * mechanism.family.isf(_POOLED_MISS / n_bins):
+                fullest[rest], stands_out[rest] = total.argmax(), True
+        return fullest, stands_out
 
     def sums(
         self,
@@ -149,7 +167,13 @@ class Ranges:
         return 1 if self.bounded.all() else STEPS
 
     def find(
-        self, noise: str, budget: LossBudget, n_samples: float | None, charge: Charge | None
+        self,
+        noise: str,
+        budget: LossBudget,
+        n_samples: float | None,
+        charge: Charge | None,
+        *,
+        pooled: bool = False,
     ) -> None:
         """Charge the budget, and estimate ranges that are not public with a part of it."""
         # Columns without bounds are searched for their magnitude and location as
@@ -179,16 +203,20 @@ class Ranges:
         self.found = self.bounded.copy()
         open_columns = np.flatnonzero(searched)
         if open_columns.size:
-            self._search(open_columns, stages[-3:])
+            self._search(open_columns, stages[-3:], pooled)
 
-    def _search(self, columns: Places, losses: Sequence[LossBudget]) -> None:
+    def _search(self, columns: Places, losses: Sequence[LossBudget], pooled: bool) -> None:
         """Find the magnitudes of columns, and then locations of those that have one."""
-        self.unit[columns], self.found[columns] = self._magnitudes(columns, losses[0])
+        found = self._magnitudes(columns, losses[0], pooled)
+        self.unit[columns], self.found[columns] = found
         kept = columns[self.found[columns]]
         if kept.size:
-            self.center[kept], self.found[kept] = self._locations(kept, losses[1:])
+            self.center[kept], located = self._locations(kept, losses[1:])
+            self.found[kept] = located | pooled  # where no location is found, it is 0
 
-    def _magnitudes(self, columns: Places, loss: LossBudget) -> tuple[Floats, NDArray[np.bool_]]:
+    def _magnitudes(
+        self, columns: Places, loss: LossBudget, pooled: bool
+    ) -> tuple[Floats, NDArray[np.bool_]]:
         """Return powers of two near the typical difference of two records, and which stand out."""
         gaps = Gaps(self.records.table, secret_order(self.releases.rng, len(self.records)))
 
@@ -196,7 +224,9 @@ class Ranges:
             loops.count_exponents(tile, n, counts)
 
         counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
-        fullest, stands_out = self.releases.fullest_bins(counts, loss, "magnitudes", paired=True)
+        fullest, stands_out = self.releases.fullest_bins(
+            counts, loss, "magnitudes", paired=True, pooled=pooled
+        )
         return np.ldexp(1.0, _EXPONENTS[fullest]), stands_out
 
     def _locations(

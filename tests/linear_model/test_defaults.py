@@ -59,7 +59,10 @@ def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
 
 @pytest.mark.parametrize(
     ("Estimator", "descends"),
-    [(DPCoordinateDescentRegressor, {"solver": "gradient"}), (DPLogisticCD, {})],
+    [
+        (DPCoordinateDescentRegressor, {"solver": "gradient"}),
+        (DPLogisticCD, {"solver": "coordinate"}),
+    ],
 )
 def test_settings_depend_on_the_shape_of_the_data_only(Estimator, descends):
     rng = np.random.default_rng(0)

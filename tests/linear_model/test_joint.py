@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
@@ -40,12 +40,13 @@ def fitted(X, y, epsilon=1.0, **keywords):
     ("n_classes", "n_columns", "settings", "solver"),
     [
         (3, 5, {}, "joint"),
-        (2, 5, {}, "coordinate"),
-        (2, 60, {}, "joint"),
-        (2, 5, {"epsilon": 0.1}, "joint"),  # few records for that
-        (2, 5, {"epsilon": 0.1, "adjacency": "add_remove"}, "coordinate"),
-        (2, 5, {"epsilon": 0.1, "feature_bounds": None}, "coordinate"),
-        (2, 5, {"solver": "joint"}, "joint"),
+        (2, 5, {}, "joint"),
+        (2, 60, {"epsilon": 0.1, "adjacency": "add_remove"}, "joint"),
+        (2, 5, {"feature_bounds": None}, "joint"),
+        (2, 5, {"fit_intercept": False}, "joint"),
+        (2, 5, {"solver": "coordinate"}, "coordinate"),
+        (2, 5, {"delta": 0.0}, "coordinate"),
+        (2, 5, {"clip": 0.5}, "coordinate"),
         (3, 5, {"solver": "coordinate"}, "coordinate"),
         (3, 5, {"delta": 0.0}, "coordinate"),
         (3, 5, {"noise": "iid_laplace"}, "coordinate"),
@@ -56,7 +57,7 @@ def fitted(X, y, epsilon=1.0, **keywords):
         (3, 5, {"n_passes": 3}, "joint"),
     ],
 )
-def test_auto_takes_whole_gradients_where_a_record_touches_many_coordinates(
+def test_auto_takes_whole_gradients_but_where_coordinates_are_asked_for(
     n_classes, n_columns, settings, solver
 ):
     rng = np.random.default_rng(0)
@@ -91,7 +92,7 @@ def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
     report = fitted(X, y, adjacency=adjacency, feature_bounds=bounds).privacy_
     labels = [release.label for release in report.releases]
     assert labels[-1] == "gradients"
-    assert ("means of rows" in labels) == (bounds is not None)
+    assert ("means and squares of rows" in labels) == (bounds is not None)
     assert ("number of records" in labels) == (adjacency == "add_remove")
     assert "class shares" not in labels
     total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
@@ -138,15 +139,17 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes
             largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
     assert max(largest.values()) <= 1.0 + 1e-9
     assert largest["gradients"] > 0.9
-    assert largest["means of rows"] > 0.9
+    assert largest["means and squares of rows"] > 0.9
 
 
-def test_plans_depend_on_public_facts_alone():
-    X, y = made()
-    one, other = fitted(X, y), fitted(X[::-1] * 0.0, np.roll(np.sort(y), 7))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_plans_without_scales_depend_on_public_facts_alone(n_classes):
+    X, y = made(100, n_classes=n_classes)
+    one, other = (fitted(*data, 0.5) for data in ((X, y), (X[::-1] * 0.0, np.roll(y, 7))))
     for name in ("n_passes_", "solver_"):
         assert getattr(one, name) == getattr(other, name)
-    pairs = zip(one.privacy_.releases, other.privacy_.releases, strict=True)
+    pairs = [*zip(one.privacy_.releases, other.privacy_.releases, strict=True)]
+    assert [a.label for a, _ in pairs] == ["gradients"]
     assert all(a.loss == b.loss and np.array_equal(a.scale, b.scale) for a, b in pairs)
 
 
@@ -184,7 +187,7 @@ def test_columns_of_one_value_and_a_missing_intercept():
     model = fitted(X, y, fit_intercept=False)
     assert (model.intercept_ == 0.0).all()
     labels = [release.label for release in model.privacy_.releases]
-    assert "means of rows" not in labels
+    assert "means and squares of rows" not in labels
     assert model.score(X, y) > 0.5
 
 
@@ -213,16 +216,48 @@ def test_penalties_shrink():
     assert (lasso.coef_ == 0.0).all()
 
 
-def test_much_epsilon_is_near_the_ordinary_model():
-    X, y = made(4000)
-    model = fitted(X, y, 2000.0, alpha=0.01, l1_ratio=0.0)
-    scale = BOUNDS[1] - BOUNDS[0]
-    standard = (X - BOUNDS[0]) / scale * 2.0 - 1.0
-    ordinary = LogisticRegression(C=1.0 / (0.01 * len(X)), max_iter=1000).fit(standard, y)
-    found = model.coef_ * scale / 2.0
-    found -= found.mean(axis=0)
-    assert np.linalg.norm(found - ordinary.coef_) < 0.05 * np.linalg.norm(ordinary.coef_)
-    assert model.score(X, y) > ordinary.score(standard, y) - 0.01
+def labels(kind, p, n, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.clip(rng.normal(size=(n, p)), -3.0, 3.0)
+    weights = rng.normal(size=(3, p))
+    if kind == "three":
+        return X, np.argmax(X @ weights.T + rng.gumbel(size=(n, 3)), axis=1)
+    if kind == "rare":  # about one in a hundred
+        scores = 1.2 / np.sqrt(p) * X.sum(axis=1) - 5.15
+    else:
+        scores = (7.2 / np.sqrt(p) if kind == "separable" else 1.0) * X @ weights[0]
+    return X, (scores + rng.logistic(size=n) > 0.0).astype(int)
+
+
+def mean_loss(slopes, intercepts, X, y, alpha):
+    scores = X @ slopes.T + intercepts
+    if len(intercepts) == 1:
+        scores = np.column_stack([np.zeros(len(X)), scores])
+    each = logsumexp(scores, axis=1) - scores[np.arange(len(y)), y]
+    return each.mean() + 0.5 * alpha * (slopes**2).sum()
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-4])
+@pytest.mark.parametrize(
+    ("kind", "p"), [("half", 3), ("rare", 3), ("three", 3), ("half", 100), ("separable", 100)]
+)
+def test_boundless_epsilon_is_the_ordinary_model(kind, p, alpha):
+    X, y = labels(kind, p, 5000)
+    bounds = (-3.0, 3.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted(X, y, 1e6, alpha=alpha, l1_ratio=0.0, feature_bounds=bounds)
+    # Penalties are of columns in units of their standard deviation, found with noise of 1e-6.
+    unit = X.std(axis=0)
+    ordinary = LogisticRegression(C=1.0 / (alpha * len(X)), max_iter=10_000, tol=1e-10)
+    ordinary.fit(X / unit, y)
+    found, right = model.coef_ * unit, ordinary.coef_
+    apart = np.linalg.norm(found - found.mean(axis=0) * (len(found) > 1) - right)
+    ours = mean_loss(found, model.intercept_, X / unit, y, alpha)
+    theirs = mean_loss(right, ordinary.intercept_, X / unit, y, alpha)
+    assert ours <= 1.001 * theirs
+    if kind != "separable":
+        assert apart <= 0.02 * np.linalg.norm(right)
 
 
 def test_passes_whose_noise_would_fill_the_memory_are_refused():
@@ -264,31 +299,31 @@ def test_whole_gradients_of_numbers_need_normal_noise():
             DPCoordinateDescentRegressor(solver="joint", **settings).fit(X, y)
 
 
-def test_slopes_are_drawn_in_by_the_noise_that_simulations_give_them():
-    X, y, *_ = numbers(3000, 8)
-    settings = {"epsilon": 1.0, "solver": "joint", "feature_bounds": (-6.0, 6.0)}
-    seen = []
-    plans = []
+@pytest.mark.parametrize("epsilon", [0.3, 1e4])
+def test_scores_are_drawn_in_by_the_noise_that_simulations_give_them(epsilon):
+    X, y = made()
+    seen, plans = [], []
     original = _joint.JointPlan.slope_noise
 
-    def spy(plan):
-        plans.append(plan)
-        return original(plan)
+    def spy(plan, steps):
+        plans.append((plan, steps))
+        return original(plan, steps)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_joint.JointPlan, "slope_noise", spy)
-        DPCoordinateDescentRegressor(**settings, random_state=0).fit(X, y)
-    plan = plans[0]
+        fitted(X, y, epsilon, solver="joint")
+    plan, steps = plans[0]
+    assert (np.ptp(steps) > 0.0) == (epsilon > 10.0)  # steps grow where there is little noise
     rng = np.random.default_rng(0)
     deviation = float(plan.mechanism.standard_deviation[0])
     for _ in range(2000):  # rows of zeros: nothing pulls the slopes back
         velocity, slope, path = 0.0, 0.0, []
-        for draw in rng.normal(0.0, deviation, plan.n_passes):
+        for draw, step in zip(rng.normal(0.0, deviation, plan.n_passes), steps, strict=True):
             velocity = 0.9 * velocity + draw / plan.n_samples
-            slope -= plan.step * velocity
+            slope -= step * velocity
             path.append(slope)
         seen.append(plan.averaged(np.array(path)))
-    assert np.var(seen) == pytest.approx(plan.slope_noise(), rel=0.2)
+    assert np.var(seen) == pytest.approx(plan.slope_noise(steps), rel=0.2)
 
 
 @pytest.mark.parametrize("alpha", [0.05, 1.0, 10.0, 1e100])
@@ -302,15 +337,15 @@ def test_no_ridge_is_too_large_for_the_step(alpha, epsilon):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_noise_of_passes_and_of_means_is_what_is_charged_for(n_classes):
-    passes, means, intercepts = [], [], []
+def test_noise_of_passes_means_and_gains_is_what_is_charged_for(n_classes):
+    passes, means, intercepts, gains = [], [], [], []
 
     def watched(mechanism, integers, draws):
         # In units of the deviation that is charged for.
         unit = mechanism.grid_size[0] / mechanism.standard_deviation[0]
         some = np.asarray(draws) * unit
-        (means if draws.size == 5 else passes).append(some.ravel())
-        if draws.size > 5:
+        {10: means, 2: gains}.get(draws.size, passes).append(some.ravel())
+        if draws.size % 6 == 0:
             intercepts.append(some.reshape(-1, 6)[:, -1])
         return integers + draws
 
@@ -319,8 +354,8 @@ def test_noise_of_passes_and_of_means_is_what_is_charged_for(n_classes):
         patch.setattr(_joint, "plus_noise", watched)
         for seed in range(60):
             fitted(X, y, solver="joint", n_passes=5, random_state=seed)
-    assert (len(means), len(passes)) == (60, 300)
-    for several in (means, passes, intercepts):
+    assert (len(means), len(passes), len(gains)) == (60, 300, 60 * (n_classes == 2))
+    for several in (means, passes, intercepts, gains)[: 3 + (n_classes == 2)]:
         draws = np.concatenate(several)
         assert abs(np.std(draws) - 1.0) < 6.2 / np.sqrt(2.0 * draws.size)  # a false alarm of 1e-9
 

@@ -48,6 +48,8 @@ _LARGEST_SUM = 2.0**62  # leaves room for noise in 64 bits
 _SCORES = 2.0**51  # norm of a row times that of a model, in integers
 _ROOM = 1.0 - 2.0**-40  # of clip factors, for what rounding does to them
 _ULP = 2.0**-52
+_GROWTH = 1.5  # of a step from one pass to the next, at most
+_FLAT = 1e-300  # curvature that is none
 _FEW = 16.0  # roundings of a squared bound and of a product, besides those of a sum of K squares
 
 
@@ -155,7 +157,9 @@ def joint_descent(
     loss: Loss,
     n_outputs: int,
     n_passes: int,
-    step: ArrayLike,
+    step: float,
+    longest_step: float | None = None,
+    steps: list[float] | None = None,
     clip: Sequence[Clip] | None = None,
     noise: Integers | None = None,
     add: Callable[[Any, Any], Any] = np.add,
@@ -172,7 +176,13 @@ def joint_descent(
               w \leftarrow \frac{S_{\eta' \lambda_1}(w - \eta v)}{1 + \eta' \lambda_2}, \qquad
               \eta' = \frac{\eta}{1 - \beta}
 
-    with S the soft threshold, so that no ridge penalty is too large for the step.
+    with S the soft threshold, so that no ridge penalty is too large for the step. Steps grow, by a
+    half from pass to pass at most, to
+
+    .. math:: \eta = (1 + \beta) / \Lambda, \qquad
+              \Lambda = \max_t \frac{|g_t - g_{t-1}|}{|w_t - w_{t-1}|}
+
+    over the released mean gradients so far, of which noise makes Λ larger: post-processing.
 
     Parameters
     ----------
@@ -182,8 +192,13 @@ def joint_descent(
         Number of outputs K.
     n_passes : int
         Number of passes T.
-    step : float or array-like of shape (n_columns + 1,)
-        η.
+    step : float
+        η, of the first pass at least.
+    longest_step : float, default=None
+        η grows up to this where the gradients so far, which are released, show no curvature that
+        forbids it; `step` by default.
+    steps : list of float, default=None
+        Where the step of every pass is appended.
     clip : sequence of Clip, one for each pass, or None
         Bounds and grids; None neither clips nor rounds.
     noise : ndarray of int64 of shape (n_passes, n_outputs, n_columns + 1), default=None
@@ -227,7 +242,8 @@ def joint_descent(
     shape = n_outputs, rows.n_columns + 1
     coef = np.zeros(shape) if coef_init is None else np.array(coef_init, dtype=np.float64)
     velocity, divisor = np.zeros(shape), float(rows.n_rows if n_samples is None else n_samples)
-    steps = np.broadcast_to(np.asarray(step, dtype=np.float64), shape[1:])
+    longest = step if longest_step is None else longest_step
+    before, gradient, steepest, now = coef, np.zeros(shape), 0.0, float(step)
     for t in range(n_passes):
         bound = None if clip is None else clip[t]
         facts: dict[str, Any] = {"loss": loss, "clip": bound, "n_threads": n_threads}
@@ -235,11 +251,19 @@ def joint_descent(
         if noise is not None:
             sums = add(sums, noise[t])
         unit = 1.0 if bound is None else bound.grid_size
-        velocity = momentum * velocity + sums * unit / divisor
-        coef = coef - steps * velocity
+        last, gradient = gradient, np.asarray(sums * unit / divisor)
+        moved = float(np.linalg.norm(coef - before))
+        if moved > 0.0:
+            steepest = max(steepest, float(np.linalg.norm(gradient - last)) / moved)
+            now = min(max(step, (1.0 + momentum) / max(steepest, _FLAT)), longest, _GROWTH * now)
+        if steps is not None:
+            steps.append(now)
+        before = coef
+        velocity = momentum * velocity + gradient
+        coef = coef - now * velocity
         # Where they rest, the velocity is the gradient over 1 - β, and so must the penalties be.
-        most = np.abs(coef) - steps / (1.0 - momentum) * np.asarray(l1, dtype=np.float64)
-        shrink = 1.0 + steps / (1.0 - momentum) * np.asarray(l2, dtype=np.float64)
+        most = np.abs(coef) - now / (1.0 - momentum) * np.asarray(l1, dtype=np.float64)
+        shrink = 1.0 + now / (1.0 - momentum) * np.asarray(l2, dtype=np.float64)
         coef = np.sign(coef) * np.maximum(most, 0.0) / shrink
         yield coef.copy()
 
