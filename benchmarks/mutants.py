@@ -33,7 +33,7 @@ from typing import Any
 from benchmarks._report import ROOT, add_common_arguments, print_table, save_json
 
 KEPT = Path(__file__).with_name("mutants.toml")
-_COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "README.md", "pyproject.toml")
+_COPIED = ("skdpnoise", "tests", "benchmarks", "docs", "conftest.py", "README.md", "pyproject.toml")
 _LONGEST = 600.0  # seconds
 _PARTS = ("not slow", "slow")
 _PASSED = (0, 5)  # exit status of pytest; 5: no test of this part

@@ -37,6 +37,7 @@ class Budget:
     searching: float  # for the search or the classes, before features and model share what is left
     looking: float = 0.0  # of what a search leaves, for a second look where it finds a constant
     centred: int = 0  # columns within bounds whose mean is bought as that of whole rows
+    most_for_classes: float = 1.0  # of the share for their numbers of records
 
     @property
     def order(self) -> float:
@@ -107,7 +108,8 @@ class Budget:
             return known.with_search(n_samples)
         if self.first == "classes":
             strength = count_strength(self.noise, self.total, n_samples)
-            return replace(known, searching=rules.class_share(strength, self.order))
+            share = min(rules.class_share(strength, self.order), self.most_for_classes)
+            return replace(known, searching=share)
         return known
 
     def with_search(self, n_samples: float) -> Budget:
@@ -160,7 +162,8 @@ def split_budget(
     n_open_features = n_open = n_features - int(bounded.sum())
     # A column with public bounds needs a quarter of the scaling of another.
     needs = float(np.where(bounded, 0.25, 1.0).sum()), 0.0
-    first = "classes" if settings.fit_intercept and not settings.joint else "nothing"
+    weighed = settings.joint and isinstance(settings.class_weight, str)
+    first = "classes" if weighed or (settings.fit_intercept and not settings.joint) else "nothing"
     if target_bounds is not None:
         needs = needs[0], float(np.sqrt(n_features))
         first = "scaling" if np.isfinite(target_bounds).all() else "search"
@@ -171,7 +174,8 @@ def split_budget(
     scaling = rules.scaling_share(0.0 if n_open else None)
     searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
     shares = counting, scaling, searching, rules.second_look(settings.loss)
-    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, centred)
+    last = centred, rules.FOR_WEIGHTS if weighed else 1.0
+    budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, *last)
     # A release may be too small for the noise where the scale does not decide all.
     if isinstance(total, PureLoss) or shape_rule(noise.partition("_")[2]) is not None:
         _rehearse(budget, n_open_features, n_features, n_outputs)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -19,10 +20,12 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes,
 from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
+from skdpnoise.estimators.sparse_tables import read_sparse
 from skdpnoise.estimators.tables import FLOATS, read_table
 from skdpnoise.estimators.targets import read_labels, read_numbers
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget, split_budget
+from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
 from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
@@ -34,8 +37,8 @@ from skdpnoise.linear_model._joint import (
     is_normal,
     normal_for_joint,
     plan_joint,
-    scale_rows,
-    soften,
+    scale_for_joint,
+    sparse_scores,
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
@@ -61,6 +64,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     _loss: ClassVar[Loss] = SQUARED
     _last: ClassVar[Any] = RESIDUALS
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
+    _takes_sparse: ClassVar[bool] = False
     _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
@@ -164,16 +168,21 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # that a value is missing, infinite or out of range. See "sharp edges" in the documentation.
         # What is converted anyway lies as passes read it.
         order = "F" if isinstance(X, np.ndarray) and X.dtype not in FLOATS else None
-        X = read_table(self, X, ensure_min_samples=2, order=order)
+        if issparse(X) and self._takes_sparse:
+            X = read_sparse(self, X)
+        else:
+            X = read_table(self, X, ensure_min_samples=2, order=order)
         check_size(self, *X.shape)
         self._check_ranges(X.shape[1])
         if is_classifier(self):
-            y = read_labels(settings.owner, y, len(X))
+            y = read_labels(settings.owner, y, X.shape[0])
         else:
-            y = read_numbers(self, y, len(X))
+            y = read_numbers(self, y, X.shape[0])
         rows = self._grouped(groups, len(y))
         bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
-        return Data(X, y, rows, bounds, *self._outputs(y))
+        numbers = numbered_groups(self, X.shape[1])
+        bounds[:, numbers != NO_GROUP] = np.array([[-1.0], [1.0]])  # of parts of norm 1
+        return Data(X, y, rows, bounds, *self._outputs(y), numbers)
 
     def _check_ranges(self, n_columns: int) -> None:
         """Refuse parameters and sizes that a later step would not bear."""
@@ -202,12 +211,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
 
     def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
         """Buy what must be known of the features; return what is to be minimised."""
-        if run.budget.centred:
-            features = scale_rows(run, data.X, data.bounds)
-        else:
-            features = standardise(settings, run, data.X, data.bounds)
         if settings.joint:
-            features = soften(features, data.bounds)
+            return Problem(data, scale_for_joint(settings, run, data), target)
+        features = standardise(settings, run, data.X, data.bounds)
         return Problem(data, features, target)
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
@@ -245,10 +251,13 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _linear(self, X: Any) -> np.ndarray:
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
+        features, model, center, scale = self._standardised
+        if issparse(X) and self._takes_sparse:
+            X = read_sparse(self, X, reset=False)
+            return np.asarray(center + scale * sparse_scores(X, features, model))
         X = read_table(self, X, reset=False)
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
-        features, model, center, scale = self._standardised
         with np.errstate(all="ignore"):  # of rows far from those of the fit
             return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
 

@@ -26,6 +26,7 @@ MOST_BEFORE_LOOK = 0.5  # that a search may have taken where a second look may s
 # Of the rest for the classes, and of the model's for what is released after it.
 LEAST_CLASSES, LEAST_LAST = 0.01, 1e-5
 CENTRING = 0.1  # for the mean of rows within bounds, before gradients of all columns at once
+FOR_WEIGHTS = 0.1  # most of the budget, for the numbers of records that balanced classes ask for
 REFERENCE_PASSES = 10
 MOST_PASSES = 20  # that "auto" stands for
 

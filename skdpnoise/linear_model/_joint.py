@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
+from scipy.sparse import issparse
 
 from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import NORMAL, Budget
-from skdpnoise.linear_model._defaults import gain_share, kept
+from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._defaults import kept
 from skdpnoise.linear_model._descent import kept_in_doubt, linear_functions
 from skdpnoise.linear_model._gram import GramPlan, plan_gram
 from skdpnoise.linear_model._records import (
@@ -33,7 +35,7 @@ from skdpnoise.linear_model._records import (
     Standardisation,
     Target,
 )
-from skdpnoise.linear_model._scaling import Run
+from skdpnoise.linear_model._scaling import Run, standardise
 from skdpnoise.mechanisms import AdditiveMechanism, calibrate
 from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.privacy import GaussianLoss
@@ -53,8 +55,8 @@ __all__ = [
     "is_normal",
     "normal_for_joint",
     "plan_joint",
-    "scale_rows",
-    "soften",
+    "scale_for_joint",
+    "sparse_scores",
 ]
 
 # From so many columns on, and below μ n for each, regressions clip whole gradients.
@@ -81,9 +83,12 @@ _STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2*
 # Of columns within bounds, in halves of these: a spread that is guessed, and the least; how much
 # more than the noise spreads must differ to be told apart.
 _GUESSED, _LEAST_SPREAD, _DOUBT = 0.5, 0.02, 2.0
+_GUESSED_SPARSE = 0.25  # the same where nearly all is 0
 _BLOCK = 4096  # rows whose squares are held at once
 # μ n between which two classes are doubted: below, a gain could not be told from its noise.
 _DOUBTFUL = 70.0, 2000.0
+# Their share, so that the noise of a gain is small: at most, and μ n by which it is less.
+_MOST_DOUBT, _NEEDED = 0.12, 170.0
 # What the smaller gain must exceed, in deviations of its noise and in roots of columns by records.
 _SURE, _OVERFIT = 1.5, 0.3
 _REFIT = 0.1  # of the budget of a model of numbers, for the slope of the target on predictions
@@ -163,6 +168,7 @@ class JointPlan:
             center=features.center,
             scale=features.scale,
             constant=self.constant,
+            groups=features.groups,
         )
         outputs = problem.target(problem.data.outputs)
         if problem.target.scaling is None:  # labels
@@ -170,6 +176,14 @@ class JointPlan:
 
         def targets(begin: int, end: int) -> np.ndarray:
             return np.stack([one[begin:end] for one in outputs], axis=1).astype(np.float64)
+
+        weights = problem.target.weights
+
+        def weight(begin: int, end: int) -> np.ndarray:
+            assert weights is not None
+            some = [one[begin:end] for one in outputs]
+            number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
+            return np.asarray(weights[number])
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
             # What has no noise stays zero, whatever the sums are.
@@ -191,6 +205,7 @@ class JointPlan:
             longest_step=self.longest_step,
             steps=draws.steps,
             clip=[Clip(self.clip, unit)] * self.n_passes,
+            weights=None if weights is None else weight,
             noise=draws.noise,
             add=add,
             n_samples=self.n_samples,
@@ -294,24 +309,26 @@ def plan_joint(
         return JointPlan(None, used, n_outputs, 1, 1.0, 1.0, 1.0, 1.0, n_samples, constant)
     shape = n_outputs, n_used + bool(constant)
     length = math.hypot(features.length, constant)
-    longest = math.hypot(float(np.linalg.norm(features.limit[used])), constant)
+    longest = math.hypot(features.longest, constant)
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
     strength = 2.0 / width * left.mu * n_samples
     part, doubt, moments = 0.0, None, None
     if target is not None:
         part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
         moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
-    elif settings.loss is LOGISTIC and constant and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
-        part = gain_share(strength, budget.order)
+    elif _may_doubt(settings, problem) and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
+        part = min(_MOST_DOUBT, (_NEEDED / strength) ** 2)
         doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))
     left = left.share(1.0 - part)
     n_passes, clip, reach = _choose(settings, strength, length, shape, n_samples)
-    clip = min(clip, _LARGEST_SLOPE * longest)
+    weights = problem.target.weights
+    heaviest = 1.0 if weights is None else float(weights.max())
+    clip = min(clip, _LARGEST_SLOPE * heaviest * longest)
     if settings.clip != "auto":
         clip = float(settings.clip)
     longest_step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
     # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be.
-    steepest = settings.loss.curvature * length**2
+    steepest = heaviest * settings.loss.curvature * length**2
     step = (1.0 + _MOMENTUM) / steepest
     if settings.loss is not SQUARED:  # whose residuals have no bound
         step /= min(clip / length, 1.0) ** _SHORTER
@@ -326,6 +343,12 @@ def plan_joint(
     return JointPlan(
         mechanism, used, n_outputs, *facts, doubt, moments, settings.n_jobs, settings.strength > 0.0
     )
+
+
+def _may_doubt(settings: Settings, problem: Problem) -> bool:
+    """Whether it is found what labels gain over one class: of two alike, of dense rows."""
+    alike = problem.target.weights is None and not issparse(problem.data.X)
+    return settings.loss is LOGISTIC and settings.fit_intercept and alike
 
 
 def _with_feature(target: Standardisation) -> Standardisation:
@@ -368,7 +391,8 @@ def check_joint(settings: Settings, data: Data, budget: Budget) -> None:
     check_memory(settings.owner, size, reason, "Use fewer passes.")
     facts = np.zeros(1), np.ones(1), np.ones(1, dtype=bool), np.full(1, LIMIT)
     target = Target(np.zeros(1), None if data.target_bounds is None else Standardisation(*facts))
-    features = RowScaling(*(np.repeat(fact, n_columns) for fact in (*facts, np.ones(1))))
+    ones = np.ones(n_columns)
+    features = RowScaling(0.0 * ones, ones, ones > 0.0, LIMIT * ones, ones, data.groups)
     plan_joint(settings, Problem(data, features, target), n_outputs, 2.0**30, budget.least)
 
 
@@ -377,67 +401,123 @@ class RowScaling(Standardisation):
     """A standardisation in which columns of rare values stay smaller than others."""
 
     spread: np.ndarray  # standard deviations of the columns in these units
+    groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
 
     @property
     def length(self) -> float:
         """R, the norm of a typical row."""
         return float(np.linalg.norm(self.spread[self.used]))
 
+    @property
+    def longest(self) -> float:
+        """The norm that no row exceeds: of a group, 1 more than that of its centre."""
+        numbers, alone = self.groups, self.used & (self.groups == NO_GROUP)
+        parts = [1.0 + np.linalg.norm(self.center[numbers == k]) for k in range(numbers.max() + 1)]
+        return math.hypot(float(np.linalg.norm(self.limit[alone])), *map(float, parts))
 
-def soften(standard: Standardisation, bounds: np.ndarray) -> RowScaling:
-    r"""Return scales :math:`\sqrt{\sigma h}` of columns within public bounds, h half of these."""
-    # By σ alone a column that is hardly ever 1 would have very long rows, by h alone one that is
-    # far from its bounds would hardly count.
+
+def scale_for_joint(settings: Settings, run: Run, data: Data) -> RowScaling:
+    """Buy what must be known of the features for gradients of whole rows."""
+    grouped, p = data.groups != NO_GROUP, data.groups.size
+    bounds = np.where(grouped, [[-np.inf], [np.inf]], data.bounds)
+    if issparse(data.X):  # zeros stay zeros
+        largest = np.abs(data.bounds).max(axis=0)
+        standard = Standardisation(np.zeros(p), largest, largest > 0.0, np.ones(p))
+        return _of_groups(standard, np.full(p, _GUESSED_SPARSE), data.groups)
+    if run.budget.centred:
+        standard = _scale_rows(run, data)
+    elif grouped.any():
+        facts = np.zeros(p), np.ones(p), np.ones(p, dtype=bool), np.ones(p)
+        alone, standard = np.flatnonzero(~grouped), Standardisation(*facts)
+        if alone.size:
+            found = standardise(settings, run, data.X[:, alone], data.bounds[:, alone])
+            for field_ in fields(Standardisation):
+                getattr(standard, field_.name)[alone] = getattr(found, field_.name)
+    else:
+        standard = standardise(settings, run, data.X, data.bounds)
+    # By its deviation alone a column that is hardly ever 1 would have very long rows, by half of
+    # its bounds alone one that is far from them would hardly count: scales are between.
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     within = np.isfinite(half) & standard.used
     part = np.where(within, np.clip(standard.scale / np.where(within, half, 1.0), 0.0, 1.0), 1.0)
-    scale = standard.scale / np.sqrt(part)
-    return RowScaling(
-        standard.center, scale, standard.used, standard.limit * np.sqrt(part), np.sqrt(part)
-    )
+    scale, limit = standard.scale / np.sqrt(part), standard.limit * np.sqrt(part)
+    softened = replace(standard, scale=scale, limit=limit)
+    return _of_groups(softened, np.sqrt(part), data.groups)
 
 
-def scale_rows(run: Run, X: np.ndarray, bounds: np.ndarray) -> Standardisation:
+def _of_groups(standard: Standardisation, spread: np.ndarray, groups: np.ndarray) -> RowScaling:
+    """Return the scaling, with what is known of columns of groups."""
+    grouped = groups != NO_GROUP
+    sizes = np.bincount(groups[grouped])[groups[grouped]]
+    spread[grouped] = np.sqrt(1.0 / sizes)
+    facts = standard.center, standard.scale, standard.used, standard.limit
+    return RowScaling(*facts, spread, groups)
+
+
+def _scale_rows(run: Run, data: Data) -> Standardisation:
     """Release means and mean squares of rows within public bounds, for centres and scales."""
+    bounds, grouped = data.bounds, data.groups != NO_GROUP
     half = 0.5 * bounds[1] - 0.5 * bounds[0]
     middle, used = 0.5 * bounds[1] + 0.5 * bounds[0], half > 0.0
     half, p = np.where(used, half, 1.0), half.size
     mean, variance = np.zeros(p), np.full(p, _GUESSED**2)
     if run.budget.scaling and used.any():
-        first, second, noise = _row_moments(run, X, middle, half)
+        first, second, noise = _row_moments(run, data, middle, half)
         keep = kept(float((first**2).sum()), p * noise**2, 1.0)
         mean = np.clip(keep * first, -1.0, 1.0)
-        variance = second - mean**2
-        common, others = variance.mean(), variance - variance.mean()
-        variance = common + kept(float((others**2).sum()), p * noise**2, _DOUBT) * others
+        alone = ~grouped
+        variance[alone] = second - mean[alone] ** 2
+        if alone.any():
+            common, n_alone = variance[alone].mean(), int(alone.sum())
+            others = variance[alone] - common
+            drawn = kept(float((others**2).sum()), n_alone * noise**2, _DOUBT)
+            variance[alone] = common + drawn * others
     mean = np.where(used, mean, 0.0)
     part = np.sqrt(np.clip(variance, _LEAST_SPREAD**2, 1.0))
+    part[grouped] = 1.0
     return Standardisation(middle + half * mean, half * part, used, (1.0 + np.abs(mean)) / part)
 
 
 def _row_moments(
-    run: Run, X: np.ndarray, middle: np.ndarray, half: np.ndarray
+    run: Run, data: Data, middle: np.ndarray, half: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return noisy means of rows and of their squares, and the noise, in halves of the bounds."""
-    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4.
-    p = half.size
-    limits = RowBounds(2 * p, math.sqrt(1.25 * p), columns=np.repeat([1.0, 0.5], p))
-    mechanism = calibrate(
-        "iid_gaussian", clipped_rows(limits, run.budget.adjacency), run.budget.features
-    )
+    # With z within ±1, the norm of (z, z² - 1/2) is at most the root of p + p/4. Of groups, whose
+    # part of a row has norm 1, only z is summed.
+    alone = np.flatnonzero(data.groups == NO_GROUP)
+    p, norm = half.size, math.sqrt(1.25 * alone.size + data.groups.max() + 1)
+    columns = np.append(np.ones(p), np.full(alone.size, 0.5))
+    limits = RowBounds(columns.size, norm, columns=columns)
+    profile = clipped_rows(limits, run.budget.adjacency)
+    mechanism = calibrate("iid_gaussian", profile, run.budget.features)
     run.account.charge("means and squares of rows", mechanism)
     draws = mechanism.sample(run.rng)[0]
-    sums = np.zeros(2 * p, dtype=np.int64)
-    for begin in range(0, len(X), _BLOCK):
-        z = np.clip((X[begin : begin + _BLOCK].astype(np.float64) - middle) / half, -1.0, 1.0)
+    sums = np.zeros(columns.size, dtype=np.int64)
+    for begin in range(0, len(data.y), _BLOCK):
+        values = data.X[begin : begin + _BLOCK].astype(np.float64)
+        z = np.clip((values - middle) / half, -1.0, 1.0)
         sums += clipped_row_sums(
-            np.hstack([z, z * z - 0.5]),
+            np.hstack([z, z[:, alone] ** 2 - 0.5]),
             row_grid_size=mechanism.grid_size,
             norm=limits.norm,
             columns=limits.columns,
         )
     noisy = plus_noise(mechanism, sums, draws) * mechanism.grid_size / run.n_samples
     return noisy[:p], noisy[p:] + 0.5, float(mechanism.standard_deviation[0]) / run.n_samples
+
+
+def sparse_scores(X: Any, features: Standardisation, model: np.ndarray) -> np.ndarray:
+    """Return the linear functions of sparse rows, shape (n_samples, n_outputs), in blocks."""
+    if not features.center.any():
+        standard = X.copy()
+        columns = standard.indices
+        standard.data = standard.data / features.scale[columns]
+        limit = np.where(features.used, features.limit, 0.0)[columns]
+        standard.data = np.clip(standard.data, -limit, limit)
+        return np.asarray(standard @ model[:, :-1].T + model[:, -1])
+    blocks = (X[begin : begin + _BLOCK] for begin in range(0, X.shape[0], _BLOCK))
+    scores = [features(some.toarray()) @ model[:, :-1].T for some in blocks]
+    return np.asarray(np.concatenate(scores) + model[:, -1])
 
 
 def is_normal(estimator: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
@@ -17,6 +18,7 @@ from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.ledger import Ledger
 from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._class_weights import public_weights, release_balance
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import (
@@ -62,11 +64,23 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    column_groups : list or dict of lists of columns, default=None
+        Groups of columns, by number or name, each of which shares one unit in every row: one-hot
+        columns of one category, or hashed words with norm 1. This **declares** that the part of a
+        row has Euclidean norm at most 1 in each; a part that is longer is made shorter, so that a
+        wrong declaration costs accuracy, never the guarantee. These columns need no bounds, and no
+        budget is spent on their scales.
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public: give them where the presence of a label says something about a person.
         A meta-estimator that encodes labels as 0, 1, ..., such as
         :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the records of each class, with "joint" only: a record's slopes are multiplied by
+        that of its class before they are clipped, so that it counts no more than any other for the
+        guarantee. A dict has **public** weights by label, 1 where there is none. "balanced" is
+        n / (K n_k) from noisy numbers of records, which a part of the budget buys; no weight is
+        above 100.
     %(estimators: error_weights)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -98,16 +112,18 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     for in ``privacy_``, under the labels in quotes:
 
     1. "number of records", under add/remove only: a record moves it by 1.
-    2. "class shares", with an intercept and "coordinate", or where "joint" can use no column: the
-       number of records of each class (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts
-       move by 1 under replace-one, one under add/remove). The model that knows nothing of the
-       features has these log-odds.
+    2. "class shares", with an intercept and "coordinate", where "joint" can use no column, or for
+       balanced classes: the number of records of each class
+       (:func:`~skdpnoise.sensitivity.histogram_counts`: two counts move by 1 under replace-one, one
+       under add/remove). The model that knows nothing of the features has these log-odds, and
+       balanced weights follow from them.
     3. Locations and scales of the features, as in :class:`DPCoordinateDescentRegressor`:
        "magnitudes", "locations, coarse", "locations, digits", "means" and "mean absolute
        deviations", those "of bounded columns" by themselves where only some columns have bounds.
        With "joint" and public bounds for all columns only "means and squares of rows", where their
        noise is not too large: with z the p columns in halves of their bounds, around the middles,
-       the sum of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`
+       the sum of :math:`(z, z^2 - 1/2)`, whose norm is at most :math:`\sqrt{5 p / 4}`, and of z
+       alone in g groups, for which p is that of the others and 1 is added for each group
        (:func:`~skdpnoise.sensitivity.clipped_rows`: twice that under replace-one, once under
        add/remove).
     4. "gradients". With "coordinate" as there; with K > 2 classes a pass releases the sums of all K
@@ -146,8 +162,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     _parameter_constraints = PrivateLinearModel._parameter_constraints | {
         "classes": [None, "array-like"],
         "solver": [StrOptions({"auto", "coordinate", "joint"})],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "column_groups": [None, dict, "array-like"],
     }
-    _loss, _last, _output = LOGISTIC, GAIN, slice(None)
+    _loss, _last, _output, _takes_sparse = LOGISTIC, GAIN, slice(None), True
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -162,25 +180,56 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
     feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    column_groups: Any = None
     classes: ArrayLike | None = None
+    class_weight: Any = None
     error_weights: str | ArrayLike = "curvature"
     rows_per_group: int = 1
     ledger: Ledger | None = None
     random_state: Any = None
     n_jobs: int | None = None
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        scaled = self.feature_bounds is not None or self.column_groups is not None
+        tags.input_tags.sparse = scaled and self.solver != "coordinate"
+        return tags
+
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
         classes, outputs = one_against_rest(self, y)
         return [*outputs], None, {"classes_": classes}
 
     def _find_target(self, settings: Settings, run: Run, data: Data) -> tuple[Target, Run]:
-        return Target(release_log_odds(run, data.outputs)), run
+        if not settings.joint:
+            return Target(release_log_odds(run, data.outputs)), run
+        weights = public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
+        if isinstance(self.class_weight, str):
+            weights = release_balance(run, data.outputs)
+        return Target(np.zeros(len(data.outputs)), weights=weights), run
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
-        if not (self.solver == "joint" or (self.solver == "auto" and self._prefers_joint())):
-            return settings
-        loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-        return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
+        public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
+        facts = {
+            "class_weight": self.class_weight is not None,
+            "column_groups": self.column_groups is not None,
+            "sparse X": issparse(data.X),
+        }
+        given = [name for name, is_given in facts.items() if is_given]
+        if given and self.solver == "coordinate":
+            raise ValueError(
+                f"The 'solver' parameter of {settings.owner} must not be 'coordinate' with "
+                f"{', '.join(given)}. Use solver='auto' or 'joint'."
+            )
+        if issparse(data.X) and not np.isfinite(data.bounds).all():
+            raise ValueError(
+                f"{settings.owner} needs public scales of all columns of a sparse X, since private "
+                "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
+                "that share one unit of norm in each row."
+            )
+        if self.solver == "joint" or (self.solver == "auto" and (given or self._prefers_joint())):
+            loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
+            return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
+        return settings
 
     def _prefers_joint(self) -> bool:
         """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
@@ -204,8 +253,10 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             return problem
         # No column is used: what was meant for the gradients finds the shares of the classes.
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
-        constant = release_log_odds(replace(run, budget=rest), data.outputs)
-        return replace(problem, target=Target(constant))
+        if run.budget.first == "classes":  # balanced, so that all are alike
+            return problem
+        constant = release_log_odds(replace(run, budget=rest), data.outputs, target.weights)
+        return replace(problem, target=replace(target, constant=constant))
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
         model = super()._model(settings, problem, plan, path)

@@ -37,6 +37,7 @@ class Settings:
     error_weights: Any = "curvature"
     row_norm: float | str = "auto"
     n_jobs: int | None = None
+    class_weight: Any = None
     joint: bool = False  # whether gradients of all columns and outputs are clipped together
     spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
@@ -111,6 +112,7 @@ class Target:
 
     constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
     scaling: Standardisation | None = None  # None for labels
+    weights: np.ndarray | None = None  # (n_classes,), of the records of each class
 
     @property
     def units(self) -> tuple[float, float]:
@@ -172,6 +174,9 @@ class Data:
     outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
+    groups: (
+        np.ndarray
+    )  # (n_features,): numbers of groups whose part of a row has norm 1; -1 is none
 
     def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""

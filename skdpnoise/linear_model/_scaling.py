@@ -103,25 +103,30 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
     return not noise <= most * standard.scale[0]
 
 
-def release_log_odds(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
+def release_log_odds(
+    run: Run, outputs: Sequence[np.ndarray], weights: np.ndarray | None = None
+) -> np.ndarray:
     """Release how many records are in each class; return the log-odds of every output."""
-    # Without an intercept they are 0, and nothing is released. A record is one count
-    # (skdpnoise.sensitivity.histogram_counts): of two classes, the output's and the other; of more,
-    # its own. Shares are kept as far from 0 and 1 as the noise is wide.
-    budget = run.budget
-    if budget.first == "nothing":
+    # Without an intercept they are 0, and nothing is released.
+    if run.budget.first == "nothing":
         return np.zeros(len(outputs))
+    counts = release_class_counts(run, outputs) * (1.0 if weights is None else weights)
+    others = counts.sum() - counts
+    return np.asarray(np.log(counts / others)[-len(outputs) :])
+
+
+def release_class_counts(run: Run, outputs: Sequence[np.ndarray]) -> np.ndarray:
+    """Release how many records are in each class: no fewer than the noise is wide."""
+    # A record is one count (skdpnoise.sensitivity.histogram_counts): of two classes, the output's
+    # and the other; of more, its own.
     positive = np.array([np.count_nonzero(output > 0) for output in outputs])
     if positive.size == 1:
         positive = np.array([outputs[0].size - positive[0], positive[0]])
-    sensitivity = histogram_counts(positive.size, budget.adjacency)
-    mechanism = calibrate(budget.noise, sensitivity, budget.search)
+    sensitivity = histogram_counts(positive.size, run.budget.adjacency)
+    mechanism = calibrate(run.budget.noise, sensitivity, run.budget.search)
     run.account.charge("class shares", mechanism)
     counts = mechanism.release(positive, run.rng)
-    least = max(0.5, float(mechanism.standard_deviation[0]))
-    counts = np.maximum(counts, least)
-    others = counts.sum() - counts
-    return np.asarray(np.log(counts / others)[-len(outputs) :])
+    return np.maximum(counts, max(0.5, float(mechanism.standard_deviation[0])))
 
 
 def release_rate(

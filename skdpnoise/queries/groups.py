@@ -78,6 +78,8 @@ class GroupedRows:
         rows = sample_rows(self.codes, self.most, rng)
         return tuple(
             np.asarray(table[rows], order="F" if table.flags.f_contiguous else "C")
+            if isinstance(table, np.ndarray)
+            else table[rows]  # sparse
             for table in tables
         )
 

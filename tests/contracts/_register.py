@@ -82,6 +82,8 @@ class Entry:
         Whether the defaults release clipped gradients.
     pure : bool
         Whether it can give pure privacy.
+    reads_sparse : bool
+        Whether it may take sparse rows.
     uncentred : dict
         Parameters without which it would look for the mean; of the estimators of second moments.
     """
@@ -94,6 +96,7 @@ class Entry:
     n_stages: int = 3
     descends: bool = False
     pure: bool = True
+    reads_sparse: bool = False
     uncentred: dict[str, Any] = field(default_factory=dict)
     alone: ClassVar[bool] = True  # not made of other estimators
 
@@ -165,8 +168,22 @@ ENTRIES = [
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
     Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "joint", "n_passes": 2}, pure=False),
-    Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True),
-    Entry(DPLogisticCD, "labels", {"n_passes": 2, "solver": "joint"}, descends=True, pure=False),
+    Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True, reads_sparse=True),
+    Entry(
+        DPLogisticCD,
+        "labels",
+        {"n_passes": 2, "solver": "joint"},
+        descends=True,
+        pure=False,
+        reads_sparse=True,
+    ),
+    Entry(
+        DPLogisticCD,
+        "labels",
+        {"n_passes": 2, "solver": "coordinate"},
+        descends=True,
+        reads_sparse=True,
+    ),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),

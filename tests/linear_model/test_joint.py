@@ -142,6 +142,43 @@ def test_one_record_moves_every_release_by_what_is_charged_for_at_most(n_classes
     assert largest["means and squares of rows"] > 0.9
 
 
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("kind", ["labels", "numbers"])
+def test_what_is_released_after_the_passes_is_charged_for_too(kind, adjacency):
+    X, y = made(300, n_classes=2)
+    y = y if kind == "labels" else X[:, 0] - X[:, 3]
+    largest = {}
+    for seed in range(12):
+        other, others = X.copy(), y.copy()
+        other[-1] = BOUNDS[seed % 2] if seed % 3 else 1e100
+        others[-1] = 1 - y[-1] if kind == "labels" else (-1.0) ** seed * 1e100
+        near = (other, others) if adjacency == "replace_one" else (X[:-1], y[:-1])
+        settings = {"feature_bounds": BOUNDS, "random_state": seed, "adjacency": adjacency}
+        if kind == "labels":
+            model = DPLogisticCD(2.0, classes=[0, 1], n_passes=3, **settings)
+        else:
+            model = DPCoordinateDescentRegressor(
+                2.0, solver="joint", target_bounds=(-5.0, 5.0), n_passes=3, **settings
+            )
+
+        def fit(X, y, model=model):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.fit(X, y).coef_
+
+        runs = two_runs(fit, (X, y), near, seed)
+        assert (runs.first == runs.second).all()
+        for moved in runs.moved:
+            largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
+        charged = {release.label for release in model.privacy_.releases}
+        assert {moved.label for moved in runs.moved} <= charged
+        total = np.sqrt(sum(release.loss.mu**2 for release in model.privacy_.releases))
+        assert 0.97 * gdp_mu(2.0, 1e-6) < total <= gdp_mu(2.0, 1e-6) * (1.0 + 1e-9)
+    assert max(largest.values()) <= 1.0 + 1e-9
+    last = "gain over either class" if kind == "labels" else "second moments"
+    assert largest[last] > 0.4
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_plans_without_scales_depend_on_public_facts_alone(n_classes):
     X, y = made(100, n_classes=n_classes)

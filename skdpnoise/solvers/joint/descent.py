@@ -86,6 +86,7 @@ def clipped_gradient_sums(
     *,
     loss: Loss,
     clip: Clip | None = None,
+    weights: Callable[[int, int], Floats] | None = None,
     n_threads: int = 1,
 ) -> Floats | Integers:
     """Return the sums of all gradients, shape (n_outputs, n_columns + 1), the intercepts' last.
@@ -102,6 +103,9 @@ def clipped_gradient_sums(
         With a `link`.
     clip : Clip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
+    weights : callable, default=None
+        From the first and the last row to what their slopes are multiplied by, before the clip,
+        shape (n_rows,).
     n_threads : int, default=1
         Threads to use when there are enough rows.
 
@@ -143,6 +147,8 @@ def clipped_gradient_sums(
     @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
     def part(block: Block) -> Floats | Integers:
         slopes = loss.link(block.scores(model) * unit) - targets(block.begin, block.end)
+        if weights is not None:
+            slopes = slopes * weights(block.begin, block.end)[:, np.newaxis]
         if clip is None:
             return block.sums(slopes) * rows.grid_size
         return block.sums(_clipped(slopes, block.squares, rows.grid_size, clip)).astype(np.int64)
@@ -161,6 +167,7 @@ def joint_descent(
     longest_step: float | None = None,
     steps: list[float] | None = None,
     clip: Sequence[Clip] | None = None,
+    weights: Callable[[int, int], Floats] | None = None,
     noise: Integers | None = None,
     add: Callable[[Any, Any], Any] = np.add,
     n_samples: float | None = None,
@@ -201,6 +208,8 @@ def joint_descent(
         Where the step of every pass is appended.
     clip : sequence of Clip, one for each pass, or None
         Bounds and grids; None neither clips nor rounds.
+    weights : callable, default=None
+        As for :func:`clipped_gradient_sums`.
     noise : ndarray of int64 of shape (n_passes, n_outputs, n_columns + 1), default=None
         N, in units of the grid of its pass; None is none.
     add : callable, default=numpy.add
@@ -246,8 +255,8 @@ def joint_descent(
     before, gradient, steepest, now = coef, np.zeros(shape), 0.0, float(step)
     for t in range(n_passes):
         bound = None if clip is None else clip[t]
-        facts: dict[str, Any] = {"loss": loss, "clip": bound, "n_threads": n_threads}
-        sums: Any = clipped_gradient_sums(rows, targets, coef, **facts)
+        facts: dict[str, Any] = {"clip": bound, "weights": weights, "n_threads": n_threads}
+        sums: Any = clipped_gradient_sums(rows, targets, coef, loss=loss, **facts)
         if noise is not None:
             sums = add(sums, noise[t])
         unit = 1.0 if bound is None else bound.grid_size

@@ -19,6 +19,7 @@ _BLOCK = 1 << 19  # entries of one block
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 _SINGLE = 2.0**24  # integers up to here are exact in single precision
 _LARGEST = 2.0**26  # norm of a row of integers: its square is exact in double precision
+_ROOM = 1.0 - 2.0**-40  # of factors, for what rounding does to them
 _LARGE_FILE = 1 << 26  # bytes, from which what is mapped into memory is not copied
 
 
@@ -68,6 +69,11 @@ class GridRows:
         c and s; 0 and 1 by default. c must be 0 for sparse rows.
     constant : float, default=0.0
         v, what multiplies the intercepts.
+    groups : array-like of int of shape (p,), default=None
+        Numbers of groups of columns, -1 for none. The part of a row in each group is held to the
+        Euclidean norm 1 before its centre is subtracted: if it is longer, all of it is made
+        smaller, and cut to integers towards zero, so that the norm of integers is at most 1/a.
+        Their scales must be 1.
     block_rows : int or None, default=None
         Rows taken at a time; it changes speed and memory only.
 
@@ -97,6 +103,7 @@ class GridRows:
         center: ArrayLike | None = None,
         scale: ArrayLike | None = None,
         constant: float = 0.0,
+        groups: ArrayLike | None = None,
         block_rows: int | None = None,
     ) -> None:
         n_columns = X.shape[1]
@@ -113,8 +120,17 @@ class GridRows:
         self.is_sparse = not isinstance(X, np.ndarray)
         if self.is_sparse and self._center.any():
             raise ValueError("Sparse rows must have the centre 0, or they would not be sparse.")
+        numbers = np.full(n_columns, -1) if groups is None else np.asarray(groups)
+        self._groups = [np.flatnonzero(numbers == k) for k in np.unique(numbers[numbers >= 0])]
+        self._numbers, grouped = numbers, numbers >= 0
+        if grouped.any() and (self._inverse[grouped] != 1.0).any():
+            raise ValueError("Columns of groups must have the scale 1, in which norms are meant.")
+        # Of groups, centres are subtracted last, in whole steps.
+        self._offset = np.where(grouped, np.rint(self._center / self.grid_size), 0.0)
+        self._center = np.where(grouped, 0.0, self._center)
         most = np.rint(self._limit / self.grid_size)
-        self.largest_norm = math.sqrt(math.fsum([*(most**2), self.constant**2]))
+        held = [1.0 / self.grid_size + math.dist(self._offset[c], 0.0 * c) for c in self._groups]
+        self.largest_norm = math.hypot(*most[~grouped], *held, self.constant)
         if not self.largest_norm < _LARGEST:
             raise ValueError(
                 f"grid_size={self.grid_size:g} is too small: rows of integers could have a norm of "
@@ -122,7 +138,8 @@ class GridRows:
             )
         wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK // max(n_columns, 1)))
         self.block_rows = max(1, min(wished, self.n_rows))
-        self._dtype = np.float32 if float(most.max(initial=0.0)) < _SINGLE else np.float64
+        largest = most + np.abs(self._offset)
+        self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
         self._kept: dict[int, Any] | None = None if _is_large_file(X) else {}
 
     def blocks(self, first: int = 0, last: int | None = None) -> Iterator[Block]:
@@ -158,12 +175,31 @@ class GridRows:
 
     def _rounded(self, begin: int, end: int) -> Any:
         if not self.is_sparse:
-            values = self.X[begin:end].astype(np.float64)
-            return self._on_grid(values, slice(None))
+            whole = self._on_grid(self.X[begin:end].astype(np.float64), slice(None))
+            for columns in self._groups:
+                part = whole[:, columns]
+                factor = self._held(np.einsum("ij,ij->i", part, part))
+                whole[:, columns] = np.trunc(part * factor[:, np.newaxis]) - self._offset[columns]
+            return whole
         rows = self.X[begin:end].astype(np.float64)
         rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
         rows.data = self._on_grid(rows.data, rows.indices)
+        if self._groups:
+            in_group = self._numbers[rows.indices] >= 0
+            row = np.repeat(np.arange(end - begin), np.diff(rows.indptr))
+            key = row * (int(self._numbers.max()) + 1) + self._numbers[rows.indices]
+            squares: Floats = np.bincount(key[in_group], rows.data[in_group] ** 2).astype(float)
+            factor = self._held(squares)[key[in_group]]
+            rows.data[in_group] = np.trunc(rows.data[in_group] * factor)
         return rows
+
+    def _held(self, squares: Floats) -> Floats:
+        """Return what makes parts of rows with these squared norms no longer than 1."""
+        # Integers cut towards zero are no larger than the products, whose rounding the room covers:
+        # with a factor below 1 the norm stays below 1/a.
+        longest = 1.0 / self.grid_size
+        factor = longest * _ROOM / np.sqrt(np.maximum(squares, 1.0))
+        return np.where(squares <= longest * longest, 1.0, factor)
 
     @np.errstate(all="ignore")
     def _on_grid(self, values: Floats, columns: Any) -> Floats:

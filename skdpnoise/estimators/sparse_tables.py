@@ -1,0 +1,49 @@
+"""Sparse tables of private data: rows in compressed form, checked and never made dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+from sklearn.utils.validation import validate_data
+
+from skdpnoise.compose.charged import is_computed
+from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.tables import FLOATS, LARGEST, check_values, survivable
+
+__all__ = ["read_sparse"]
+
+
+def read_sparse(estimator: Any, X: Any, *, reset: bool = True) -> Any:
+    """Return a sparse X as a new CSR array of float32 or float64, finite, each entry once."""
+    owner = type(estimator).__name__
+    refusal = (
+        f"{owner} cannot read the sparse X as rows of numbers: convert it with '.tocsr()', and "
+        "check its numbers, its indices and its shape."
+    )
+
+    def convert() -> Any:
+        table = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=FLOATS,
+            accept_sparse="csr",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if reset else 1,
+        )
+        parts = (np.array(part) for part in (table.data, table.indices, table.indptr))
+        rows = csr_array(tuple(parts), shape=table.shape)
+        rows.check_format(full_check=True)
+        rows.sum_duplicates()
+        return rows
+
+    with silence():
+        rows = without_values(convert, refusal)
+    largest = LARGEST if reset else np.inf
+    if is_computed("X", estimator):
+        survivable(rows.data, largest=largest, keeps_subnormal=not reset)
+    elif rows.data.size:
+        check_values(owner, "X", rows.data, largest=largest, keeps_subnormal=not reset)
+    return rows
