@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.linear_model import (
         DPCoordinateDescentRegressor,
+        DPHuberRegressor,
         DPLassoPath,
+        DPLinearSVC,
         DPLogisticCD,
         DPLogisticRegression,
         DPPoissonRegressor,
+        DPQuantileRegressor,
         PrivacyWarning,
     )
     from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
@@ -33,12 +36,15 @@ __all__ = [
     "DPCoordinateDescentRegressor",
     "DPCovariance",
     "DPGridSearchCV",
+    "DPHuberRegressor",
     "DPLassoPath",
+    "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
     "DPMinMaxScaler",
     "DPPipeline",
     "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "DPRandomizedSearchCV",
     "DPRobustScaler",
     "DPStandardScaler",
@@ -55,8 +61,8 @@ _NAMES = {
     "covariance": "DPCovariance",
     "decomposition": "DPPCA",
     "ledger": "PrivacyLedger",
-    "linear_model": "DPCoordinateDescentRegressor DPLassoPath DPLogisticCD DPLogisticRegression "
-    "DPPoissonRegressor PrivacyWarning",
+    "linear_model": "DPCoordinateDescentRegressor DPHuberRegressor DPLassoPath DPLinearSVC "
+    "DPLogisticCD DPLogisticRegression DPPoissonRegressor DPQuantileRegressor PrivacyWarning",
     "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
     "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
     "privacy": "PrivacyGuarantee",

@@ -15,9 +15,12 @@ _COUNTERPARTS = {
     "DPLogisticCD": ["LogisticRegression", "SGDClassifier"],
     "DPGridSearchCV around DPLogisticCD": ["LogisticRegressionCV"],
     "DPPoissonRegressor": ["PoissonRegressor"],
+    "DPHuberRegressor": ["HuberRegressor"],
+    "DPQuantileRegressor": ["QuantileRegressor"],
+    "DPLinearSVC": ["LinearSVC", "SVC"],
     "DPCoordinateDescentRegressor": [
         *("LinearRegression", "Ridge", "Lasso", "ElasticNet"),
-        *("SGDRegressor", "HuberRegressor", "SVR", "LinearSVR"),
+        *("SGDRegressor", "SVR", "LinearSVR"),
     ],
     "DPGridSearchCV": ["GridSearchCV"],
     "DPRandomizedSearchCV": ["RandomizedSearchCV"],

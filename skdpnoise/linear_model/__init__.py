@@ -2,15 +2,21 @@
 
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._huber import DPHuberRegressor
 from skdpnoise.linear_model._lasso_path import DPLassoPath
+from skdpnoise.linear_model._linear_svc import DPLinearSVC
 from skdpnoise.linear_model._logistic import DPLogisticCD, DPLogisticRegression
 from skdpnoise.linear_model._poisson import DPPoissonRegressor
+from skdpnoise.linear_model._quantile import DPQuantileRegressor
 
 __all__ = [
     "DPCoordinateDescentRegressor",
+    "DPHuberRegressor",
     "DPLassoPath",
+    "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
     "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "PrivacyWarning",
 ]

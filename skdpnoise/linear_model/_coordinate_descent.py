@@ -88,7 +88,9 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         # Of what is listed above, a model has the constraints of the parameters that it has.
         cls._parameter_constraints = {
             name: allowed
-            for name, allowed in cls._parameter_constraints.items()
+            for name, allowed in (
+                PrivateLinearModel._parameter_constraints | cls._parameter_constraints
+            ).items()
             if hasattr(cls, name) or name not in PrivateLinearModel._parameter_constraints
         }
 
@@ -157,6 +159,10 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     def _means(self, scores: np.ndarray) -> np.ndarray:
         """Return means of the target from values of the linear function."""
         return scores
+
+    def _minimised(self) -> Loss:
+        """Return the loss, which parameters may shape."""
+        return self._loss
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
         """Return the settings once it is known what the outputs are."""

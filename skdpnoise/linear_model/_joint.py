@@ -226,10 +226,15 @@ class JointPlan:
         energy = float((model**2).sum())
         if self.moments is not None:
             return self._refitted(path, problem, draws.last)
-        noise = n_slopes * self.n_outputs * self.slope_noise(draws.steps)
-        path = path * (
-            energy / (energy + noise) if energy > 0.0 else 1.0
-        )  # labels stay as they are
+        numbers, steps = problem.target.scaling is not None, draws.steps
+        if numbers:  # the squares of both, since rows pull noise back; long steps even more
+            energy, steps = energy**2, [self.step] * self.n_passes
+        noise = n_slopes * self.n_outputs * self.slope_noise(steps)
+        noise = noise**2 if numbers else noise
+        keep = energy / (energy + noise) if energy > 0.0 else 1.0
+        if numbers:  # whose intercept is where they are
+            return np.asarray(path * np.append(np.full(self.used.size, keep), 1.0))
+        path = path * keep  # scores as a whole, so that labels stay as they are
         return path if self.doubt is None else self._doubted(path, problem, draws.last)
 
     def _refitted(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
@@ -313,7 +318,8 @@ def plan_joint(
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
     strength = 2.0 / width * left.mu * n_samples
     part, doubt, moments = 0.0, None, None
-    if target is not None:
+    if settings.loss is SQUARED:
+        assert target is not None
         part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
         moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
     elif _may_doubt(settings, problem) and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
@@ -364,7 +370,7 @@ def _choose(
     """Return the number of passes, the clip C and how far all passes go."""
     per_coordinate = strength / math.sqrt(math.prod(shape)) / length
     part = _CLIP * max(1.0, per_coordinate / _WEAK_COORDINATE) ** _CLIP_POWER
-    part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG)
+    part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG, settings.loss.whole)
     far = _FAR * (_WEAK / strength) ** _FAR_POWER
     reach, fewest = min(max(far, _LEAST_REACH), _MOST_REACH) * strength, FEWEST_PASSES
     if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order

@@ -47,7 +47,7 @@ class Settings:
         names = {field.name for field in fields(cls)}
         given = estimator.get_params(deep=False)
         chosen = {name: value for name, value in given.items() if name in names}
-        return cls(type(estimator).__name__, estimator._loss, estimator._last, **chosen)
+        return cls(type(estimator).__name__, estimator._minimised(), estimator._last, **chosen)
 
     @property
     def strength(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skdpnoise.solvers.coordinate_descent import coordinate_descent
-from skdpnoise.solvers.losses import LOGISTIC, LOSSES, POISSON, SQUARED, Loss
+from skdpnoise.solvers.losses import LOGISTIC, LOSSES, POISSON, SQUARED, Loss, hinge, huber, pinball
 from skdpnoise.solvers.second_moments import clipped_row_sums, row_norms, second_moments
 
 __all__ = [
@@ -14,6 +14,9 @@ __all__ = [
     "Loss",
     "clipped_row_sums",
     "coordinate_descent",
+    "hinge",
+    "huber",
+    "pinball",
     "row_norms",
     "second_moments",
 ]

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from skdpnoise.solvers.links import exponential_mean, logistic_mean
 
-__all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss"]
+__all__ = ["LOGISTIC", "LOSSES", "POISSON", "SQUARED", "Loss", "hinge", "huber", "pinball"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,12 @@ class Loss:
     link : callable, default=numpy.positive
         μ for tables of shape (n_rows, n_outputs), by operations that give a row the same bits in
         any block (:mod:`skdpnoise.solvers.links`).
+    bend : callable or None, default=None
+        Of losses without a canonical link: the slopes of such tables, from linear functions and
+        targets. The kernels of coordinate descent do not know these losses.
+    whole : float, default=0.0
+        The least clip of whole gradients, in lengths of a typical row: smaller ones would move the
+        optimum of losses whose slopes are larger on one side.
 
     Examples
     --------
@@ -67,6 +73,28 @@ class Loss:
     looseness: float = 1.0
     tail: float = 1.0
     link: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.positive
+    bend: Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]] | None = None
+    whole: float = 0.0
+
+    def slopes(
+        self, scores: NDArray[np.float64], targets: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the slopes of a table, the same bits of a row in any block.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows, n_outputs)
+            Linear functions s.
+        targets : ndarray of shape (n_rows, n_outputs)
+            Targets t; of labels, 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_outputs)
+        """
+        if self.bend is not None:
+            return self.bend(scores, targets)
+        return np.subtract(self.link(scores), targets)
 
     def slope(self, score: NDArray[np.float64], target: ArrayLike) -> NDArray[np.float64]:
         """Return the derivative of the loss in the linear function.
@@ -122,6 +150,110 @@ r"""Poisson loss, :math:`\ell(s, t) = e^s - ts`, of counts in units of their mea
 
 Linear functions beyond ±40 count as ±40, so that no exponential overflows.
 """
+
+_LONG_ROWS = 1.5  # length of all but a few rows, by that of a typical one
+_NO_KERNEL = -1  # code of losses that only whole gradients know
+
+
+def huber(threshold: float) -> Loss:
+    r"""Return Huber's loss, quadratic in the residual up to a threshold, and then linear.
+
+    .. math:: \ell(s, t) = \begin{cases} r^2/2 & |r| \le k \\ k |r| - k^2/2 & |r| > k \end{cases}
+
+    Parameters
+    ----------
+    threshold : float
+        k; r = s - t.
+
+    Returns
+    -------
+    Loss
+
+    Examples
+    --------
+    >>> huber(1.0).slopes(np.array([[0.5], [3.0]]), np.zeros((2, 1)))
+    array([[0.5],
+           [1. ]])
+    """
+
+    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip(scores - targets, -threshold, threshold)
+
+    return Loss("huber", _NO_KERNEL, 1.0, np.positive, _residuals, bend=bend)
+
+
+def pinball(quantile: float, smoothing: float) -> Loss:
+    r"""Return the pinball loss, its kink smoothed by a uniform distribution of width h.
+
+    .. math:: \frac{\partial \ell}{\partial s}
+              = \mathrm{clip}\Bigl(\frac{s - t}{h} + \frac12, 0, 1\Bigr) - q
+
+    Parameters
+    ----------
+    quantile : float
+        q, between 0 and 1.
+    smoothing : float
+        h, positive.
+
+    Returns
+    -------
+    Loss
+
+    References
+    ----------
+    Fernandes, Guerre and Horta, "Smoothing quantile regressions", Journal of Business and Economic
+    Statistics 39(1), 2021, equation 2.4.
+
+    Examples
+    --------
+    >>> pinball(0.9, 0.5).slopes(np.array([[-3.0], [0.0], [3.0]]), np.zeros((3, 1))).round(2)
+    array([[-0.9],
+           [-0.4],
+           [ 0.1]])
+    """
+
+    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.clip((scores - targets) / smoothing + 0.5, 0.0, 1.0) - quantile
+
+    whole = 0.0 if quantile == 0.5 else _LONG_ROWS * max(quantile, 1.0 - quantile)
+    facts = "pinball", _NO_KERNEL, 1.0 / smoothing, np.positive, _residuals
+    return Loss(*facts, bend=bend, whole=whole)
+
+
+def hinge(smoothing: float) -> Loss:
+    r"""Return the hinge loss of labels t of 0 and 1, its kink smoothed over a margin of h.
+
+    .. math:: \frac{\partial \ell}{\partial s}
+              = -y \, \mathrm{clip}\Bigl(\frac{1 - y s}{h}, 0, 1\Bigr), \qquad y = 2t - 1
+
+    Parameters
+    ----------
+    smoothing : float
+        h, positive.
+
+    Returns
+    -------
+    Loss
+
+    References
+    ----------
+    Rennie and Srebro, "Loss functions for preference levels: regression with discrete ordered
+    labels", IJCAI workshop on preference handling, 2005, section 2 (the smooth hinge).
+
+    Examples
+    --------
+    >>> hinge(1.0).slopes(np.array([[-1.0], [0.5], [2.0]]), np.ones((3, 1)))
+    array([[-1. ],
+           [-0.5],
+           [-0. ]])
+    """
+
+    def bend(scores: NDArray[np.float64], targets: NDArray[np.float64]) -> NDArray[np.float64]:
+        sign = 2.0 * targets - 1.0
+        return np.clip((1.0 - sign * scores) / smoothing, 0.0, 1.0) * -sign
+
+    return Loss("hinge", _NO_KERNEL, 1.0 / smoothing, np.positive, _margins, bend=bend)
+
 
 LOSSES = {loss.name: loss for loss in (SQUARED, LOGISTIC, POISSON)}
 """All losses of one output, by name."""

@@ -92,7 +92,7 @@ NON_DEFAULT = [
 @parametrize_with_checks(ESTIMATORS + NON_DEFAULT)
 def test_scikit_learn_common_checks(estimator, check):
     pure = getattr(estimator, "delta", 1.0) == 0.0
-    if pure and check.func.__name__ == "check_class_weight_classifiers":
+    if pure and "check_class_weight_classifiers" in str(check):
         with pytest.raises(ValueError, match="delta positive"):  # for weights of classes
             check(estimator)
         return
@@ -124,7 +124,7 @@ def _clear(entry):
 class TestCompany:
     def test_learns_what_there_is_to_learn(self, entry, problem):
         y = _target(entry, problem)
-        assert _clear(entry).fit(problem[0], y).score(problem[0], y) > 0.87
+        assert _clear(entry).fit(problem[0], y).score(problem[0], y) > entry.enough
 
     def test_works_in_a_pipeline_with_a_column_transformer(self, entry, problem):
         frame = pd.DataFrame(problem[0], columns=["a", "b", "c"])
@@ -137,7 +137,7 @@ class TestCompany:
         )
         y = _target(entry, problem)
         pipeline = make_pipeline(transform, _clear(entry)).fit(frame, y)
-        assert pipeline.score(frame, y) > 0.85
+        assert pipeline.score(frame, y) > entry.enough - 0.02
 
     @pytest.mark.slow
     @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -156,7 +156,7 @@ class TestCompany:
         result = cross_validate(
             _clear(entry), problem[0], _target(entry, problem), cv=3, error_score="raise"
         )
-        assert result["test_score"].min() > 0.85
+        assert result["test_score"].min() > entry.enough - 0.02
 
     def test_frames_of_pandas_and_polars_give_the_same_model_and_keep_names(self, entry, problem):
         X, y = problem[0], _target(entry, problem)

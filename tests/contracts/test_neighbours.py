@@ -236,6 +236,8 @@ def test_the_shares_compose_to_the_guarantee_and_nearly_use_it(entry, adjacency,
     public = [{}, X_BOUNDS, {**X_BOUNDS, **entry.facts.public}]
     for epsilon in (0.01, 1.0, 30.0):
         for delta in (0.0, 1e-12, 1e-2):
+            if not entry.takes(delta=delta, noise=noise):
+                continue
             if delta == 0.0 and noise == "spr_gaussian":
                 continue
             for bounds in public:
@@ -284,7 +286,7 @@ def test_every_draw_was_charged_for_before_and_no_mechanism_draws_more(
     monkeypatch.setattr(NormQuantileMechanism, "select", noted_select)
     rng = np.random.default_rng(0)
     X = rng.normal(1e5, 1.0, size=(2000, 2))
-    model = entry.make(5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)
+    model = entry.estimator(epsilon=5.0, **settings, random_state=0).fit(X, np.arange(2000) % 3)
     assert drawn == Counter({id(mechanism): mechanism.n_releases for mechanism in charged})
     n_vectors = sum(release.n_releases for release in model.privacy_.releases)
     assert n_vectors == sum(drawn.values())

@@ -92,7 +92,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
     monkeypatch.setattr(AdditiveMechanism, "release", noted_release)
     monkeypatch.setattr(AdditiveMechanism, "sample", noted_sample)
     transcript = Transcript()
-    model = transcript.watch(entry.make(8.0, **settings, n_passes=2).fit, *data())
+    model = transcript.watch(entry.estimator(epsilon=8.0, **settings, n_passes=2).fit, *data())
     bounded = "feature_bounds" in settings
     assert results or bounded  # magnitudes and digits of open columns, for example
     for mechanism, released in results:
@@ -116,7 +116,7 @@ def test_every_number_that_a_fit_releases_is_an_integer_number_of_quanta(
 @each(DESCENTS)
 def test_a_model_is_a_function_of_the_released_integers_alone(entry, settings):
     X, y = data()
-    model = entry.make(8.0, **settings, random_state=3, n_passes=2)
+    model = entry.estimator(epsilon=8.0, **settings, random_state=3, n_passes=2)
     transcript = Transcript()
     expected = transcript.watch(model.fit, X, y)
     expected = [expected.coef_path_, expected.intercept_path_, expected.clip_range_]

@@ -100,7 +100,7 @@ def clipped_gradient_sums(
     coef : ndarray of shape (n_outputs, n_columns + 1)
         Coefficients, those of the constant last.
     loss : Loss
-        With a `link`.
+        Of which :meth:`~skdpnoise.solvers.losses.Loss.slopes` is used.
     clip : Clip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
     weights : callable, default=None
@@ -146,7 +146,7 @@ def clipped_gradient_sums(
 
     @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
     def part(block: Block) -> Floats | Integers:
-        slopes = loss.link(block.scores(model) * unit) - targets(block.begin, block.end)
+        slopes = loss.slopes(block.scores(model) * unit, targets(block.begin, block.end))
         if weights is not None:
             slopes = slopes * weights(block.begin, block.end)[:, np.newaxis]
         if clip is None:

@@ -1,0 +1,167 @@
+"""Huber, quantile and support vector models: descents along whole gradients."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.linear_model import QuantileRegressor
+from sklearn.metrics import d2_pinball_score
+from sklearn.svm import LinearSVC
+
+from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
+from skdpnoise.privacy import gdp_mu
+from skdpnoise.solvers.losses import hinge, huber, pinball
+from tests._replay import two_runs
+from tests.contracts._register import Forbidden
+
+BOUNDS = {"feature_bounds": (-3.0, 3.0), "target_bounds": (-8.0, 8.0)}
+MODELS = {
+    "huber": (DPHuberRegressor, BOUNDS),
+    "quantile": (DPQuantileRegressor, BOUNDS | {"quantile": 0.8}),
+    "svc": (DPLinearSVC, {"feature_bounds": (-3.0, 3.0)}),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def made(name, n=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.clip(rng.normal(size=(n, 3)), -3.0, 3.0)
+    y = X @ [1.0, -0.5, 0.0] + 0.5 + rng.standard_t(3, size=n)
+    return X, (y > 0.5).astype(int) if name == "svc" else np.clip(y, -8.0, 8.0)
+
+
+def fitted(name, X, y, epsilon=1.0, **keywords):
+    make, settings = MODELS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return make(epsilon, **({"random_state": 0} | settings | keywords)).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", [huber(1.35), pinball(0.8, 0.2), pinball(0.5, 0.1), hinge(0.7)])
+def test_slopes_are_derivatives_and_a_row_has_the_same_bits_in_any_block(loss):
+    rng = np.random.default_rng(0)
+    scores = 3.0 * rng.normal(size=(1000, 2))
+    targets = rng.integers(2, size=(1000, 2)).astype(float)
+    whole = loss.slopes(scores, targets)
+    parts = [loss.slopes(scores[k : k + 7], targets[k : k + 7]) for k in range(0, 1000, 7)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    assert (np.diff(whole[np.lexsort((scores[:, 0], targets[:, 0])), 0]) >= 0.0).sum() >= 998
+    apart = np.abs(
+        np.diff(loss.slopes(np.linspace(-5, 5, 10_001)[:, None], np.ones((10_001, 1)))[:, 0])
+    )
+    assert apart.max() <= 1e-3 * loss.curvature * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("threshold", [0.3, 1.35, 5.0])
+def test_boundless_epsilon_minimises_hubers_loss(threshold):
+    X, y = made("huber", 6000)
+    model = fitted("huber", X, y, 1e6, threshold=threshold)
+    features, _, center, scale = model._standardised
+    Z, t = features(X) * features.spread, (y - center) / scale
+
+    def loss(w):
+        r = np.abs(Z @ w[:3] + w[3] - t)
+        return np.where(r <= threshold, 0.5 * r**2, threshold * (r - 0.5 * threshold)).mean()
+
+    best = minimize(loss, np.zeros(4), tol=1e-12)
+    ours = np.append(model.coef_ * features.scale / scale, 0.0) / np.append(features.spread, 1.0)
+    ours[3] = (model.intercept_ + model.coef_ @ features.center - center) / scale
+    assert loss(ours) <= 1.001 * best.fun
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.5, 0.9])
+def test_boundless_epsilon_is_the_quantile_regression(quantile):
+    X, y = made("quantile", 6000)
+    model = fitted("quantile", X, y, 1e6, quantile=quantile, smoothing=0.05)
+    ordinary = QuantileRegressor(quantile=quantile, alpha=0.0).fit(X, y)
+    assert np.mean(y <= model.predict(X)) == pytest.approx(quantile, abs=0.02)
+    theirs = d2_pinball_score(y, ordinary.predict(X), alpha=quantile)
+    assert model.score(X, y) > theirs - 0.002
+    assert model.score(X, y) == d2_pinball_score(y, model.predict(X), alpha=quantile)
+
+
+@pytest.mark.parametrize("quantile", [0.1, 0.9])
+def test_quantiles_cover_what_they_are_asked_for(quantile):
+    X, y = made("quantile", 20_000)
+    for bounds in (BOUNDS, {"feature_bounds": None, "target_bounds": None}):
+        model = fitted("quantile", X, y, 2.0, quantile=quantile, **bounds)
+        assert np.mean(y <= model.predict(X)) == pytest.approx(quantile, abs=0.04)
+
+
+def test_boundless_epsilon_is_the_support_vector_classifier():
+    X, y = made("svc", 6000)
+    model = fitted("svc", X, y, 1e6, smoothing=100.0, alpha=0.0)
+    ordinary = LinearSVC(C=100.0).fit(X, y)  # a wide smooth hinge is the squared one
+    assert np.mean(model.predict(X) == ordinary.predict(X)) > 0.99
+
+
+def test_several_classes_share_the_passes():
+    X, y = load_digits(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DPLinearSVC(2.0, feature_bounds=(0.0, 16.0), random_state=0).fit(X, y)
+    assert model.coef_.shape == (10, 64)
+    assert model.decision_function(X).shape == (len(X), 10)
+    assert model.score(X, y) > 0.8
+    assert not hasattr(model, "predict_proba")
+
+
+@every_model
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_all_is_charged_and_no_more_than_asked_for(name, adjacency):
+    X, y = made(name)
+    report = fitted(name, X, y, adjacency=adjacency).privacy_
+    assert report.releases[-1].label == "gradients"
+    total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
+    assert 0.97 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+@every_model
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_one_record_moves_every_release_by_what_is_charged_for_at_most(name, adjacency):
+    X, y = made(name, 60)
+    largest = {}
+    for seed in range(15):
+        other, others = X.copy(), y.copy()
+        other[-1] = (1e100 if seed % 2 else 3.0) * (-1.0) ** (seed // 2)
+        others[-1] = 1 - y[-1] if name == "svc" else (-1.0) ** seed * 1e90
+        near = (other, others) if adjacency == "replace_one" else (X[:-1], y[:-1])
+        make, settings = MODELS[name]
+        extra = {"classes": [0, 1]} if name == "svc" else {}
+        model = make(50.0, random_state=seed, adjacency=adjacency, n_passes=3, **settings, **extra)
+
+        def fit(X, y, model=model):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.fit(X, y).coef_
+
+        runs = two_runs(fit, (X, y), near, seed)
+        assert (runs.first == runs.second).all()
+        for moved in runs.moved:
+            largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
+    assert max(largest.values()) <= 1.0 + 1e-9
+    assert largest["gradients"] > 0.3
+
+
+@every_model
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"noise": "inid_laplace"}, "'noise' parameter"),
+        ({"delta": 0.0}, "delta positive"),
+        ({"smoothing": 0.0}, "'smoothing'"),
+        ({"smoothing": np.nan}, "'smoothing'"),
+        ({"threshold": -1.0}, "'threshold'"),
+        ({"quantile": 1.0}, "'quantile'"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
+    if not settings.keys() <= clone(MODELS[name][0]()).get_params().keys():
+        return
+    with pytest.raises(ValueError, match=match):
+        fitted(name, *made(name, 100), ledger=Forbidden(), **settings)
