@@ -92,6 +92,7 @@ _MOST_DOUBT, _NEEDED = 0.12, 170.0
 # What the smaller gain must exceed, in deviations of its noise and in roots of columns by records.
 _SURE, _OVERFIT = 1.5, 0.3
 _REFIT = 0.1  # of the budget of a model of numbers, for the slope of the target on predictions
+_FLATTEST = 0.3  # curvature of losses of numbers along standardised columns, about
 _SUM, _SAFETY = 2.0**60, 4.0  # of all steps; times the number of records, which may be noisy
 
 
@@ -226,11 +227,10 @@ class JointPlan:
         energy = float((model**2).sum())
         if self.moments is not None:
             return self._refitted(path, problem, draws.last)
-        numbers, steps = problem.target.scaling is not None, draws.steps
-        if numbers:  # the squares of both, since rows pull noise back; long steps even more
-            energy, steps = energy**2, [self.step] * self.n_passes
-        noise = n_slopes * self.n_outputs * self.slope_noise(steps)
-        noise = noise**2 if numbers else noise
+        numbers = problem.target.scaling is not None
+        noise = n_slopes * self.n_outputs * self.slope_noise(draws.steps)
+        if numbers:  # rows of many records pull it back
+            noise = min(noise, n_slopes * self.resting_noise())
         keep = energy / (energy + noise) if energy > 0.0 else 1.0
         if numbers:  # whose intercept is where they are
             return np.asarray(path * np.append(np.full(self.used.size, keep), 1.0))
@@ -292,6 +292,14 @@ class JointPlan:
         part = self.averaged(np.cumsum(np.array(steps)[:, np.newaxis] * moved, axis=0))
         noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
         return float((noise**2).sum())
+
+    def resting_noise(self) -> float:
+        """Return the variance of a mean of slopes that rest where gradients end."""
+        # The mean of m iterates moves by the mean of m noisy gradients over the curvature.
+        assert self.mechanism is not None
+        n_averaged = max(1, math.ceil(_AVERAGED * self.n_passes))
+        noise = float(self.mechanism.standard_deviation[0]) / self.n_samples / _FLATTEST
+        return noise**2 / n_averaged
 
     @staticmethod
     def averaged(path: np.ndarray) -> np.ndarray:
