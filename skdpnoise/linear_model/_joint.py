@@ -183,7 +183,7 @@ class JointPlan:
             assert weights is not None
             some = [one[begin:end] for one in outputs]
             number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
-            return np.asarray(weights[number])
+            return np.asarray(weights.relative[number])
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
             # What has no noise stays zero, whatever the sums are.
@@ -194,6 +194,7 @@ class JointPlan:
 
         # Penalties are of coefficients of columns in units of their standard deviation.
         penalty, spread = settings.strength, np.append(features.spread, 0.0)
+        penalty *= 1.0 if weights is None else weights.penalty
         unit = float(mechanism.grid_size[0])
         path = joint_descent(
             rows,
@@ -316,7 +317,9 @@ def plan_joint(
     length = math.hypot(features.length, constant)
     longest = math.hypot(features.longest, constant)
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
-    strength = 2.0 / width * left.mu * n_samples
+    weights = problem.target.weights
+    counted = n_samples * (1.0 if weights is None else weights.share)
+    strength = 2.0 / width * left.mu * counted
     part, doubt, moments = 0.0, None, None
     if settings.loss is SQUARED:
         assert target is not None
@@ -327,14 +330,12 @@ def plan_joint(
         doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))
     left = left.share(1.0 - part)
     n_passes, clip, reach = _choose(settings, strength, length, shape, n_samples)
-    weights = problem.target.weights
-    heaviest = 1.0 if weights is None else float(weights.max())
-    clip = min(clip, _LARGEST_SLOPE * heaviest * longest)
+    clip = min(clip, _LARGEST_SLOPE * longest)
     if settings.clip != "auto":
         clip = float(settings.clip)
     longest_step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
     # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be.
-    steepest = heaviest * settings.loss.curvature * length**2
+    steepest = settings.loss.curvature * length**2
     step = (1.0 + _MOMENTUM) / steepest
     if settings.loss is not SQUARED:  # whose residuals have no bound
         step /= min(clip / length, 1.0) ** _SHORTER
@@ -345,7 +346,7 @@ def plan_joint(
     bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
     mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
     grid_size = 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
-    facts = n_passes, clip, step, longest_step, grid_size, n_samples, constant
+    facts = n_passes, clip, step, longest_step, grid_size, counted, constant
     return JointPlan(
         mechanism, used, n_outputs, *facts, doubt, moments, settings.n_jobs, settings.strength > 0.0
     )

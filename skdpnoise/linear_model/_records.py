@@ -112,7 +112,7 @@ class Target:
 
     constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
     scaling: Standardisation | None = None  # None for labels
-    weights: np.ndarray | None = None  # (n_classes,), of the records of each class
+    weights: Any = None  # of the classes, where they have some
 
     @property
     def units(self) -> tuple[float, float]:
@@ -174,9 +174,7 @@ class Data:
     outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
-    groups: (
-        np.ndarray
-    )  # (n_features,): numbers of groups whose part of a row has norm 1; -1 is none
+    groups: np.ndarray  # (n_features,): of columns whose parts of rows have norm 1; -1 is none
 
     def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""

@@ -104,8 +104,8 @@ def clipped_gradient_sums(
     clip : Clip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
     weights : callable, default=None
-        From the first and the last row to what their slopes are multiplied by, before the clip,
-        shape (n_rows,).
+        From the first and the last row to what their gradients are multiplied by once they are
+        clipped, in [0, 1], shape (n_rows,).
     n_threads : int, default=1
         Threads to use when there are enough rows.
 
@@ -147,11 +147,12 @@ def clipped_gradient_sums(
     @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
     def part(block: Block) -> Floats | Integers:
         slopes = loss.slopes(block.scores(model) * unit, targets(block.begin, block.end))
-        if weights is not None:
-            slopes = slopes * weights(block.begin, block.end)[:, np.newaxis]
+        weight = None if weights is None else weights(block.begin, block.end)
         if clip is None:
+            slopes = slopes if weight is None else slopes * weight[:, np.newaxis]
             return block.sums(slopes) * rows.grid_size
-        return block.sums(_clipped(slopes, block.squares, rows.grid_size, clip)).astype(np.int64)
+        whole = _clipped(slopes, block.squares, rows.grid_size, clip, weight)
+        return block.sums(whole).astype(np.int64)
 
     return _summed(rows, part, n_threads)
 
@@ -278,7 +279,9 @@ def joint_descent(
 
 
 @np.errstate(all="ignore")
-def _clipped(slopes: Floats, squares: Floats, unit: float, clip: Clip) -> Floats:
+def _clipped(
+    slopes: Floats, squares: Floats, unit: float, clip: Clip, weights: Floats | None = None
+) -> Floats:
     """Return the integers of the slopes of all rows, each row within the bound."""
     # Rounding to nearest adds at most half a unit to each of K integers: with that much less room a
     # record that is not clipped is not biased.
@@ -286,6 +289,8 @@ def _clipped(slopes: Floats, squares: Floats, unit: float, clip: Clip) -> Floats
     wanted = slopes * (1.0 / step)
     room = most / np.sqrt(squares) - 0.5 * math.sqrt(slopes.shape[1])
     factor = np.minimum(np.maximum(room, 0.0) / np.sqrt(in_turn(wanted * wanted)) * _ROOM, 1.0)
+    if weights is not None:
+        factor *= weights
     whole = np.rint(wanted * factor[:, np.newaxis])
     safe = most * most * (1.0 - (_FEW + slopes.shape[1]) * _ULP)
     inside = squares * in_turn(whole * whole) <= safe
