@@ -228,7 +228,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             )
         if self.solver == "joint" or (self.solver == "auto" and (given or self._prefers_joint())):
             loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-            return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
+            settings = replace(settings, joint=True, loss=loss, last=None, sparse=issparse(data.X))
+            return normal_for_joint(self, settings)
         return settings
 
     def _prefers_joint(self) -> bool:

@@ -38,6 +38,7 @@ class Settings:
     row_norm: float | str = "auto"
     n_jobs: int | None = None
     class_weight: Any = None
+    sparse: bool = False  # whether rows are sparse, and so not centred
     joint: bool = False  # whether gradients of all columns and outputs are clipped together
     spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
@@ -85,10 +86,26 @@ class Standardisation:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
-        standard = np.subtract(values, self.center, dtype=np.float64)
+        standard = np.subtract(self.held(values), self.center, dtype=np.float64)
         standard /= self.scale
         standard[:, ~self.used] = 0.0
         return np.asarray(np.clip(standard, -self.limit, self.limit, out=standard))
+
+    def scores(self, X: Any, slopes: np.ndarray) -> np.ndarray:
+        """Return the products of the rows in standard units with slopes of several outputs."""
+        if isinstance(X, np.ndarray):
+            return np.asarray(self(X) @ slopes.T)
+        # What is not stored is 0 in the user's units: rows are that, and what differs from it.
+        rows: Any = self.held(X.astype(np.float64))
+        nothing, columns = self(np.zeros((1, X.shape[1]))), rows.indices
+        standard = (rows.data - self.center[columns]) / self.scale[columns]
+        standard = np.clip(standard, -self.limit[columns], self.limit[columns])
+        rows.data = np.where(self.used[columns], standard, 0.0) - nothing[0, columns]
+        return np.asarray(rows @ slopes.T + nothing @ slopes.T)
+
+    def held(self, X: Any) -> Any:
+        """Return rows as they came, their parts held to what was declared of them."""
+        return X
 
     def in_user_units(
         self, model: np.ndarray, units: tuple[float, float]
