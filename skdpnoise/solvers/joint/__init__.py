@@ -3,6 +3,7 @@
 from skdpnoise.solvers.joint.descent import (
     SOFTMAX,
     Clip,
+    GroupedClip,
     clipped_gradient_sums,
     joint_descent,
 )
@@ -12,6 +13,7 @@ __all__ = [
     "SOFTMAX",
     "Clip",
     "GridRows",
+    "GroupedClip",
     "clipped_gradient_sums",
     "columns_of",
     "hold_parts",

@@ -49,6 +49,13 @@ class Block:
         total[:, -1] = self.constant * residuals.sum(axis=0)
         return total
 
+    def part(self, inside: NDArray[np.bool_]) -> Block:
+        """Return some columns of the rows, and the constant where the last entry says so."""
+        whole = self.integers[:, np.flatnonzero(inside[:-1])]
+        constant = self.constant if inside[-1] else 0.0
+        squares = _squares(whole) + constant**2
+        return Block(self.begin, self.end, whole, constant, squares)
+
 
 class GridRows:
     r"""Rows that are standardised, clipped to a box and rounded to integers, with a constant.
