@@ -173,6 +173,8 @@ def split_budget(
     counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     scaling = rules.scaling_share(0.0 if n_open else None)
     searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
+    if settings.sparse:  # columns are of public scales, and not centred
+        centred, scaling = 0, 0.0
     shares = counting, scaling, searching, rules.second_look(settings.loss)
     last = centred, rules.FOR_WEIGHTS if weighed else 1.0
     budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, *last)

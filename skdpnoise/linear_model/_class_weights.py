@@ -1,8 +1,19 @@
-"""Weights of classes, public or from paid numbers of records."""
+r"""Weights of classes, public or from paid numbers of records.
+
+A record's slopes are multiplied by the weight of its class, in units of the largest weight, and so
+is the bound C that its gradient is clipped to:
+
+.. math:: u_k = w_k / \max_l w_l \le 1, \qquad
+          \sum_i u_i \min\Bigl(1, \frac{C}{|x_i| |q_i|}\Bigr) \, x_i \otimes q_i
+
+No record moves the sum by more than C, whatever its class. Were the bound the same for all classes,
+weights would mean nothing wherever both classes are clipped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -10,13 +21,32 @@ import numpy as np
 
 from skdpnoise.linear_model._scaling import Run, release_class_counts
 
-__all__ = ["public_weights", "release_balance"]
+__all__ = ["ClassWeights", "public_weights", "release_balance"]
 
 _LARGEST_WEIGHT = 100.0  # of "balanced"
 _FROM, _TO = 1e-6, 1e6  # weights that are given
+_LEAST_SHARE = 0.5  # of the records, that public weights are thought to leave at least
 
 
-def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> np.ndarray | None:
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassWeights:
+    """Weights of the classes, and what they make of the number of records."""
+
+    values: np.ndarray  # (n_classes,), w
+    share: float  # the sum of u over all records by their number; as far as it is known
+
+    @property
+    def relative(self) -> np.ndarray:
+        """The weights in units of the largest one, u."""
+        return np.asarray(self.values / self.values.max())
+
+    @property
+    def penalty(self) -> float:
+        """What penalties beside the mean of w times the loss are beside that of u times it."""
+        return 1.0 / (self.share * float(self.values.max()))
+
+
+def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> ClassWeights | None:
     """Return the weight of every class; None where all are alike, or numbers of records say it."""
     if class_weight is None or class_weight == "balanced":
         return None
@@ -33,11 +63,13 @@ def public_weights(owner: str, class_weight: Any, classes: np.ndarray) -> np.nda
         if not (number and _FROM <= float(weight) <= _TO):
             raise ValueError(f"{start}Got {weight!r} for the label {label!r}.")
         weights[known[label]] = weight
-    return weights
+    # Steps are at most twice as long as planned, whatever share of the records is of a class.
+    return ClassWeights(weights, max(_LEAST_SHARE, float(weights.mean() / weights.max())))
 
 
-def release_balance(run: Run, outputs: list[np.ndarray]) -> np.ndarray:
+def release_balance(run: Run, outputs: list[np.ndarray]) -> ClassWeights:
     r"""Release how many records each class has; return the weights :math:`n / (K n_k)`."""
     # Noisy numbers are no smaller than their noise is wide, and no weight is above the largest.
     counts = release_class_counts(run, outputs)
-    return np.asarray(np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT))
+    weights = np.minimum(counts.sum() / (len(counts) * counts), _LARGEST_WEIGHT)
+    return ClassWeights(weights, float(weights @ counts / counts.sum() / weights.max()))

@@ -38,7 +38,6 @@ from skdpnoise.linear_model._joint import (
     normal_for_joint,
     plan_joint,
     scale_for_joint,
-    sparse_scores,
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
@@ -258,14 +257,12 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         """Return the linear function, shape (n_samples, n_outputs)."""
         check_is_fitted(self)
         features, model, center, scale = self._standardised
-        if issparse(X) and self._takes_sparse:
-            X = read_sparse(self, X, reset=False)
-            return np.asarray(center + scale * sparse_scores(X, features, model))
-        X = read_table(self, X, reset=False)
+        sparse = issparse(X) and self._takes_sparse
+        X = read_sparse(self, X, reset=False) if sparse else read_table(self, X, reset=False)
         # The same function as clip(X) @ coef_ + intercept_, without the cancellation that a column
         # far from zero brings.
         with np.errstate(all="ignore"):  # of rows far from those of the fit
-            return np.asarray(center + scale * (features(X) @ model[:, :-1].T + model[:, -1]))
+            return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
 
 
 @register_private

@@ -426,6 +426,9 @@ def linear_functions(model: np.ndarray, problem: Problem) -> np.ndarray:
     # They are summed column by column, so that what a record adds depends on no other record, to
     # the last bit.
     X, features = problem.data.X, problem.features
+    if not isinstance(X, np.ndarray):  # products of sparse rows are summed entry by entry
+        return features.scores(X, model[:, :-1]).T + model[:, -1:]
+    X = features.held(X)
     scores = np.repeat(model[:, -1:], len(X), axis=1)
     for j in np.flatnonzero(features.used & (model[:, :-1] != 0.0).any(axis=0)):
         standard = (X[:, j].astype(np.float64) - features.center[j]) / features.scale[j]

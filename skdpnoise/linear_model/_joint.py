@@ -43,7 +43,7 @@ from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
 from skdpnoise.solvers import LOGISTIC, SQUARED
-from skdpnoise.solvers.joint import Clip, GridRows, joint_descent
+from skdpnoise.solvers.joint import Clip, GridRows, columns_of, hold_parts, joint_descent
 from skdpnoise.solvers.second_moments import clipped_row_sums
 
 __all__ = [
@@ -56,7 +56,6 @@ __all__ = [
     "normal_for_joint",
     "plan_joint",
     "scale_for_joint",
-    "sparse_scores",
 ]
 
 # From so many columns on, and below μ n for each, regressions clip whole gradients.
@@ -84,6 +83,8 @@ _STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2*
 # more than the noise spreads must differ to be told apart.
 _GUESSED, _LEAST_SPREAD, _DOUBT = 0.5, 0.02, 2.0
 _GUESSED_SPARSE = 0.25  # the same where nearly all is 0
+# Of sparse rows: the constant, in units of L, up to 1; and how far passes go at least.
+_CONSTANT_OF_SPARSE, _LEAST_REACH_OF_SPARSE = 0.25, 1.0
 _BLOCK = 4096  # rows whose squares are held at once
 # μ n between which two classes are doubted: below, a gain could not be told from its noise.
 _DOUBTFUL = 70.0, 2000.0
@@ -184,7 +185,7 @@ class JointPlan:
             assert weights is not None
             some = [one[begin:end] for one in outputs]
             number = some[0].astype(int) if len(some) == 1 else np.argmax(some, axis=0)
-            return np.asarray(weights[number])
+            return np.asarray(weights.relative[number])
 
         def add(sums: np.ndarray, noise: np.ndarray) -> np.ndarray:
             # What has no noise stays zero, whatever the sums are.
@@ -195,6 +196,7 @@ class JointPlan:
 
         # Penalties are of coefficients of columns in units of their standard deviation.
         penalty, spread = settings.strength, np.append(features.spread, 0.0)
+        penalty *= 1.0 if weights is None else weights.penalty
         unit = float(mechanism.grid_size[0])
         path = joint_descent(
             rows,
@@ -317,6 +319,8 @@ def plan_joint(
     assert isinstance(left, GaussianLoss)
     assert isinstance(features, RowScaling)
     used, constant = features.used, float(settings.fit_intercept)
+    if settings.sparse:  # a 1 would be most of a short row, and of what it may add
+        constant *= min(1.0, _CONSTANT_OF_SPARSE * features.length)
     n_used = int(np.count_nonzero(used))
     if not n_used or not (target is None or target.used[0]):  # a constant has been found
         return JointPlan(None, used, n_outputs, 1, 1.0, 1.0, 1.0, 1.0, n_samples, constant)
@@ -324,7 +328,9 @@ def plan_joint(
     length = math.hypot(features.length, constant)
     longest = math.hypot(features.longest, constant)
     width = 2.0 if budget.adjacency == "replace_one" else 1.0
-    strength = 2.0 / width * left.mu * n_samples
+    weights = problem.target.weights
+    counted = n_samples * (1.0 if weights is None else weights.share)
+    strength = 2.0 / width * left.mu * counted
     part, doubt, moments = 0.0, None, None
     if settings.loss is SQUARED:
         assert target is not None
@@ -335,14 +341,13 @@ def plan_joint(
         doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))
     left = left.share(1.0 - part)
     n_passes, clip, reach = _choose(settings, strength, length, shape, n_samples)
-    weights = problem.target.weights
-    heaviest = 1.0 if weights is None else float(weights.max())
-    clip = min(clip, _LARGEST_SLOPE * heaviest * longest)
+    clip = min(clip, _LARGEST_SLOPE * longest)
     if settings.clip != "auto":
         clip = float(settings.clip)
     longest_step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
-    # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be.
-    steepest = heaviest * settings.loss.curvature * length**2
+    # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be. Of
+    # sparse rows L is a guess.
+    steepest = settings.loss.curvature * (longest if settings.sparse else length) ** 2
     step = (1.0 + _MOMENTUM) / steepest
     if settings.loss is not SQUARED:  # whose residuals have no bound
         step /= min(clip / length, 1.0) ** _SHORTER
@@ -353,16 +358,15 @@ def plan_joint(
     bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
     mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
     grid_size = 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
-    facts = n_passes, clip, step, longest_step, grid_size, n_samples, constant
+    facts = n_passes, clip, step, longest_step, grid_size, counted, constant
     return JointPlan(
         mechanism, used, n_outputs, *facts, doubt, moments, settings.n_jobs, settings.strength > 0.0
     )
 
 
 def _may_doubt(settings: Settings, problem: Problem) -> bool:
-    """Whether it is found what labels gain over one class: of two alike, of dense rows."""
-    alike = problem.target.weights is None and not issparse(problem.data.X)
-    return settings.loss is LOGISTIC and settings.fit_intercept and alike
+    """Whether it is found what labels gain over one class: of two that are alike."""
+    return settings.loss is LOGISTIC and settings.fit_intercept and problem.target.weights is None
 
 
 def _with_feature(target: Standardisation) -> Standardisation:
@@ -380,7 +384,9 @@ def _choose(
     part = _CLIP * max(1.0, per_coordinate / _WEAK_COORDINATE) ** _CLIP_POWER
     part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG, settings.loss.whole)
     far = _FAR * (_WEAK / strength) ** _FAR_POWER
-    reach, fewest = min(max(far, _LEAST_REACH), _MOST_REACH) * strength, FEWEST_PASSES
+    # Rows that are not centred have moments with one large eigenvalue and many small ones.
+    least = _LEAST_REACH_OF_SPARSE if settings.sparse else _LEAST_REACH
+    reach, fewest = min(max(far, least), _MOST_REACH) * strength, FEWEST_PASSES
     if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order
         reach, fewest = _REACH_OF_NUMBERS * strength, _FEWEST_OF_NUMBERS
         strong = max(1.0, per_coordinate / _WEAK_COORDINATE) ** _POWER_OF_NUMBERS
@@ -390,7 +396,9 @@ def _choose(
         most = min(MOST_PASSES * max(1.0, strength / _MUCH) ** 0.5, _MOST_OF_FEW)
     if settings.n_passes != "auto":
         return int(settings.n_passes), part * length, reach
-    most *= min(1.0, math.sqrt(_MANY_ENTRIES / (n_samples * shape[1])))
+    # How many entries sparse rows have is not public: the root is as good a guess as any.
+    per_row = math.sqrt(shape[1]) if settings.sparse else shape[1]
+    most *= min(1.0, math.sqrt(_MANY_ENTRIES / (n_samples * per_row)))
     return round(max(min(reach / _PER_PASS, most), fewest)), part * length, reach
 
 
@@ -428,6 +436,15 @@ class RowScaling(Standardisation):
         numbers, alone = self.groups, self.used & (self.groups == NO_GROUP)
         parts = [1.0 + np.linalg.norm(self.center[numbers == k]) for k in range(numbers.max() + 1)]
         return math.hypot(float(np.linalg.norm(self.limit[alone])), *map(float, parts))
+
+    def held(self, X: Any) -> Any:
+        """Return rows as they came, their parts in groups held to the norm 1."""
+        groups = columns_of(self.groups)
+        if not groups:
+            return X
+        rows = X.astype(np.float64)
+        hold_parts(rows, groups)
+        return rows
 
 
 def scale_for_joint(settings: Settings, run: Run, data: Data) -> RowScaling:
@@ -518,20 +535,6 @@ def _row_moments(
         )
     noisy = plus_noise(mechanism, sums, draws) * mechanism.grid_size / run.n_samples
     return noisy[:p], noisy[p:] + 0.5, float(mechanism.standard_deviation[0]) / run.n_samples
-
-
-def sparse_scores(X: Any, features: Standardisation, model: np.ndarray) -> np.ndarray:
-    """Return the linear functions of sparse rows, shape (n_samples, n_outputs), in blocks."""
-    if not features.center.any():
-        standard = X.copy()
-        columns = standard.indices
-        standard.data = standard.data / features.scale[columns]
-        limit = np.where(features.used, features.limit, 0.0)[columns]
-        standard.data = np.clip(standard.data, -limit, limit)
-        return np.asarray(standard @ model[:, :-1].T + model[:, -1])
-    blocks = (X[begin : begin + _BLOCK] for begin in range(0, X.shape[0], _BLOCK))
-    scores = [features(some.toarray()) @ model[:, :-1].T for some in blocks]
-    return np.asarray(np.concatenate(scores) + model[:, -1])
 
 
 def is_normal(estimator: Any) -> bool:

@@ -76,11 +76,11 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         A meta-estimator that encodes labels as 0, 1, ..., such as
         :class:`~sklearn.ensemble.VotingClassifier`, wants these numbers here.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the records of each class, with "joint" only: a record's slopes are multiplied by
-        that of its class before they are clipped, so that it counts no more than any other for the
-        guarantee. A dict has **public** weights by label, 1 where there is none. "balanced" is
-        n / (K n_k) from noisy numbers of records, which a part of the budget buys; no weight is
-        above 100.
+        Weights of the records of each class, with "joint" only: a record's clipped gradient is
+        multiplied by that of its class, in units of the largest weight, so that none counts for
+        more than without weights. A dict has **public** weights by label, 1 where there is none.
+        "balanced" is n / (K n_k) for K classes, from noisy numbers of records, which a part of the
+        budget buys; no weight is above 100.
     %(estimators: error_weights)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -228,7 +228,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
             )
         if self.solver == "joint" or (self.solver == "auto" and (given or self._prefers_joint())):
             loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-            return replace(normal_for_joint(self, settings), joint=True, loss=loss, last=None)
+            settings = replace(settings, joint=True, loss=loss, last=None, sparse=issparse(data.X))
+            return normal_for_joint(self, settings)
         return settings
 
     def _prefers_joint(self) -> bool:
@@ -255,7 +256,8 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         rest = replace(run.budget, first="classes", searching=1.0 - run.budget.scaling)
         if run.budget.first == "classes":  # balanced, so that all are alike
             return problem
-        constant = release_log_odds(replace(run, budget=rest), data.outputs, target.weights)
+        weights = 1.0 if target.weights is None else target.weights.values
+        constant = release_log_odds(replace(run, budget=rest), data.outputs, weights)
         return replace(problem, target=replace(target, constant=constant))
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:

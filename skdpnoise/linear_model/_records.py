@@ -38,6 +38,7 @@ class Settings:
     row_norm: float | str = "auto"
     n_jobs: int | None = None
     class_weight: Any = None
+    sparse: bool = False  # whether rows are sparse, and so not centred
     joint: bool = False  # whether gradients of all columns and outputs are clipped together
     spread: float = 1.0  # of typical slopes, in which clips are measured; released with the target
 
@@ -85,10 +86,26 @@ class Standardisation:
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return the values in standard units, clipped; columns that are not used become 0."""
-        standard = np.subtract(values, self.center, dtype=np.float64)
+        standard = np.subtract(self.held(values), self.center, dtype=np.float64)
         standard /= self.scale
         standard[:, ~self.used] = 0.0
         return np.asarray(np.clip(standard, -self.limit, self.limit, out=standard))
+
+    def scores(self, X: Any, slopes: np.ndarray) -> np.ndarray:
+        """Return the products of the rows in standard units with slopes of several outputs."""
+        if isinstance(X, np.ndarray):
+            return np.asarray(self(X) @ slopes.T)
+        # What is not stored is 0 in the user's units: rows are that, and what differs from it.
+        rows: Any = self.held(X.astype(np.float64))
+        nothing, columns = self(np.zeros((1, X.shape[1]))), rows.indices
+        standard = (rows.data - self.center[columns]) / self.scale[columns]
+        standard = np.clip(standard, -self.limit[columns], self.limit[columns])
+        rows.data = np.where(self.used[columns], standard, 0.0) - nothing[0, columns]
+        return np.asarray(rows @ slopes.T + nothing @ slopes.T)
+
+    def held(self, X: Any) -> Any:
+        """Return rows as they came, their parts held to what was declared of them."""
+        return X
 
     def in_user_units(
         self, model: np.ndarray, units: tuple[float, float]
@@ -112,7 +129,7 @@ class Target:
 
     constant: np.ndarray  # (n_outputs,): intercepts of the model without features, standard units
     scaling: Standardisation | None = None  # None for labels
-    weights: np.ndarray | None = None  # (n_classes,), of the records of each class
+    weights: Any = None  # of the classes, where they have some
 
     @property
     def units(self) -> tuple[float, float]:
@@ -174,9 +191,7 @@ class Data:
     outputs: list[np.ndarray]  # targets of the linear functions: numbers, or labels -1 and +1
     target_bounds: np.ndarray | None  # (2, 1), public; None for labels
     attributes: dict[str, Any]  # fitted ones that are public beforehand
-    groups: (
-        np.ndarray
-    )  # (n_features,): numbers of groups whose part of a row has norm 1; -1 is none
+    groups: np.ndarray  # (n_features,): of columns whose parts of rows have norm 1; -1 is none
 
     def kept(self, rng: RandomWords) -> Data:
         """Return the data without the rows of groups that have too many."""

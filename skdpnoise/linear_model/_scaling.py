@@ -104,13 +104,13 @@ def _is_hidden(standard: Standardisation, run: Run, bounds: np.ndarray) -> bool:
 
 
 def release_log_odds(
-    run: Run, outputs: Sequence[np.ndarray], weights: np.ndarray | None = None
+    run: Run, outputs: Sequence[np.ndarray], weights: np.ndarray | float = 1.0
 ) -> np.ndarray:
     """Release how many records are in each class; return the log-odds of every output."""
     # Without an intercept they are 0, and nothing is released.
     if run.budget.first == "nothing":
         return np.zeros(len(outputs))
-    counts = release_class_counts(run, outputs) * (1.0 if weights is None else weights)
+    counts = release_class_counts(run, outputs) * weights
     others = counts.sum() - counts
     return np.asarray(np.log(counts / others)[-len(outputs) :])
 

@@ -51,6 +51,28 @@ def test_balanced_classes_find_more_of_the_rare_one():
     assert found[1] > found[0] + 0.2
 
 
+def test_weights_mean_something_where_all_gradients_are_clipped():
+    rng = np.random.default_rng(0)
+    y = (rng.random(20_000) < 0.05).astype(int)
+    X = np.clip(rng.normal(size=(20_000, 4)) + 0.8 * np.eye(2, 4)[y], -4.0, 4.0)
+    keywords = {"feature_bounds": (-4.0, 4.0), "class_weight": "balanced"}
+    found = fitted(X, y, 0.5, **keywords).predict(X)
+    ordinary = LogisticRegression(class_weight="balanced").fit(X, y).predict(X)
+    for label in (0, 1):
+        wanted = recall_score(y, ordinary, pos_label=label)
+        assert recall_score(y, found, pos_label=label) == pytest.approx(wanted, abs=0.06)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 1.0, 1: 4.0}])
+def test_large_penalties_are_beside_the_mean_of_weighted_losses(class_weight):
+    X, y = made(20_000)
+    alpha, unit = 0.05, X.std(axis=0)
+    ordinary = LogisticRegression(class_weight=class_weight, C=1.0 / (alpha * len(y)))
+    model = fitted(X, y, 1e6, class_weight=class_weight, alpha=alpha, l1_ratio=0.0)
+    slopes = ordinary.fit(X / unit, y).coef_
+    np.testing.assert_allclose(model.coef_ * unit, slopes, rtol=0.03, atol=0.01)
+
+
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("bounds", [BOUNDS, None])
 def test_numbers_of_records_are_charged_for(adjacency, bounds):
@@ -86,6 +108,7 @@ def test_no_weight_lets_a_record_count_for_more(adjacency, class_weight):
     X, y = made(40)
     largest = {}
     for seed in range(10):
+        y[-1] = seed // 2 % 2  # of the class that moves sums by all of the bound, or by less
         other, others = X.copy(), y.copy()
         other[-1], others[-1] = 1e100 * (-1.0) ** seed, 1 - y[-1]
         near = (other, others) if adjacency == "replace_one" else (X[:-1], y[:-1])

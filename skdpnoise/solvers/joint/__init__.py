@@ -3,9 +3,19 @@
 from skdpnoise.solvers.joint.descent import (
     SOFTMAX,
     Clip,
+    GroupedClip,
     clipped_gradient_sums,
     joint_descent,
 )
-from skdpnoise.solvers.joint.rows import GridRows
+from skdpnoise.solvers.joint.rows import GridRows, columns_of, hold_parts
 
-__all__ = ["SOFTMAX", "Clip", "GridRows", "clipped_gradient_sums", "joint_descent"]
+__all__ = [
+    "SOFTMAX",
+    "Clip",
+    "GridRows",
+    "GroupedClip",
+    "clipped_gradient_sums",
+    "columns_of",
+    "hold_parts",
+    "joint_descent",
+]

@@ -30,7 +30,7 @@ from skdpnoise.solvers.links import in_turn, softmax
 from skdpnoise.solvers.losses import Loss
 from skdpnoise.solvers.threads import enough_threads, threads
 
-__all__ = ["SOFTMAX", "Clip", "clipped_gradient_sums", "joint_descent"]
+__all__ = ["SOFTMAX", "Clip", "GroupedClip", "clipped_gradient_sums", "joint_descent"]
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -74,9 +74,57 @@ class Clip:
     grid_size: float
 
     @property
+    def unit(self) -> float:
+        """The unit of the sums, g."""
+        return self.grid_size
+
+    @property
     def largest(self) -> float:
         """C/g, the largest norm of what one record adds, in integers; and of each entry."""
         return self.norm / self.grid_size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupedClip:
+    r"""What one record may add to the sum of gradients in each group of columns.
+
+    .. math:: m_{ig} = \mathrm{round}\Bigl(\frac{1}{b_g}
+              \min\Bigl(1, \frac{C'_g}{|z_{ig}| |q_i|}\Bigr) q_i\Bigr), \qquad
+              |k_{ig}|^2 |m_{ig}|^2 \le (C_g / g_g)^2
+
+    with z_g and k_g the parts of a row in group g: the change of one record lies in a product of
+    balls, which :class:`~skdpnoise.sensitivity.GroupedProfile` describes, so that noise may differ
+    between groups. The bounds are verified on the integers, as that of :class:`Clip` is.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_columns + 1,)
+        The number of the group of each column, and last of the constant, from 0 on.
+    clips : tuple of Clip, one for each group
+        C_g and g_g.
+    joint : float or None, default=None
+        C, the Euclidean norm of all that a record adds; gradients beyond it are made smaller first.
+
+    Examples
+    --------
+    >>> clip = GroupedClip(np.array([0, 0, 1]), (Clip(1.0, 2.0**-20), Clip(3.0, 2.0**-19)))
+    >>> clip.largest, clip.unit * 2**20
+    (1572864.0, array([1., 1., 2.]))
+    """
+
+    groups: NDArray[np.intp]
+    clips: tuple[Clip, ...]
+    joint: float | None = None
+
+    @property
+    def largest(self) -> float:
+        """The largest entry of what one record adds, in integers."""
+        return max(clip.largest for clip in self.clips)
+
+    @property
+    def unit(self) -> Floats:
+        """The unit of the sums of each column, the constant's last."""
+        return np.array([clip.grid_size for clip in self.clips])[self.groups]
 
 
 def clipped_gradient_sums(
@@ -85,7 +133,7 @@ def clipped_gradient_sums(
     coef: Floats,
     *,
     loss: Loss,
-    clip: Clip | None = None,
+    clip: Clip | GroupedClip | None = None,
     weights: Callable[[int, int], Floats] | None = None,
     n_threads: int = 1,
 ) -> Floats | Integers:
@@ -100,19 +148,19 @@ def clipped_gradient_sums(
     coef : ndarray of shape (n_outputs, n_columns + 1)
         Coefficients, those of the constant last.
     loss : Loss
-        Of which :meth:`~skdpnoise.solvers.losses.Loss.slopes` is used.
-    clip : Clip or None, default=None
+        With a `link`.
+    clip : Clip, GroupedClip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
     weights : callable, default=None
-        From the first and the last row to what their slopes are multiplied by, before the clip,
-        shape (n_rows,).
+        From the first and the last row to what their gradients are multiplied by once they are
+        clipped, in [0, 1], shape (n_rows,).
     n_threads : int, default=1
         Threads to use when there are enough rows.
 
     Returns
     -------
     ndarray of int64, or of float64 without a clip
-        Integers are in units of ``clip.grid_size``.
+        Integers are in units of ``clip.unit``.
 
     Raises
     ------
@@ -134,12 +182,12 @@ def clipped_gradient_sums(
     """
     if clip is not None and not clip.largest * rows.n_rows <= _LARGEST_SUM:
         raise ValueError(
-            f"grid_size={clip.grid_size:g} is too small for norm={clip.norm:g} and {rows.n_rows} "
+            f"grid_size={_said(clip)[1]} is too small for norm={_said(clip)[0]} and {rows.n_rows} "
             "rows: sums of integers could leave 64 bits. Use a larger grid."
         )
     if clip is not None and not clip.largest * rows.block_rows <= _EXACT:
         raise ValueError(
-            f"grid_size={clip.grid_size:g} is too small for norm={clip.norm:g} and blocks of "
+            f"grid_size={_said(clip)[1]} is too small for norm={_said(clip)[0]} and blocks of "
             f"{rows.block_rows} rows: sums of a block would not be exact. Use fewer rows a block."
         )
     model, unit = _on_grid(coef, rows)
@@ -147,11 +195,14 @@ def clipped_gradient_sums(
     @np.errstate(all="ignore")  # whatever a row holds: `_clipped` bounds what it adds
     def part(block: Block) -> Floats | Integers:
         slopes = loss.slopes(block.scores(model) * unit, targets(block.begin, block.end))
-        if weights is not None:
-            slopes = slopes * weights(block.begin, block.end)[:, np.newaxis]
+        weight = None if weights is None else weights(block.begin, block.end)
         if clip is None:
+            slopes = slopes if weight is None else slopes * weight[:, np.newaxis]
             return block.sums(slopes) * rows.grid_size
-        return block.sums(_clipped(slopes, block.squares, rows.grid_size, clip)).astype(np.int64)
+        if isinstance(clip, GroupedClip):
+            return _sums_by_groups(block, slopes, rows.grid_size, clip, weight)
+        whole = _clipped(slopes, block.squares, rows.grid_size, clip, weight)
+        return block.sums(whole).astype(np.int64)
 
     return _summed(rows, part, n_threads)
 
@@ -166,7 +217,7 @@ def joint_descent(
     step: float,
     longest_step: float | None = None,
     steps: list[float] | None = None,
-    clip: Sequence[Clip] | None = None,
+    clip: Sequence[Clip | GroupedClip] | None = None,
     weights: Callable[[int, int], Floats] | None = None,
     noise: Integers | None = None,
     add: Callable[[Any, Any], Any] = np.add,
@@ -206,7 +257,7 @@ def joint_descent(
         forbids it; `step` by default.
     steps : list of float, default=None
         Where the step of every pass is appended.
-    clip : sequence of Clip, one for each pass, or None
+    clip : sequence of Clip or GroupedClip, one for each pass, or None
         Bounds and grids; None neither clips nor rounds.
     weights : callable, default=None
         As for :func:`clipped_gradient_sums`.
@@ -259,7 +310,7 @@ def joint_descent(
         sums: Any = clipped_gradient_sums(rows, targets, coef, loss=loss, **facts)
         if noise is not None:
             sums = add(sums, noise[t])
-        unit = 1.0 if bound is None else bound.grid_size
+        unit = 1.0 if bound is None else bound.unit
         last, gradient = gradient, np.asarray(sums * unit / divisor)
         moved = float(np.linalg.norm(coef - before))
         if moved > 0.0:
@@ -278,7 +329,9 @@ def joint_descent(
 
 
 @np.errstate(all="ignore")
-def _clipped(slopes: Floats, squares: Floats, unit: float, clip: Clip) -> Floats:
+def _clipped(
+    slopes: Floats, squares: Floats, unit: float, clip: Clip, weights: Floats | None = None
+) -> Floats:
     """Return the integers of the slopes of all rows, each row within the bound."""
     # Rounding to nearest adds at most half a unit to each of K integers: with that much less room a
     # record that is not clipped is not biased.
@@ -286,11 +339,49 @@ def _clipped(slopes: Floats, squares: Floats, unit: float, clip: Clip) -> Floats
     wanted = slopes * (1.0 / step)
     room = most / np.sqrt(squares) - 0.5 * math.sqrt(slopes.shape[1])
     factor = np.minimum(np.maximum(room, 0.0) / np.sqrt(in_turn(wanted * wanted)) * _ROOM, 1.0)
+    if weights is not None:
+        factor *= weights
     whole = np.rint(wanted * factor[:, np.newaxis])
     safe = most * most * (1.0 - (_FEW + slopes.shape[1]) * _ULP)
     inside = squares * in_turn(whole * whole) <= safe
     # What is not a number is not inside.
     return np.where(inside[:, np.newaxis], whole, 0.0)
+
+
+@np.errstate(all="ignore")
+def _sums_by_groups(
+    block: Block, slopes: Floats, unit: float, clip: GroupedClip, weights: Floats | None
+) -> Integers:
+    """Return the sums of products of a row with the integers of its slopes, which groups bound."""
+    parts = [block.part(clip.groups == number) for number in range(len(clip.clips))]
+    pairs = list(zip(parts, clip.clips, strict=True))
+    n_outputs = slopes.shape[1]
+    if clip.joint is not None:
+        # Rounding to nearest adds at most half a unit to each integer, here too.
+        steps = sum(part.squares * one.grid_size**2 for part, one in pairs)
+        room = np.maximum(clip.joint - 0.5 * np.sqrt(n_outputs * steps), 0.0)
+        sizes = np.sqrt(block.squares) * np.sqrt(in_turn(slopes * slopes)) * unit
+        slopes = slopes * np.minimum(room / sizes * _ROOM, 1.0)[:, np.newaxis]
+    whole = [_clipped(slopes, part.squares, unit, one, weights) for part, one in pairs]
+    if clip.joint is not None:
+        total = np.zeros(len(slopes))
+        for (part, one), some in zip(pairs, whole, strict=True):
+            total += part.squares * in_turn(some * some) * one.grid_size**2
+        inside = total <= clip.joint**2 * (1.0 - (_FEW + n_outputs + len(parts)) * _ULP)
+        whole = [np.where(inside[:, np.newaxis], some, 0.0) for some in whole]
+    sums = np.zeros((n_outputs, clip.groups.size), dtype=np.int64)
+    for number, (part, some) in enumerate(zip(parts, whole, strict=True)):
+        inside_group = clip.groups == number
+        found = part.sums(some)
+        sums[:, inside_group] = (found if inside_group[-1] else found[:, :-1]).astype(np.int64)
+    return sums
+
+
+def _said(clip: Clip | GroupedClip) -> tuple[str, str]:
+    """Return the norms and grids of a clip for a message."""
+    clips = clip.clips if isinstance(clip, GroupedClip) else (clip,)
+    norms, grids = (sorted({one.norm for one in clips}), sorted({one.grid_size for one in clips}))
+    return " to ".join(f"{x:g}" for x in norms[:: max(1, len(norms) - 1)]), f"{grids[0]:g}"
 
 
 def _on_grid(coef: Floats, rows: GridRows) -> tuple[Floats, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from mmap import mmap
 from typing import Any
@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["GridRows"]
+from skdpnoise.solvers.links import in_turn
+
+__all__ = ["GridRows", "columns_of", "hold_parts"]
 
 Floats = NDArray[np.float64]
+Groups = Sequence[NDArray[np.intp]]
+"""The columns of each group, in ascending order."""
 
 _BLOCK = 1 << 19  # entries of one block
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
@@ -45,6 +49,13 @@ class Block:
         total[:, -1] = self.constant * residuals.sum(axis=0)
         return total
 
+    def part(self, inside: NDArray[np.bool_]) -> Block:
+        """Return some columns of the rows, and the constant where the last entry says so."""
+        whole = self.integers[:, np.flatnonzero(inside[:-1])]
+        constant = self.constant if inside[-1] else 0.0
+        squares = _squares(whole) + constant**2
+        return Block(self.begin, self.end, whole, constant, squares)
+
 
 class GridRows:
     r"""Rows that are standardised, clipped to a box and rounded to integers, with a constant.
@@ -72,8 +83,8 @@ class GridRows:
     groups : array-like of int of shape (p,), default=None
         Numbers of groups of columns, -1 for none. The part of a row in each group is held to the
         Euclidean norm 1 before its centre is subtracted: if it is longer, all of it is made
-        smaller, and cut to integers towards zero, so that the norm of integers is at most 1/a.
-        Their scales must be 1.
+        smaller (:func:`hold_parts`), and what is beyond it still by rounding is cut to integers
+        towards zero, so that the norm of integers is at most 1/a. Their scales must be 1.
     block_rows : int or None, default=None
         Rows taken at a time; it changes speed and memory only.
 
@@ -121,8 +132,7 @@ class GridRows:
         if self.is_sparse and self._center.any():
             raise ValueError("Sparse rows must have the centre 0, or they would not be sparse.")
         numbers = np.full(n_columns, -1) if groups is None else np.asarray(groups)
-        self._groups = [np.flatnonzero(numbers == k) for k in np.unique(numbers[numbers >= 0])]
-        self._numbers, grouped = numbers, numbers >= 0
+        self._groups, grouped = columns_of(numbers), numbers >= 0
         if grouped.any() and (self._inverse[grouped] != 1.0).any():
             raise ValueError("Columns of groups must have the scale 1, in which norms are meant.")
         # Of groups, centres are subtracted last, in whole steps.
@@ -136,7 +146,10 @@ class GridRows:
                 f"grid_size={self.grid_size:g} is too small: rows of integers could have a norm of "
                 f"{self.largest_norm:.3g}, and squared norms are exact up to {_LARGEST:g} only."
             )
-        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK // max(n_columns, 1)))
+        per_row = max(n_columns, 1)
+        if self.is_sparse:  # that are stored; blocks change no bit
+            per_row = X.nnz // max(self.n_rows, 1) + 1
+        wished = block_rows or min(_MOST_ROWS, max(_FEWEST_ROWS, _BLOCK // per_row))
         self.block_rows = max(1, min(wished, self.n_rows))
         largest = most + np.abs(self._offset)
         self._dtype = np.float32 if float(largest.max(initial=0.0)) < _SINGLE else np.float64
@@ -174,32 +187,18 @@ class GridRows:
         return whole, self.constant, squares
 
     def _rounded(self, begin: int, end: int) -> Any:
-        if not self.is_sparse:
-            whole = self._on_grid(self.X[begin:end].astype(np.float64), slice(None))
-            for columns in self._groups:
-                part = whole[:, columns]
-                factor = self._held(np.einsum("ij,ij->i", part, part))
-                whole[:, columns] = np.trunc(part * factor[:, np.newaxis]) - self._offset[columns]
-            return whole
         rows = self.X[begin:end].astype(np.float64)
-        rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
-        rows.data = self._on_grid(rows.data, rows.indices)
-        if self._groups:
-            in_group = self._numbers[rows.indices] >= 0
-            row = np.repeat(np.arange(end - begin), np.diff(rows.indptr))
-            key = row * (int(self._numbers.max()) + 1) + self._numbers[rows.indices]
-            squares: Floats = np.bincount(key[in_group], rows.data[in_group] ** 2).astype(float)
-            factor = self._held(squares)[key[in_group]]
-            rows.data[in_group] = np.trunc(rows.data[in_group] * factor)
+        if self.is_sparse:
+            rows.sum_duplicates()  # an entry that is stored in parts is clipped as a whole
+        hold_parts(rows, self._groups)
+        if self.is_sparse:
+            rows.data = self._on_grid(rows.data, rows.indices)
+        else:
+            self._on_grid(rows, slice(None))
+        _hold_integers(rows, self._groups, 1.0 / self.grid_size)
+        if self._groups and not self.is_sparse:
+            rows -= self._offset
         return rows
-
-    def _held(self, squares: Floats) -> Floats:
-        """Return what makes parts of rows with these squared norms no longer than 1."""
-        # Integers cut towards zero are no larger than the products, whose rounding the room covers:
-        # with a factor below 1 the norm stays below 1/a.
-        longest = 1.0 / self.grid_size
-        factor = longest * _ROOM / np.sqrt(np.maximum(squares, 1.0))
-        return np.where(squares <= longest * longest, 1.0, factor)
 
     @np.errstate(all="ignore")
     def _on_grid(self, values: Floats, columns: Any) -> Floats:
@@ -211,6 +210,102 @@ class GridRows:
         np.fmin(values, limit, out=values)
         values *= 1.0 / self.grid_size
         return np.rint(values, out=values)
+
+
+def columns_of(numbers: NDArray[Any]) -> Groups:
+    """Return the columns of each group.
+
+    Parameters
+    ----------
+    numbers : ndarray of int of shape (p,)
+        The number of the group of each column, -1 for none.
+
+    Returns
+    -------
+    list of ndarray of int
+        The columns of each group that there is, in ascending order.
+
+    Examples
+    --------
+    >>> columns_of(np.array([1, 0, -1, 1]))
+    [array([1]), array([0, 3])]
+    """
+    return [np.flatnonzero(numbers == k) for k in np.unique(numbers[numbers >= 0])]
+
+
+@np.errstate(all="ignore")
+def hold_parts(rows: Any, groups: Groups) -> None:
+    r"""Scale the part of every row in each group down to the norm 1, in place.
+
+    .. math:: x_g \leftarrow \frac{x_g}{\max(1, |x_g|_2)}
+
+    by way of the largest entry, so that no square overflows. A row is changed by operations that
+    IEEE 754 defines, in the order of its columns, and so is a function of itself alone: the same
+    bits in any block, and whether it is sparse or not.
+
+    Parameters
+    ----------
+    rows : ndarray of float64, or CSR in canonical form, of shape (n_rows, p)
+        Finite values.
+    groups : sequence of ndarray of int
+        The columns of each group, in ascending order.
+
+    Examples
+    --------
+    >>> rows = np.array([[3.0, 4.0, 7.0], [0.0, 0.5, 7.0]])
+    >>> hold_parts(rows, [np.array([0, 1])])
+    >>> rows
+    array([[0.6, 0.8, 7. ],
+           [0. , 0.5, 7. ]])
+    """
+
+    def hold(part: Floats, places: Any, largest: Floats) -> Floats:
+        part = part / np.maximum(largest, 1.0)[places]
+        norms = np.sqrt(_sums(part * part, places, largest.size))
+        return np.asarray(part / np.maximum(norms, 1.0)[places])
+
+    _each_part(rows, groups, hold)
+
+
+@np.errstate(all="ignore")
+def _hold_integers(rows: Any, groups: Groups, most: float) -> None:
+    """Scale parts of integers down to a norm, towards zero; one that would not obey counts as 0."""
+
+    def hold(part: Floats, places: Any, largest: Floats) -> Floats:
+        norms = np.sqrt(_sums(part * part, places, largest.size))
+        factor = np.where(norms > most, most / norms * _ROOM, 1.0)
+        part = np.trunc(part * factor[places])
+        inside = _sums(part * part, places, largest.size) <= most * most
+        return np.where(inside[places], part, 0.0)
+
+    _each_part(rows, groups, hold)
+
+
+def _each_part(rows: Any, groups: Groups, hold: Any) -> None:
+    """Replace parts of rows by what is made of them, their places and their largest magnitudes."""
+    if isinstance(rows, np.ndarray):
+        every = slice(None), np.newaxis
+        for columns in groups:
+            whole = rows[:, columns]
+            rows[:, columns] = hold(whole, every, np.abs(whole).max(axis=1))
+        return
+    group_of = np.full(rows.shape[1], -1)
+    for number, columns in enumerate(groups):
+        group_of[columns] = number
+    numbers = group_of[rows.indices]
+    inside = np.flatnonzero(numbers >= 0)
+    row_of = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[inside]
+    keys, places = np.unique(row_of * len(groups) + numbers[inside], return_inverse=True)
+    part, largest = rows.data[inside], np.zeros(keys.size)
+    np.maximum.at(largest, places, np.abs(part))
+    rows.data[inside] = hold(part, places, largest)
+
+
+def _sums(values: Floats, places: Any, n_parts: int) -> Floats:
+    """Return the sum of every part, in the order of its columns."""
+    if values.ndim == 2:
+        return in_turn(values)
+    return np.asarray(np.bincount(places, weights=values, minlength=n_parts), dtype=np.float64)
 
 
 def _squares(whole: Any) -> Floats:

@@ -279,6 +279,21 @@ def test_whatever_a_row_holds_it_adds_no_more_than_the_bound(value):
         assert moved <= Fraction(2 * Fraction(CLIP.norm) / Fraction(CLIP.grid_size)) ** 2
 
 
+@pytest.mark.parametrize("clip", [Clip(0.7, 2.0**-40), None])
+def test_weights_multiply_what_is_clipped_already(clip):
+    rows, weights = on_grid(), np.random.default_rng(5).choice([0.0, 0.25, 0.5, 1.0], N)
+    found = sums(rows, clip=clip, weights=part(weights))
+    alone = [weights[i] * sums(on_grid(X[i : i + 1]), ONES[i : i + 1], clip=clip) for i in range(N)]
+    unit = 1.0 if clip is None else clip.grid_size
+    np.testing.assert_allclose(found * unit, np.sum(alone, axis=0) * unit, atol=1e-4)
+    whole = sums(rows, clip=clip, weights=part(np.ones(N)))
+    np.testing.assert_array_equal(whole, sums(rows, clip=clip))
+    for i in range(20) if clip else ():
+        one = sums(on_grid(X[i : i + 1]), ONES[i : i + 1], weights=part(weights[i : i + 1]))
+        room = 2.0**19 * np.sqrt(K)  # of a row of integers times half a unit of each slope
+        assert np.linalg.norm(one.astype(float)) <= weights[i] * CLIP.largest + room
+
+
 def test_rounding_does_not_bias_what_is_not_clipped():
     clip, rows = Clip(100.0, 2.0**-22), on_grid(block_rows=50)  # slopes in steps of 2**-6
     off = sums(rows, clip=clip) * clip.grid_size - sums(rows, clip=None)
