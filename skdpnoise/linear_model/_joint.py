@@ -48,6 +48,7 @@ from skdpnoise.solvers.second_moments import clipped_row_sums
 
 __all__ = [
     "ENOUGH_RECORDS",
+    "FEW_RECORDS",
     "MANY_COLUMNS",
     "JointPlan",
     "RowScaling",
@@ -60,6 +61,7 @@ __all__ = [
 
 # From so many columns on, and below μ n for each, regressions clip whole gradients.
 MANY_COLUMNS, ENOUGH_RECORDS = 60, 100.0
+FEW_RECORDS = 80.0  # μ n below which two classes without bounds are better held to the largest one
 MOST_PASSES, FEWEST_PASSES = 80, 12
 _MOMENTUM = 0.9
 _AVERAGED = 0.4  # of the iterates: the last ones, whose mean is the model

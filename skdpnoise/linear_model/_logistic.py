@@ -22,6 +22,7 @@ from skdpnoise.linear_model._class_weights import public_weights, release_balanc
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import (
+    FEW_RECORDS,
     check_joint,
     is_normal,
     normal_for_joint,
@@ -29,7 +30,7 @@ from skdpnoise.linear_model._joint import (
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
-from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.solvers import LOGISTIC
 from skdpnoise.solvers.joint import SOFTMAX
 
@@ -55,8 +56,9 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         "joint" clips a record's whole gradient, of all columns and classes, by one norm, so that
         many of them cost no more than few; it needs normal noise and delta > 0. "coordinate" clips
         it in each coordinate by itself, three classes or more one against the rest. "auto" takes
-        "joint", but not where the noise cannot be normal, or a parameter is set that is made for
-        "coordinate" (`clip`, `budget_growth`, `error_weights`).
+        "joint", but not where the noise cannot be normal, a parameter is set that is made for
+        "coordinate" (`clip`, `budget_growth`, `error_weights`), or two classes have few records (a
+        public number, with μ n below 80) and columns without bounds.
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns and beside the mean loss:
         1 / (C n) for C of :class:`~sklearn.linear_model.LogisticRegression` and n records. Clipped
@@ -226,16 +228,23 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
                 "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
                 "that share one unit of norm in each row."
             )
-        if self.solver == "joint" or (self.solver == "auto" and (given or self._prefers_joint())):
+        if self.solver == "joint" or (
+            self.solver == "auto" and (given or self._prefers_joint(data))
+        ):
             loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
             settings = replace(settings, joint=True, loss=loss, last=None, sparse=issparse(data.X))
             return normal_for_joint(self, settings)
         return settings
 
-    def _prefers_joint(self) -> bool:
+    def _prefers_joint(self, data: Data) -> bool:
         """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
         given = isinstance(self.clip, str), isinstance(self.budget_growth, str)
-        return is_normal(self) and all(given) and isinstance(self.error_weights, str)
+        if not (is_normal(self) and all(given) and isinstance(self.error_weights, str)):
+            return False
+        # Few records, of a public number, find no scales: then the largest class is hard to beat.
+        known = self.adjacency == "replace_one" and not np.isfinite(data.bounds).all()
+        few = gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
+        return not (known and few and len(data.outputs) == 1)
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         super()._check_plans(settings, data, budget)  # of settings that are not used, too

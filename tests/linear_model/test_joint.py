@@ -43,6 +43,10 @@ def fitted(X, y, epsilon=1.0, **keywords):
         (2, 5, {}, "joint"),
         (2, 60, {"epsilon": 0.1, "adjacency": "add_remove"}, "joint"),
         (2, 5, {"feature_bounds": None}, "joint"),
+        (2, 5, {"feature_bounds": None, "epsilon": 0.3}, "coordinate"),  # few records for that
+        (2, 5, {"feature_bounds": None, "epsilon": 0.3, "adjacency": "add_remove"}, "joint"),
+        (3, 5, {"feature_bounds": None, "epsilon": 0.3}, "joint"),
+        (2, 5, {"epsilon": 0.3}, "joint"),
         (2, 5, {"fit_intercept": False}, "joint"),
         (2, 5, {"solver": "coordinate"}, "coordinate"),
         (2, 5, {"delta": 0.0}, "coordinate"),
