@@ -85,8 +85,10 @@ _STEPS = 2.0**34  # of what a record may add; fewer where there are more than 2*
 # more than the noise spreads must differ to be told apart.
 _GUESSED, _LEAST_SPREAD, _DOUBT = 0.5, 0.02, 2.0
 _GUESSED_SPARSE = 0.25  # the same where nearly all is 0
-# Of sparse rows: the constant, in units of L, up to 1; and how far passes go at least.
-_CONSTANT_OF_SPARSE, _LEAST_REACH_OF_SPARSE = 0.25, 1.0
+# Of sparse rows: the constant, in units of L, up to 1; how far passes go at least; and from which
+# μ n there are more passes, which take little time.
+_CONSTANT_OF_SPARSE, _LEAST_REACH_OF_SPARSE, _MUCH_OF_SPARSE = 0.25, 1.0, 3e3
+_SHORTER_OF_SPARSE = 0.6  # of their clip
 _BLOCK = 4096  # rows whose squares are held at once
 # μ n between which two classes are doubted: below, a gain could not be told from its noise.
 _DOUBTFUL = 70.0, 2000.0
@@ -385,6 +387,7 @@ def _choose(
     per_coordinate = strength / math.sqrt(math.prod(shape)) / length
     part = _CLIP * max(1.0, per_coordinate / _WEAK_COORDINATE) ** _CLIP_POWER
     part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG, settings.loss.whole)
+    part *= _SHORTER_OF_SPARSE if settings.sparse else 1.0
     far = _FAR * (_WEAK / strength) ** _FAR_POWER
     # Rows that are not centred have moments with one large eigenvalue and many small ones.
     least = _LEAST_REACH_OF_SPARSE if settings.sparse else _LEAST_REACH
@@ -395,7 +398,8 @@ def _choose(
         part = min(_CLIP_OF_NUMBERS * strong, _LONGEST)
     most = float(MOST_PASSES)
     if n_samples <= _FEW_ROWS:  # passes over few rows take no time
-        most = min(MOST_PASSES * max(1.0, strength / _MUCH) ** 0.5, _MOST_OF_FEW)
+        much = _MUCH_OF_SPARSE if settings.sparse else _MUCH
+        most = min(MOST_PASSES * max(1.0, strength / much) ** 0.5, _MOST_OF_FEW)
     if settings.n_passes != "auto":
         return int(settings.n_passes), part * length, reach
     # How many entries sparse rows have is not public: the root is as good a guess as any.

@@ -74,6 +74,7 @@ mutant = [
 """,
     "docs/index.md": "",
     "README.md": "",
+    "conftest.py": "",
     "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
 }
 

@@ -148,7 +148,7 @@ def clipped_gradient_sums(
     coef : ndarray of shape (n_outputs, n_columns + 1)
         Coefficients, those of the constant last.
     loss : Loss
-        With a `link`.
+        Of which :meth:`~skdpnoise.solvers.losses.Loss.slopes` is used.
     clip : Clip, GroupedClip or None, default=None
         The bound of one record's gradient, and the unit of the sums; None sums in floating point.
     weights : callable, default=None
