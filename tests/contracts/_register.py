@@ -207,7 +207,7 @@ ENTRIES = [
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
     PipelineEntry(DPPipeline, "labels"),
-    SearchEntry(DPGridSearchCV, "labels"),
+    SearchEntry(DPGridSearchCV, "labels", reads_sparse=True),
     SearchEntry(DPGridSearchCV, "numbers", model=DPCoordinateDescentRegressor),
     SearchEntry(
         *(DPRandomizedSearchCV, "counts", {"n_iter": 2}),

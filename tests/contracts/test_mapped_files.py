@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from skdpnoise.solvers import columns
+from skdpnoise.solvers.joint import rows
 from tests.contracts._register import CLASSES, each
 
 pytestmark = [
@@ -31,6 +32,7 @@ def mapped(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def files_are_large(monkeypatch):
     monkeypatch.setattr(columns, "_LARGE_FILE", 0)
+    monkeypatch.setattr(rows, "_LARGE_FILE", 0)
 
 
 def learned(estimator):

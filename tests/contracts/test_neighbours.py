@@ -156,7 +156,7 @@ def test_a_whole_fit_releases_no_more_than_is_paid_for_and_nothing_else(entry, a
             X_other, y_other = X_other[:-1], y_other[:-1]
 
         def fit(X, y, seed=seed):
-            return entry.make(**settings, random_state=seed).fit(X, y)
+            return entry.estimator(**settings, random_state=seed).fit(X, y)
 
         runs = two_runs(fit, (X, y), (X_other, y_other), seed)
         assert all(one.share <= TOLERANCE for one in runs.moved)
