@@ -168,6 +168,11 @@ class DPPipeline(FittedSteps):
     random_state: Any = None
     verbose: bool = False
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False  # private steps before the last read every value
+        return tags
+
     def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> DPPipeline:
         """Fit copies of all steps to private data, spending the guarantee.
 

@@ -203,6 +203,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags = deepcopy(get_tags(self.estimator).target_tags)
+        tags.input_tags.sparse = False
         return tags
 
     def get_metadata_routing(self) -> Any:
