@@ -10,13 +10,16 @@ if TYPE_CHECKING:
     from skdpnoise.ledger import PrivacyLedger
     from skdpnoise.linear_model import (
         DPCoordinateDescentRegressor,
+        DPElasticNet,
         DPHuberRegressor,
+        DPLasso,
         DPLassoPath,
         DPLinearSVC,
         DPLogisticCD,
         DPLogisticRegression,
         DPPoissonRegressor,
         DPQuantileRegressor,
+        DPRidge,
         PrivacyWarning,
     )
     from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
@@ -35,8 +38,10 @@ __all__ = [
     "BoundsClipper",
     "DPCoordinateDescentRegressor",
     "DPCovariance",
+    "DPElasticNet",
     "DPGridSearchCV",
     "DPHuberRegressor",
+    "DPLasso",
     "DPLassoPath",
     "DPLinearSVC",
     "DPLogisticCD",
@@ -46,6 +51,7 @@ __all__ = [
     "DPPoissonRegressor",
     "DPQuantileRegressor",
     "DPRandomizedSearchCV",
+    "DPRidge",
     "DPRobustScaler",
     "DPStandardScaler",
     "PrivacyGuarantee",
@@ -61,8 +67,9 @@ _NAMES = {
     "covariance": "DPCovariance",
     "decomposition": "DPPCA",
     "ledger": "PrivacyLedger",
-    "linear_model": "DPCoordinateDescentRegressor DPHuberRegressor DPLassoPath DPLinearSVC "
-    "DPLogisticCD DPLogisticRegression DPPoissonRegressor DPQuantileRegressor PrivacyWarning",
+    "linear_model": "DPCoordinateDescentRegressor DPElasticNet DPHuberRegressor DPLasso "
+    "DPLassoPath DPLinearSVC DPLogisticCD DPLogisticRegression DPPoissonRegressor "
+    "DPQuantileRegressor DPRidge PrivacyWarning",
     "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
     "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
     "privacy": "PrivacyGuarantee",

@@ -2,21 +2,27 @@
 
 from skdpnoise.compose.surroundings import PrivacyWarning
 from skdpnoise.linear_model._coordinate_descent import DPCoordinateDescentRegressor
+from skdpnoise.linear_model._elastic_net import DPElasticNet
 from skdpnoise.linear_model._huber import DPHuberRegressor
+from skdpnoise.linear_model._lasso import DPLasso
 from skdpnoise.linear_model._lasso_path import DPLassoPath
 from skdpnoise.linear_model._linear_svc import DPLinearSVC
 from skdpnoise.linear_model._logistic import DPLogisticCD, DPLogisticRegression
 from skdpnoise.linear_model._poisson import DPPoissonRegressor
 from skdpnoise.linear_model._quantile import DPQuantileRegressor
+from skdpnoise.linear_model._ridge import DPRidge
 
 __all__ = [
     "DPCoordinateDescentRegressor",
+    "DPElasticNet",
     "DPHuberRegressor",
+    "DPLasso",
     "DPLassoPath",
     "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
+    "DPRidge",
     "PrivacyWarning",
 ]

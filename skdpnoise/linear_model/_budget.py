@@ -8,7 +8,8 @@ import numpy as np
 
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _defaults as rules
-from skdpnoise.linear_model._records import Settings
+from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._records import Data, Settings
 from skdpnoise.mechanisms import calibrate, shared_budget
 from skdpnoise.noises.registry import shape_rule
 from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PureLoss
@@ -145,36 +146,32 @@ class Budget:
         return self.total.share(rest * part / (1.0 - self._target_part))
 
 
-def split_budget(
-    settings: Settings,
-    account: Account,
-    n_outputs: int,
-    feature_bounds: np.ndarray,
-    target_bounds: np.ndarray | None = None,
-) -> Budget:
+def split_budget(settings: Settings, account: Account, data: Data) -> Budget:
     """Choose the noise, if that is "auto", and share the guarantee out, on public facts alone."""
-    n_features = feature_bounds.shape[1]
+    n_outputs, n_features = len(data.outputs), data.bounds.shape[1]
     n_coordinates = n_outputs * (n_features + 1)
     guarantee, rows = account.guarantee, account.rows_per_group or 1
     gradients = clipped_gradient(np.ones(n_coordinates), guarantee.adjacency)
     noise, total = shared_budget(settings.noise, gradients, guarantee, rules.REFERENCE_PASSES, rows)
-    bounded = np.isfinite(feature_bounds).all(axis=0)
+    bounded = np.isfinite(data.bounds).all(axis=0)
     n_open_features = n_open = n_features - int(bounded.sum())
-    # A column with public bounds needs a quarter of the scaling of another.
-    needs = float(np.where(bounded, 0.25, 1.0).sum()), 0.0
+    alone = settings.joint and settings.fit_intercept and data.target_bounds is None
+    centred = n_features if alone and bounded.all() and not settings.sparse else 0
+    # A column with public bounds needs a quarter of the scaling of another, and one whose scale is
+    # public nothing.
+    known = (data.groups != NO_GROUP) | settings.sparse if not centred else np.zeros(1, dtype=bool)
+    needs = float(np.where(known, 0.0, np.where(bounded, 0.25, 1.0)).sum()), 0.0
     weighed = settings.joint and isinstance(settings.class_weight, str)
     first = "classes" if weighed or (settings.fit_intercept and not settings.joint) else "nothing"
-    if target_bounds is not None:
+    if data.target_bounds is not None:
         needs = needs[0], float(np.sqrt(n_features))
-        first = "scaling" if np.isfinite(target_bounds).all() else "search"
+        first = "scaling" if np.isfinite(data.target_bounds).all() else "search"
         n_open += first == "search"
-    alone = settings.joint and settings.fit_intercept and target_bounds is None
-    centred = n_features if alone and bounded.all() else 0
     counting = COUNT_SHARE if guarantee.adjacency == "add_remove" else 0.0
     scaling = rules.scaling_share(0.0 if n_open else None)
     searching = rules.LEAST_SEARCHING if first in ("search", "classes") else 0.0
-    if settings.sparse:  # columns are of public scales, and not centred
-        centred, scaling = 0, 0.0
+    if not any(needs):
+        needs, scaling = (1.0, 0.0), 0.0
     shares = counting, scaling, searching, rules.second_look(settings.loss)
     last = centred, rules.FOR_WEIGHTS if weighed else 1.0
     budget = Budget(noise, total, guarantee.adjacency, needs, n_open, first, *shares, *last)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skdpnoise.compose import register_private
 from skdpnoise.compose.numbers import JOBS
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, collect_passes, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size, check_within
+from skdpnoise.estimators.parameters import as_bounds, check_size, check_within
 from skdpnoise.estimators.private_fit import PrivateFitMixin, PrivateRun, known_records
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.sparse_tables import read_sparse
@@ -28,17 +28,25 @@ from skdpnoise.linear_model._budget import Budget, split_budget
 from skdpnoise.linear_model._column_groups import NO_GROUP, numbered_groups
 from skdpnoise.linear_model._defaults import prefers_gram
 from skdpnoise.linear_model._descent import RESIDUALS, DescentPlan, check_descent, plan_descent
-from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, check_gram, plan_gram
+from skdpnoise.linear_model._gram import (
+    GRAM_NOISES,
+    GramPlan,
+    check_gram,
+    check_moments,
+    plan_gram,
+)
 from skdpnoise.linear_model._joint import (
     ENOUGH_RECORDS,
     MANY_COLUMNS,
     JointPlan,
     check_joint,
+    check_whole_rows,
     is_normal,
-    normal_for_joint,
+    of_whole_rows,
     plan_joint,
     scale_for_joint,
 )
+from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, standardise, standardise_target
 from skdpnoise.mechanisms import noise_options
@@ -46,8 +54,6 @@ from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sampling import random_words
 from skdpnoise.solvers import SQUARED, Loss
-
-_MATRICES = 8  # of p by p that are held at once
 
 
 @shared_texts
@@ -62,6 +68,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
     random_state: Any
     _loss: ClassVar[Loss] = SQUARED
     _last: ClassVar[Any] = RESIDUALS
+    _penalties: ClassVar[Any] = staticmethod(of_standard_columns)
     _output: ClassVar[int | slice] = 0  # regressors have one output and drop its axis
     _takes_sparse: ClassVar[bool] = False
     _standardised: tuple[Any, np.ndarray, float, float]  # features, models, centre, scale
@@ -77,9 +84,17 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "feature_bounds": [None, tuple, list, np.ndarray],
         "target_bounds": [None, tuple, list, np.ndarray],
+        "column_groups": [None, dict, "array-like"],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
         "n_jobs": JOBS,
     }
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        public = self.feature_bounds is not None or getattr(self, "column_groups", None) is not None
+        by_rows = getattr(self, "solver", "joint") in ("auto", "joint")
+        tags.input_tags.sparse = self._takes_sparse and public and by_rows and is_normal(self)
+        return tags
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -120,8 +135,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             settings = Settings.of(self)
             data = self._read(settings, X, y, groups)
             settings = self._settled(settings, data)
-            n_outputs = len(data.outputs)
-            budget = split_budget(settings, account, n_outputs, data.bounds, data.target_bounds)
+            budget = split_budget(settings, account, data)
             self._check_plans(settings, data, budget)
             account.spend(budget.stages(data.rows.n_kept), budget.noise)
             # bound
@@ -195,10 +209,6 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         for name, low in (("clip", 1e-100), ("row_norm", 1e-50), ("alpha", 0.0)):
             if hasattr(self, name):
                 check_within(self, name, low, 1e100)
-        if getattr(self, "solver", "gram") != "gradient" and hasattr(self, "row_norm"):
-            reason, n_bytes = f"second moments of {n_columns} columns", 8.0 * (n_columns + 2) ** 2
-            remedy = "Choose fewer columns, or solver='gradient' of DPCoordinateDescentRegressor."
-            check_memory(type(self).__name__, _MATRICES * n_bytes, reason, remedy)
 
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], np.ndarray | None, dict[str, Any]]:
         """Return the target of every output, its public bounds, and what else is public of it."""
@@ -265,11 +275,69 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
             return np.asarray(center + scale * (features.scores(X, model[:, :-1]) + model[:, -1]))
 
 
+class LeastSquaresModel(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+    """Least squares by the solver that suits the records: second moments or gradients."""
+
+    solver: str
+    epsilon: float
+    delta: float
+    noise: str
+    adjacency: Adjacency
+    _takes_sparse = True
+    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
+    }
+
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        if settings.joint:
+            check_joint(settings, data, budget)
+        elif self.solver != "gradient":
+            check_moments(settings, data.X.shape[1])
+        if self.solver == "gram":
+            check_gram(settings, data.X.shape[1], budget)
+        super()._check_plans(settings, data, budget)  # of settings that are not used, too
+
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
+        if settings.joint:
+            return plan_joint(settings, problem, 1, run.n_samples, run.budget)
+        if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
+            features = problem.features
+            plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)
+            reach = features.reach[features.used]
+            if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
+                return plan
+        return super()._plan(settings, run, problem)
+
+    def _settled(self, settings: Settings, data: Data) -> Settings:
+        given = check_whole_rows(self, data)
+        automatic = self.solver == "auto" and (given or self._drowns_moments(settings, data))
+        if self.solver == "joint" or automatic:
+            return of_whole_rows(self, settings, data)
+        return settings
+
+    def _drowns_moments(self, settings: Settings, data: Data) -> bool:
+        """Whether columns are so many, for the records, that second moments would be noise."""
+        if self._asks_for_descent() or not isinstance(settings.row_norm, str):
+            return False
+        if data.X.shape[1] < MANY_COLUMNS or not is_normal(self):
+            return False
+        # How many records there are is public under replace-one alone.
+        known = data.rows.n_kept if self.adjacency == "replace_one" else 0.0
+        strength = gdp_mu(self.epsilon, self.delta) * known
+        return bool(strength < ENOUGH_RECORDS * data.X.shape[1])
+
+    def _asks_for_descent(self) -> bool:
+        """Whether a parameter is set that only the gradient solver has."""
+        return self.noise not in GRAM_NOISES
+
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
+        solver = {GramPlan: "gram", JointPlan: "joint", DescentPlan: "gradient"}[type(plan)]
+        return super()._model(settings, problem, plan, path) | {"solver_": solver}
+
+
 @register_private
 @dataclass(eq=False, repr=False)
-class DPCoordinateDescentRegressor(
-    CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel
-):
+class DPCoordinateDescentRegressor(LeastSquaresModel):
     r"""Least squares with an elastic-net penalty, protecting every record of the training data.
 
     .. math:: \min_w \frac{1}{2n} \sum_i (x_i^\top w + b - y_i)^2
@@ -293,7 +361,8 @@ class DPCoordinateDescentRegressor(
         it public that there are very many records (μ n of 100 for each column); else "gram" where
         its noise is small, by released numbers; else "gradient". It also takes "gradient" where a
         parameter is set that is made for it (`n_passes`, `clip`, `budget_growth`, `error_weights`,
-        other noises), and not "joint" where `row_norm` is set.
+        other noises), and not "joint" where `row_norm` is set; but only "joint" reads sparse rows
+        and `column_groups`.
     alpha : float or "auto", default="auto"
         Strength of the penalty, on coefficients of standardised columns. "auto" is none for
         "gradient", which shrinks as it is, and for "gram" a ridge of half the noise level, whatever
@@ -307,6 +376,8 @@ class DPCoordinateDescentRegressor(
         This and the next are for "gradient" and "joint", the one after them for "gradient".
     %(estimators: clip, budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    %(estimators: column_groups)s
+        "auto" takes "joint" then.
     %(estimators: target_bounds)s
     %(estimators: error_weights)s
         For "gradient".
@@ -396,9 +467,8 @@ class DPCoordinateDescentRegressor(
     PrivacyGuarantee(epsilon=1.0, delta=1e-06, adjacency='replace_one')
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints = LeastSquaresModel._parameter_constraints | {
         "alpha": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "solver": [StrOptions({"auto", "gradient", "gram", "joint"})],
     }
 
     epsilon: float = 1.0
@@ -415,6 +485,7 @@ class DPCoordinateDescentRegressor(
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
     feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     error_weights: str | ArrayLike = "curvature"
     rows_per_group: int = 1
@@ -422,50 +493,12 @@ class DPCoordinateDescentRegressor(
     random_state: Any = None
     n_jobs: int | None = None
 
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        if self.solver == "gram":
-            check_gram(settings, data.X.shape[1], budget)
-        if settings.joint:
-            check_joint(settings, data, budget)
-        super()._check_plans(settings, data, budget)  # of settings that are not used, too
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
-        if settings.joint:
-            return plan_joint(settings, problem, 1, run.n_samples, run.budget)
-        if self.solver == "gram" or (self.solver == "auto" and not self._asks_for_descent()):
-            features = problem.features
-            plan = plan_gram(settings, problem.columns, run.n_samples, run.budget)
-            reach = features.reach[features.used]
-            if self.solver == "gram" or prefers_gram(plan.noise_level, reach):
-                return plan
-        return super()._plan(settings, run, problem)
-
-    def _settled(self, settings: Settings, data: Data) -> Settings:
-        if self.solver == "joint" or (self.solver == "auto" and self._drowns_moments(data)):
-            return replace(normal_for_joint(self, settings), joint=True)
-        return settings
-
-    def _drowns_moments(self, data: Data) -> bool:
-        """Whether columns are so many, for the records, that second moments would be noise."""
-        if self._asks_for_descent() or not isinstance(self.row_norm, str):
-            return False
-        if data.X.shape[1] < MANY_COLUMNS or not is_normal(self):
-            return False
-        # How many records there are is public under replace-one alone.
-        known = data.rows.n_kept if self.adjacency == "replace_one" else 0.0
-        strength = gdp_mu(self.epsilon, self.delta) * known
-        return bool(strength < ENOUGH_RECORDS * data.X.shape[1])
-
     def _asks_for_descent(self) -> bool:
-        """Whether a parameter is set that only the gradient solver has."""
         given = (self.n_passes, self.clip, self.budget_growth, self.error_weights)
         automatic = all(isinstance(one, str) for one in given) and self.error_weights != "uniform"
-        return self.noise not in GRAM_NOISES or not automatic
+        return super()._asks_for_descent() or not automatic
 
     def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
-        chosen = {"solver_": "gradient", "alpha_": settings.strength}
-        if isinstance(plan, JointPlan):
-            chosen["solver_"] = "joint"
-        if isinstance(plan, GramPlan):
-            chosen = {"solver_": "gram", "alpha_": plan.penalty(settings)[0]}
-        return super()._model(settings, problem, plan, path) | chosen
+        automatic = isinstance(plan, GramPlan) and isinstance(settings.alpha, str)
+        strength = plan.automatic if automatic else settings.strength
+        return super()._model(settings, problem, plan, path) | {"alpha_": strength}

@@ -111,7 +111,8 @@ class DescentPlan:
         if self.mechanism is None:
             yield np.column_stack([np.zeros((constant.size, self.n_features)), constant])
             return
-        penalty = settings.strength * np.append(np.ones(self.n_features), 0.0)
+        penalties = settings.penalties(settings, problem, self.n_samples)
+        l1, l2 = (np.append(one, 0.0) for one in penalties)  # none of the intercept
         # Of coordinates that are not visited any will do that the clip is no huge multiple of.
         shape = (constant.size, self.n_passes, self.n_features + 1)
         quanta, noise = np.full(shape, self.clip), np.zeros(shape, dtype=np.int64)
@@ -128,8 +129,8 @@ class DescentPlan:
                 loss=settings.loss,
                 n_passes=self.n_passes,
                 step=self.step,
-                l1=settings.l1_ratio * penalty,
-                l2=(1.0 - settings.l1_ratio) * penalty,
+                l1=l1,
+                l2=l2,
                 clip=self.clip,
                 grid_size=quanta[k],
                 noise=noise[k],

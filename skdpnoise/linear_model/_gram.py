@@ -23,10 +23,12 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.linear_model import enet_path, ridge_regression
 
+from skdpnoise.estimators.parameters import check_memory
 from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._defaults import choose_row_norm, kept
+from skdpnoise.linear_model._penalties import of_standard_columns
 from skdpnoise.linear_model._records import LIMIT, Problem, Settings, Standardisation
 from skdpnoise.mechanisms import SECOND_MOMENT_NOISES, SymmetricMatrixMechanism, noise_options
 from skdpnoise.mechanisms.matrices.calibrate import calibrate_second_moments
@@ -39,6 +41,8 @@ from skdpnoise.solvers.second_moments import second_moments
 # The same family buys locations and scales, so it must be one for vectors too.
 GRAM_NOISES = [noise for noise in noise_options(adaptive=True) if noise in SECOND_MOMENT_NOISES]
 
+_MATRICES = 8  # of p by p that are held at once
+_LEAST_PENALTY = 1e-100  # of a column: the square of one over it is a number
 _SMALLEST = 0.02  # of h: eigenvalues are raised by at most h over this
 # Least part of the target's mean that is kept: it was found twice, here and by a search, and either
 # is noisy.
@@ -76,11 +80,10 @@ class GramPlan:
             return np.zeros((0, 0), dtype=np.int64)
         return self.mechanism.sample(rng)
 
-    def penalty(self, settings: Settings) -> tuple[float, float]:
-        """Return strength and mix of the penalty; "auto" is a ridge of half the noise level."""
-        if isinstance(settings.alpha, str):
-            return 0.5 * self.noise_level, 0.0
-        return settings.alpha, settings.l1_ratio
+    @property
+    def automatic(self) -> float:
+        """Strength of the ridge that "auto" stands for: half the noise level."""
+        return 0.5 * self.noise_level
 
     def standardised(self, problem: Problem) -> Problem:
         """Return the problem with limits on what is far from the rest of its column."""
@@ -90,8 +93,13 @@ class GramPlan:
         self, settings: Settings, problem: Problem, draws: np.ndarray
     ) -> Iterator[np.ndarray]:
         """Yield the only model, of shape (1, n_features + 1), in standard units."""
-        alpha, l1_ratio = self.penalty(settings)
-        yield self.release(problem, draws, settings.n_jobs).solve([alpha], l1_ratio)
+        pseudo = self.release(problem, draws, settings.n_jobs)
+        if isinstance(settings.alpha, str):
+            yield pseudo.solve([self.automatic], 0.0)
+        elif settings.penalties is of_standard_columns:  # one of a path
+            yield pseudo.solve([settings.alpha], settings.l1_ratio)
+        else:
+            yield pseudo.penalised(*settings.penalties(settings, problem, self.n_samples))
 
     def finish(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
         """Return the models as they are."""
@@ -152,6 +160,13 @@ def plan_gram(
     return plan(choose_row_norm(limits.size, longest, lambda radius: plan(radius).noise_level))
 
 
+def check_moments(settings: Settings, n_features: int) -> None:
+    """Refuse more columns than there is memory for."""
+    n_bytes, reason = 8.0 * (n_features + 2) ** 2, f"second moments of {n_features} columns"
+    remedy = "Choose fewer columns, or another solver of DPCoordinateDescentRegressor."
+    check_memory(settings.owner, _MATRICES * n_bytes, reason, remedy)
+
+
 def check_gram(settings: Settings, n_features: int, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
     if settings.noise not in GRAM_NOISES:
@@ -185,12 +200,31 @@ class PseudoData:
         # The last column is the intercept. Each minimises `|y - X w|² / (2 n_rows) + alpha
         # (l1_ratio |w|_1 + (1 - l1_ratio) |w|² / 2)`.
         alphas = np.asarray(alphas, dtype=np.float64)
-        models = np.zeros((len(alphas), self.used.size + 1))
-        coefs = self._coefs(alphas, l1_ratio)
-        part = self._kept()
-        coefs *= part
-        models[:, np.flatnonzero(self.used)] = coefs
-        models[:, -1] = max(part, _TRUSTED) * self.target_mean - coefs @ self.feature_mean
+        return self._models(self._coefs(alphas, l1_ratio))
+
+    def penalised(self, l1: np.ndarray, l2: np.ndarray) -> np.ndarray:
+        """Return the model of a penalty for every column, shape (1, n_all_features + 1)."""
+        # It minimises `|y - X w|² / (2 n_rows) + sum(l1 |w| + l2 w² / 2)`. Squares are of rows
+        # beneath the data, with columns in such units that neither is far from one.
+        l1, l2, n_rows = l1[self.used], l2[self.used], len(self.y)
+        if self.alpha_max == 0.0:
+            return self._models(np.zeros((1, len(l1))))
+        scale = 1.0 / np.sqrt(1.0 + l2)
+        beneath = np.diag(np.sqrt(n_rows - n_rows * scale**2))[l2 > 0.0]
+        X = np.concatenate([self.X * scale, beneath])
+        y = np.append(self.y, np.zeros(len(beneath)))
+        if not l1.any():
+            coefs = scale * ridge_regression(X, y, 0.0, solver="svd")
+        else:
+            unit = np.clip(l1 * scale, _LEAST_PENALTY, 1.0 / _LEAST_PENALTY)
+            coefs = scale / unit * _lasso(X / unit, y, [n_rows / len(y)])[0]
+        return self._models(coefs[np.newaxis])
+
+    def _models(self, coefs: np.ndarray) -> np.ndarray:
+        """Return coefficients of all features and intercepts, drawn in by what may be noise."""
+        models, part = np.zeros((len(coefs), self.used.size + 1)), self._kept()
+        models[:, np.flatnonzero(self.used)] = part * coefs
+        models[:, -1] = max(part, _TRUSTED) * self.target_mean - part * coefs @ self.feature_mean
         return models
 
     def _kept(self) -> float:
@@ -216,18 +250,18 @@ class PseudoData:
         for k in np.flatnonzero(~lasso):
             coefs[k] = ridge_regression(self.X, self.y, len(self.y) * alphas[k], solver="svd")
         if lasso.any():
-            with silence():  # what is left after so many iterations is far below the noise
-                order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]
-                _, path, _ = enet_path(
-                    np.asfortranarray(self.X),
-                    self.y,
-                    l1_ratio=l1_ratio,
-                    alphas=alphas[order],
-                    tol=1e-12,
-                    max_iter=10_000,
-                )
-            coefs[order] = path.T
+            order = np.flatnonzero(lasso)[np.argsort(-alphas[lasso], kind="stable")]
+            coefs[order] = _lasso(self.X, self.y, alphas[order], l1_ratio)
         return coefs
+
+
+def _lasso(X: np.ndarray, y: np.ndarray, alphas: ArrayLike, l1_ratio: float = 1.0) -> np.ndarray:
+    """Return the elastic nets of penalties in descending order, shape (n_alphas, n_features)."""
+    with silence():  # what is left after so many iterations is far below the noise
+        _, path, _ = enet_path(
+            np.asfortranarray(X), y, l1_ratio=l1_ratio, alphas=alphas, tol=1e-12, max_iter=10_000
+        )
+    return np.asarray(path.T)
 
 
 def make_pseudo_data(moments: np.ndarray, used: np.ndarray, noise_level: float) -> PseudoData:

@@ -44,6 +44,7 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
         Bound on the norm of one record's gradient, of standardised columns and target.
     %(estimators: feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    %(estimators: column_groups)s
     %(estimators: target_bounds)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -112,6 +113,7 @@ class DPHuberRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, Wh
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     feature_bounds: tuple[Any, Any] | None = None
+    column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1
     ledger: Any = None

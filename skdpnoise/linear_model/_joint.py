@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,9 @@ __all__ = [
     "JointPlan",
     "RowScaling",
     "check_joint",
+    "check_whole_rows",
     "is_normal",
-    "normal_for_joint",
+    "of_whole_rows",
     "plan_joint",
     "scale_for_joint",
 ]
@@ -198,9 +200,9 @@ class JointPlan:
             total[:, updated] = np.reshape(some, (len(sums), -1))
             return total
 
-        # Penalties are of coefficients of columns in units of their standard deviation.
-        penalty, spread = settings.strength, np.append(features.spread, 0.0)
-        penalty *= 1.0 if weights is None else weights.penalty
+        part = 1.0 if weights is None else weights.penalty
+        penalties = settings.penalties(settings, problem, self.n_samples)
+        l1, l2 = (part * np.append(one, 0.0) for one in penalties)  # none of the intercept
         unit = float(mechanism.grid_size[0])
         path = joint_descent(
             rows,
@@ -217,8 +219,8 @@ class JointPlan:
             add=add,
             n_samples=self.n_samples,
             momentum=_MOMENTUM,
-            l1=settings.l1_ratio * penalty * spread,
-            l2=(1.0 - settings.l1_ratio) * penalty * spread**2,
+            l1=l1,
+            l2=l2,
             n_threads=effective_n_jobs(settings.n_jobs),
         )
         for coef in path:
@@ -431,6 +433,10 @@ class RowScaling(Standardisation):
     spread: np.ndarray  # standard deviations of the columns in these units
     groups: np.ndarray  # numbers of groups of columns whose part of a row has norm 1; -1 for none
 
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in these units."""
+        return self.spread
+
     @property
     def length(self) -> float:
         """R, the norm of a typical row."""
@@ -545,16 +551,41 @@ def _row_moments(
 
 def is_normal(estimator: Any) -> bool:
     """Whether the noise is normal, or may be."""
-    noise = estimator.noise
-    return bool(estimator.delta > 0.0 and (noise in CHOICES or noise.endswith("_gaussian")))
+    noise, delta = estimator.noise, estimator.delta
+    normal = isinstance(noise, str) and (noise in CHOICES or noise.endswith("_gaussian"))
+    return normal and isinstance(delta, Real) and float(delta) > 0.0
 
 
-def normal_for_joint(estimator: Any, settings: Settings) -> Settings:
-    """Return the settings with normal noise, or refuse others for gradients of all columns."""
-    if not is_normal(estimator):
+def check_whole_rows(model: Any, data: Data) -> list[str]:
+    """Return what is given that only whole rows can use; refuse it to another solver."""
+    facts = {
+        "class_weight": getattr(model, "class_weight", None) is not None,
+        "column_groups": getattr(model, "column_groups", None) is not None,
+        "sparse X": issparse(data.X),
+    }
+    given = [name for name, is_given in facts.items() if is_given]
+    if given and model.solver not in ("auto", "joint"):
+        raise ValueError(
+            f"The 'solver' parameter of {type(model).__name__} must not be {model.solver!r} with "
+            f"{', '.join(given)}. Use solver='auto' or 'joint'."
+        )
+    return given
+
+
+def of_whole_rows(model: Any, settings: Settings, data: Data) -> Settings:
+    """Return the settings of normal noise on gradients of whole rows, or refuse what these lack."""
+    if issparse(data.X) and not np.isfinite(data.bounds).all():
+        raise ValueError(
+            f"{settings.owner} needs public scales of all columns of a sparse X, since private "
+            "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
+            "that share one unit of norm in each row."
+        )
+    if not is_normal(model):
+        reason = "sparse X" if issparse(data.X) else "gradients of whole rows (solver='joint')"
         raise ValueError(
             f"The 'noise' parameter of {settings.owner} must be normal noise, and delta positive, "
-            f"for solver='joint'. Got noise={settings.noise!r} and delta={estimator.delta:g}. Use "
-            "another solver, or another noise and delta."
+            f"for {reason}. Got noise={settings.noise!r} and delta={model.delta:g}. Use another "
+            "noise and delta, or another solver."
         )
-    return replace(settings, noise=NORMAL) if settings.noise in CHOICES else settings
+    noise = NORMAL if settings.noise in CHOICES else settings.noise
+    return replace(settings, noise=noise, joint=True, sparse=issparse(data.X))

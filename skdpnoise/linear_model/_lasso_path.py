@@ -22,7 +22,14 @@ from skdpnoise.linear_model._coordinate_descent import (
     PrivateLinearModel,
 )
 from skdpnoise.linear_model._defaults import path_alpha
-from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, PseudoData, check_gram, plan_gram
+from skdpnoise.linear_model._gram import (
+    GRAM_NOISES,
+    GramPlan,
+    PseudoData,
+    check_gram,
+    check_moments,
+    plan_gram,
+)
 from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 from skdpnoise.privacy import Adjacency
@@ -145,6 +152,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
         return data
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        check_moments(settings, data.X.shape[1])
         check_gram(settings, data.X.shape[1], budget)
 
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> GramPlan:

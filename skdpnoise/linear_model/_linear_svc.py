@@ -51,6 +51,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
         Bound on the norm of one record's gradient, of standardised columns.
     %(estimators: feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    %(estimators: column_groups)s
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public.
@@ -124,6 +125,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     feature_bounds: tuple[Any, Any] | None = None
+    column_groups: Any = None
     classes: ArrayLike | None = None
     rows_per_group: int = 1
     ledger: Any = None

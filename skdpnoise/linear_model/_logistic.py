@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import StrOptions
@@ -24,8 +23,9 @@ from skdpnoise.linear_model._descent import GAIN
 from skdpnoise.linear_model._joint import (
     FEW_RECORDS,
     check_joint,
+    check_whole_rows,
     is_normal,
-    normal_for_joint,
+    of_whole_rows,
     plan_joint,
 )
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
@@ -66,12 +66,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     %(estimators: l1_ratio, fit_intercept, n_passes, clip)s
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
-    column_groups : list or dict of lists of columns, default=None
-        Groups of columns, by number or name, each of which shares one unit in every row: one-hot
-        columns of one category, or hashed words with norm 1. This **declares** that the part of a
-        row has Euclidean norm at most 1 in each; a part that is longer is made shorter, so that a
-        wrong declaration costs accuracy, never the guarantee. These columns need no bounds, and no
-        budget is spent on their scales.
+    %(estimators: column_groups)s
     classes : array-like of shape (n_classes,) or None, default=None
         The **public** labels, two or more, each once and all of one kind. None treats those that
         occur in y as public: give them where the presence of a label says something about a person.
@@ -165,7 +160,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         "classes": [None, "array-like"],
         "solver": [StrOptions({"auto", "coordinate", "joint"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
-        "column_groups": [None, dict, "array-like"],
     }
     _loss, _last, _output, _takes_sparse = LOGISTIC, GAIN, slice(None), True
 
@@ -191,12 +185,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     random_state: Any = None
     n_jobs: int | None = None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        scaled = self.feature_bounds is not None or self.column_groups is not None
-        tags.input_tags.sparse = scaled and self.solver != "coordinate"
-        return tags
-
     def _outputs(self, y: np.ndarray) -> tuple[list[np.ndarray], None, dict[str, Any]]:
         classes, outputs = one_against_rest(self, y)
         return [*outputs], None, {"classes_": classes}
@@ -211,29 +199,12 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
         public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        facts = {
-            "class_weight": self.class_weight is not None,
-            "column_groups": self.column_groups is not None,
-            "sparse X": issparse(data.X),
-        }
-        given = [name for name, is_given in facts.items() if is_given]
-        if given and self.solver == "coordinate":
-            raise ValueError(
-                f"The 'solver' parameter of {settings.owner} must not be 'coordinate' with "
-                f"{', '.join(given)}. Use solver='auto' or 'joint'."
-            )
-        if issparse(data.X) and not np.isfinite(data.bounds).all():
-            raise ValueError(
-                f"{settings.owner} needs public scales of all columns of a sparse X, since private "
-                "ones would make it dense: give 'feature_bounds', or 'column_groups' for columns "
-                "that share one unit of norm in each row."
-            )
+        given = check_whole_rows(self, data)
         if self.solver == "joint" or (
             self.solver == "auto" and (given or self._prefers_joint(data))
         ):
             loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-            settings = replace(settings, joint=True, loss=loss, last=None, sparse=issparse(data.X))
-            return normal_for_joint(self, settings)
+            return replace(of_whole_rows(self, settings, data), loss=loss, last=None)
         return settings
 
     def _prefers_joint(self, data: Data) -> bool:

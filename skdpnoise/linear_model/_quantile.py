@@ -50,6 +50,7 @@ class DPQuantileRegressor(
         Bound on the norm of one record's gradient, of standardised columns.
     %(estimators: feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    %(estimators: column_groups)s
     %(estimators: target_bounds)s
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -123,6 +124,7 @@ class DPQuantileRegressor(
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     feature_bounds: tuple[Any, Any] | None = None
+    column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1
     ledger: Any = None

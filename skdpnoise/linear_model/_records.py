@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ class Settings:
     owner: str  # name of the class, for messages
     loss: Loss
     last: Any  # what is released after a descent: Residuals, Gain or None
+    # From these, the problem and the number of records: l1 and l2 penalties in standard units.
+    penalties: Callable[[Settings, Problem, float], tuple[np.ndarray, np.ndarray]]
     noise: str = "auto"
     fit_intercept: bool = True
     alpha: float | str = "auto"
@@ -48,7 +50,8 @@ class Settings:
         names = {field.name for field in fields(cls)}
         given = estimator.get_params(deep=False)
         chosen = {name: value for name, value in given.items() if name in names}
-        return cls(type(estimator).__name__, estimator._minimised(), estimator._last, **chosen)
+        steps = estimator._minimised(), estimator._last, estimator._penalties
+        return cls(type(estimator).__name__, *steps, **chosen)
 
     @property
     def strength(self) -> float:
@@ -69,6 +72,10 @@ class Standardisation:
     def reach(self) -> np.ndarray:
         """The limit in units of ±3: above 1 where bounds are wide for the spread of the column."""
         return self.limit / LIMIT
+
+    def deviations(self) -> np.ndarray:
+        """Return the standard deviations of the columns in standard units."""
+        return np.ones_like(self.scale)
 
     def widened(self) -> Standardisation:
         """Return a standardisation with scales so large that the limit is ±3 everywhere."""

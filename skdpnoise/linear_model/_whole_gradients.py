@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
-from skdpnoise.linear_model._joint import check_joint, normal_for_joint, plan_joint
+from skdpnoise.linear_model._joint import check_joint, of_whole_rows, plan_joint
 from skdpnoise.linear_model._records import Data, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 
@@ -17,10 +16,10 @@ __all__ = ["WholeGradientModel"]
 class WholeGradientModel(PrivateLinearModel):
     """A linear model whose gradients are clipped as a whole, one norm for each record."""
 
-    _last = None
+    _last, _takes_sparse = None, True
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
-        return replace(normal_for_joint(self, settings), joint=True)
+        return of_whole_rows(self, settings, data)
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         check_joint(settings, data, budget)

@@ -124,7 +124,8 @@ class OneRelease(Strategy):
         final = _final(first)
         if type(final) is not DPCoordinateDescentRegressor:
             return None
-        if final.solver == "gradient" or final._asks_for_descent():
+        by_moments = final.solver in ("auto", "gram") and final.column_groups is None
+        if not by_moments or final._asks_for_descent():
             return None
         prefix = "" if final is first else f"{first.steps[-1][0]}__"
         free = {prefix + name for name in _FREE}

@@ -37,6 +37,12 @@ error_weights : "curvature", "uniform" or array-like, default="curvature"
 feature_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
     (n_features,); infinite where a column has none. They must not be read from the data.
+column_groups : list or dict of lists of columns, default=None
+    Groups of columns, by number or name, each of which shares one unit in every row: one-hot
+    columns of one category, or hashed words with norm 1. This **declares** that the part of a
+    row has Euclidean norm at most 1 in each; a part that is longer is made shorter, so that a
+    wrong declaration costs accuracy, never the guarantee. These columns need no bounds, and no
+    budget is spent on their scales.
 target_bounds : tuple (low, high) or None, default=None
     **Public** bounds of the target. None finds its location and scale privately.
 rows_per_group : int, default=1

@@ -19,8 +19,10 @@ from skdpnoise import (
     BoundsClipper,
     DPCoordinateDescentRegressor,
     DPCovariance,
+    DPElasticNet,
     DPGridSearchCV,
     DPHuberRegressor,
+    DPLasso,
     DPLassoPath,
     DPLinearSVC,
     DPLogisticCD,
@@ -29,6 +31,7 @@ from skdpnoise import (
     DPPoissonRegressor,
     DPQuantileRegressor,
     DPRandomizedSearchCV,
+    DPRidge,
     DPRobustScaler,
     DPStandardScaler,
 )
@@ -86,7 +89,7 @@ class Entry:
     pure : bool
         Whether it can give pure privacy.
     reads_sparse : bool
-        Whether it may take sparse rows.
+        Whether it may predict sparse rows; and, where columns have public scales, learn from them.
     enough : float
         The score on clear data with little noise that shows that it learns.
     uncentred : dict
@@ -176,10 +179,24 @@ class SearchEntry(Entry):
 
 
 ENTRIES = [
-    Entry(DPCoordinateDescentRegressor, "numbers", descends=True),
-    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}),
-    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gradient", "n_passes": 2}),
-    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "joint", "n_passes": 2}, pure=False),
+    Entry(DPCoordinateDescentRegressor, "numbers", descends=True, reads_sparse=True),
+    Entry(DPCoordinateDescentRegressor, "numbers", {"solver": "gram"}, reads_sparse=True),
+    Entry(
+        DPCoordinateDescentRegressor,
+        "numbers",
+        {"solver": "gradient", "n_passes": 2},
+        reads_sparse=True,
+    ),
+    Entry(
+        DPCoordinateDescentRegressor,
+        "numbers",
+        {"solver": "joint", "n_passes": 2},
+        pure=False,
+        reads_sparse=True,
+    ),
+    Entry(DPRidge, "numbers", reads_sparse=True),
+    Entry(DPLasso, "numbers", {"alpha": 0.01}, reads_sparse=True),
+    Entry(DPElasticNet, "numbers", {"alpha": 0.01}, reads_sparse=True),
     Entry(DPLogisticCD, "labels", {"n_passes": 2}, descends=True, reads_sparse=True),
     Entry(
         DPLogisticCD,
@@ -198,9 +215,19 @@ ENTRIES = [
     ),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
-    Entry(DPHuberRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False),
-    Entry(DPQuantileRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False, enough=0.6),
-    Entry(DPLinearSVC, "labels", {"n_passes": 2}, descends=True, pure=False),
+    Entry(
+        DPHuberRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False, reads_sparse=True
+    ),
+    Entry(
+        DPQuantileRegressor,
+        "numbers",
+        {"n_passes": 2},
+        descends=True,
+        pure=False,
+        reads_sparse=True,
+        enough=0.6,
+    ),
+    Entry(DPLinearSVC, "labels", {"n_passes": 2}, descends=True, pure=False, reads_sparse=True),
     Entry(DPPCA, refuses_extremes=False, uncentred={"center": False}),
     Entry(DPCovariance, refuses_extremes=False, uncentred={"assume_centered": True}),
     Entry(DPStandardScaler),
@@ -208,7 +235,7 @@ ENTRIES = [
     Entry(DPMinMaxScaler),
     PipelineEntry(DPPipeline, "labels"),
     SearchEntry(DPGridSearchCV, "labels", reads_sparse=True),
-    SearchEntry(DPGridSearchCV, "numbers", model=DPCoordinateDescentRegressor),
+    SearchEntry(DPGridSearchCV, "numbers", model=DPCoordinateDescentRegressor, reads_sparse=True),
     SearchEntry(
         *(DPRandomizedSearchCV, "counts", {"n_iter": 2}),
         model=DPPoissonRegressor,

@@ -16,6 +16,7 @@ from skdpnoise.linear_model._defaults import choose_defaults, scaling_share
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.solvers import LOSSES
+from tests.linear_model._public import public_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -46,7 +47,8 @@ def test_shares_make_the_whole_whatever_the_number_of_records(adjacency):
     for delta in (0.0, 1e-6):
         guarantee = PrivacyGuarantee(1.0, delta, adjacency)
         account = Account(guarantee)
-        budget = split_budget(settings, account, 1, open_bounds, open_bounds[:, :1])
+        data = public_data(open_bounds, open_bounds[:, :1])
+        budget = split_budget(settings, account, data)
         for n_samples in (50.0, 500.0, 1e6):
             shares = budget.for_records(n_samples)
             parts = [shares.search, shares.features, shares.model]

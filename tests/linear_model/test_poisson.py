@@ -34,6 +34,7 @@ from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.solvers import POISSON
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
+from tests.linear_model._public import public_data
 from tests.test_project import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
@@ -193,7 +194,8 @@ def test_what_all_stages_may_cost_with_a_second_look_adds_up_to_the_whole(bounds
     settings = Settings.of(DPPoissonRegressor())
     ends = np.array([[0.0], [np.inf]] if bounds is None else [[bounds[0]], [bounds[1]]])
     account = Account(PrivacyGuarantee(1.0, delta))
-    budget = split_budget(settings, account, 1, np.array([[-1.0, -np.inf], [1.0, np.inf]]), ends)
+    data = public_data(np.array([[-1.0, -np.inf], [1.0, np.inf]]), ends)
+    budget = split_budget(settings, account, data)
     known = budget.for_records(n_samples)
     first = [known.target] if bounds else []
     staged = reduce(operator.add, budget.stages(n_samples))

@@ -19,6 +19,7 @@ from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee
 from skdpnoise.sampling import SeededWords
 from skdpnoise.solvers import LOGISTIC, SQUARED
+from tests.linear_model._public import public_data
 
 ESTIMATORS = [DPCoordinateDescentRegressor, DPLogisticCD, DPPoissonRegressor]
 
@@ -38,7 +39,8 @@ def plan_of(estimator, used, n_outputs=1, n_samples=2000.0):
     bounds = np.tile([[-1.0], [1.0]], used.size)
     target_bounds = bounds[:, :1] if hasattr(estimator, "target_bounds") else None
     account = Account(PrivacyGuarantee(estimator.epsilon, estimator.delta))
-    budget = split_budget(settings, account, n_outputs, bounds, target_bounds)
+    data = public_data(bounds, target_bounds, n_outputs)
+    budget = split_budget(settings, account, data)
     return plan_descent(settings, used, n_outputs, n_samples, budget.for_records(n_samples))
 
 
