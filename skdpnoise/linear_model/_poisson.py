@@ -15,16 +15,16 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._records import Data, Rate, Settings
 from skdpnoise.linear_model._scaling import Run, release_rate
+from skdpnoise.linear_model._whole_gradients import ChosenGradientModel
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import POISSON
 
 
 @register_private
 @dataclass(eq=False, repr=False)
-class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, ChosenGradientModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl(e^{s_i} - s_i y_i / m\bigr)
@@ -119,6 +119,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     _: KW_ONLY
     noise: str = "auto"
     adjacency: Adjacency = "replace_one"
+    solver: str = "auto"
     alpha: float = 0.0
     l1_ratio: float = 0.5
     fit_intercept: bool = True

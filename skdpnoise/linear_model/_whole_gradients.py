@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
 
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
-from skdpnoise.linear_model._joint import check_joint, normal_for_joint, plan_joint
-from skdpnoise.linear_model._records import Data, Problem, Settings
+from skdpnoise.linear_model._joint import check_joint, is_normal, normal_for_joint, plan_joint
+from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 
-__all__ = ["WholeGradientModel"]
+__all__ = ["ChosenGradientModel", "WholeGradientModel"]
 
 
 class WholeGradientModel(PrivateLinearModel):
@@ -28,3 +31,37 @@ class WholeGradientModel(PrivateLinearModel):
     def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
         n_outputs = len(problem.data.outputs)
         return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
+
+
+class ChosenGradientModel(PrivateLinearModel):
+    """A linear model whose gradients are clipped as a whole, or in each coordinate by itself."""
+
+    solver: str
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "solver": [StrOptions({"auto", "coordinate", "joint"})]
+    }
+
+    def _settled(self, settings: Settings, data: Data) -> Settings:
+        if self.solver == "joint" or (self.solver == "auto" and self._prefers_joint(data)):
+            return replace(normal_for_joint(self, settings), joint=True, last=None)
+        return settings
+
+    def _prefers_joint(self, data: Data) -> bool:
+        """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
+        given = self.clip, self.budget_growth, self.error_weights
+        return is_normal(self) and all(isinstance(one, str) for one in given)
+
+    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
+        super()._check_plans(settings, data, budget)  # of settings that are not used, too
+        if settings.joint:
+            check_joint(settings, data, budget)
+
+    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
+        if not settings.joint:
+            return super()._plan(settings, run, problem)
+        n_outputs = len(problem.data.outputs)
+        return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
+
+    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
+        model = super()._model(settings, problem, plan, path)
+        return model | {"solver_": "joint" if settings.joint else "coordinate"}
