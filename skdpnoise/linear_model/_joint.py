@@ -143,9 +143,10 @@ class JointPlan:
             account.charge("gradients", self.mechanism)
         if self.doubt is not None:
             account.charge("gain over either class", self.doubt)
-        for last in (self.moments, self.level):
-            if last is not None:
-                last.charge(account)
+        if self.moments is not None:
+            self.moments.charge(account)
+        if self.level is not None:
+            self.level.charge(account)
 
     def draw(self, rng: RandomWords) -> JointDraws:
         """Return the noise of passes and gains."""
@@ -154,9 +155,8 @@ class JointPlan:
         if self.mechanism is not None:
             noise[..., self._updated] = self.mechanism.sample(rng).reshape(*shape[:2], -1)
         last = np.zeros(2) if self.doubt is None else self.doubt.sample(rng)[0]
-        for one in (self.moments, self.level):
-            last = last if one is None else one.draw(rng)
-        return JointDraws(noise, last)
+        last = last if self.level is None else self.level.draw(rng)
+        return JointDraws(noise, last if self.moments is None else self.moments.draw(rng))
 
     @property
     def _updated(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-r"""The level of a model of rates: what brings the mean of its predictions to the mean of the counts.
+r"""The level of a model of rates: what brings its mean prediction to the mean of the counts.
 
 Whole gradients are clipped, those of large counts most, so that passes find a mean that is too
 small. After them two sums over the records are released together,

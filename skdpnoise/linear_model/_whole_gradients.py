@@ -14,7 +14,7 @@ from skdpnoise.linear_model._joint import check_joint, is_normal, normal_for_joi
 from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings
 from skdpnoise.linear_model._scaling import Run
 
-__all__ = ["ChosenGradientModel", "WholeGradientModel"]
+__all__ = ["EitherSolverModel", "WholeGradientModel"]
 
 
 class WholeGradientModel(PrivateLinearModel):
@@ -33,7 +33,7 @@ class WholeGradientModel(PrivateLinearModel):
         return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
 
 
-class ChosenGradientModel(PrivateLinearModel):
+class EitherSolverModel(PrivateLinearModel):
     """A linear model whose gradients are clipped as a whole, or in each coordinate by itself."""
 
     solver: str

@@ -198,6 +198,13 @@ ENTRIES = [
     ),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
     Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
+    Entry(
+        DPPoissonRegressor,
+        "counts",
+        {"n_passes": 2, "solver": "coordinate"},
+        n_stages=2,
+        descends=True,
+    ),
     Entry(DPHuberRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False),
     Entry(DPQuantileRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False, enough=0.6),
     Entry(DPLinearSVC, "labels", {"n_passes": 2}, descends=True, pure=False),
