@@ -1,4 +1,4 @@
-"""What models have in common that descend along whole gradients alone."""
+"""What models have in common that descend along whole gradients, alone or where it is better."""
 
 from __future__ import annotations
 
@@ -37,6 +37,9 @@ class EitherSolverModel(PrivateLinearModel):
     """A linear model whose gradients are clipped as a whole, or in each coordinate by itself."""
 
     solver: str
+    clip: Any
+    budget_growth: Any
+    error_weights: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [StrOptions({"auto", "coordinate", "joint"})]
     }
@@ -49,7 +52,8 @@ class EitherSolverModel(PrivateLinearModel):
     def _prefers_joint(self, data: Data) -> bool:
         """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
         given = self.clip, self.budget_growth, self.error_weights
-        return is_normal(self) and all(isinstance(one, str) for one in given)
+        automatic = all(isinstance(one, str) for one in given)
+        return is_normal(self) and automatic and self.error_weights != "uniform"
 
     def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
         super()._check_plans(settings, data, budget)  # of settings that are not used, too

@@ -29,6 +29,7 @@ from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
+from skdpnoise.linear_model._levels import LevelPlan
 from skdpnoise.linear_model._records import Settings
 from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 from skdpnoise.solvers import POISSON
@@ -175,6 +176,7 @@ def several(n=5000, p=4, mean=2.0, seed=0):
         ({"clip": 3.0, "solver": "joint"}, "joint"),
         ({"budget_growth": 1.2}, "coordinate"),
         ({"error_weights": np.ones(4)}, "coordinate"),
+        ({"error_weights": "uniform"}, "coordinate"),
     ],
     ids=str,
 )
@@ -284,6 +286,28 @@ def test_the_level_is_that_of_the_counts():
     y *= np.random.default_rng(1).lognormal(0.0, 1.0, size=len(y))
     model = DPPoissonRegressor(2.0, random_state=0).fit(X, y)
     assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
+    X, y = several(2000)
+    seen, moved = [], LevelPlan.moved
+
+    def watched(plan, model, spread, problem, draws):
+        without, with_noise = (
+            moved(plan, model, spread, problem, times * draws) for times in (0, 1)
+        )
+        noise = draws * plan.mechanism.grid_size / plan.mechanism.standard_deviation
+        seen.append([with_noise - without, *noise])
+        return with_noise
+
+    monkeypatch.setattr(LevelPlan, "moved", watched)
+    for seed in range(40):
+        DPPoissonRegressor(n_passes=2, random_state=seed).fit(X, y)
+    seen = np.array(seen)
+    assert (seen[:, 0] != 0.0).all()
+    assert 0.75 < seen[:, 1:].std() < 1.25
+    # More of the predictions moves the intercept down, more of the counts up.
+    assert np.corrcoef(seen[:, 0], seen[:, 2] - seen[:, 1])[0, 1] > 0.5
 
 
 def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
