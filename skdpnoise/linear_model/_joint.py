@@ -28,10 +28,12 @@ from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._defaults import kept
 from skdpnoise.linear_model._descent import kept_in_doubt, linear_functions
 from skdpnoise.linear_model._gram import GramPlan, plan_gram
+from skdpnoise.linear_model._levels import LEVEL, LevelPlan, plan_level
 from skdpnoise.linear_model._records import (
     LIMIT,
     Data,
     Problem,
+    Rate,
     Settings,
     Standardisation,
     Target,
@@ -43,7 +45,7 @@ from skdpnoise.privacy import GaussianLoss
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sampling.observer import plus_noise
 from skdpnoise.sensitivity import GroupedProfile, RowBounds, clipped_rows
-from skdpnoise.solvers import LOGISTIC, SQUARED
+from skdpnoise.solvers import LOGISTIC, POISSON, SQUARED
 from skdpnoise.solvers.joint import Clip, GridRows, columns_of, hold_parts, joint_descent
 from skdpnoise.solvers.second_moments import clipped_row_sums
 
@@ -77,6 +79,11 @@ _LARGEST_SLOPE = math.sqrt(2.0)  # norm of what any loss of labels multiplies a 
 # The same for targets that are numbers, of which the noise counts and not only the order.
 _REACH_OF_NUMBERS, _FEWEST_OF_NUMBERS = 0.5, 20
 _CLIP_OF_NUMBERS, _POWER_OF_NUMBERS, _LONGEST = 0.3, 0.75, 10.0
+# And for counts, in units of σ/m too, what they spread by in units of their mean. C grows with the
+# root of μ n / (√d L) from the ordinary one, within ends; it is more where counts are rare. How far
+# passes go grows with the root of σ/m.
+_ORDINARY, _LEAST_OF_COUNTS, _LEAST_OF_RARE, _LONGEST_OF_COUNTS = 100.0, 0.3, 0.5, 100.0
+_DOUBT_OF_COUNTS = 1.0  # by which slopes must exceed what noise is expected to make of them
 _MANY_ENTRIES = 4e7  # of a table, beyond which passes are fewer by the root of their number
 _SHORTER = 3.5  # power of the clip, in units of L, by which steps are shorter where less is clipped
 # Up to so many rows there are more passes where there is little noise: from this μ n, at most.
@@ -108,7 +115,7 @@ class JointDraws:
     """All randomness of the passes and of what is released after them; and their steps."""
 
     noise: np.ndarray  # (n_passes, n_outputs, n_features + 1), in grid steps
-    last: np.ndarray  # of gains, (2,), or of second moments
+    last: np.ndarray  # of gains or of the level, (2,), or of second moments
     steps: list[float] = field(default_factory=list)  # filled by the passes
 
 
@@ -128,6 +135,7 @@ class JointPlan:
     constant: float  # that rows end with; 0 without an intercept
     doubt: AdditiveMechanism | None = None  # of what two classes gain over either of them
     moments: GramPlan | None = None  # of the predictions and a target of numbers
+    level: LevelPlan | None = None  # of the predictions and a target of counts
     n_jobs: int | None = None
     penalised: bool = False  # by the user, so that slopes are not made larger again
 
@@ -139,6 +147,8 @@ class JointPlan:
             account.charge("gain over either class", self.doubt)
         if self.moments is not None:
             self.moments.charge(account)
+        if self.level is not None:
+            self.level.charge(account)
 
     def draw(self, rng: RandomWords) -> JointDraws:
         """Return the noise of passes and gains."""
@@ -147,6 +157,7 @@ class JointPlan:
         if self.mechanism is not None:
             noise[..., self._updated] = self.mechanism.sample(rng).reshape(*shape[:2], -1)
         last = np.zeros(2) if self.doubt is None else self.doubt.sample(rng)[0]
+        last = last if self.level is None else self.level.draw(rng)
         return JointDraws(noise, last if self.moments is None else self.moments.draw(rng))
 
     @property
@@ -235,6 +246,8 @@ class JointPlan:
         energy = float((model**2).sum())
         if self.moments is not None:
             return self._refitted(path, problem, draws.last)
+        if isinstance(problem.target, Rate):
+            return self._levelled(path, problem, draws)
         numbers = problem.target.scaling is not None
         noise = n_slopes * self.n_outputs * self.slope_noise(draws.steps)
         if numbers:  # rows of many records pull it back
@@ -265,6 +278,19 @@ class JointPlan:
         refitted[..., -1] = intercept
         return np.asarray(refitted)
 
+    def _levelled(self, path: np.ndarray, problem: Problem, draws: JointDraws) -> np.ndarray:
+        """Return the iterates of logarithms of rates, drawn to the mean rate, and at its level."""
+        # Where they are small, so is the curvature that pulls noise back.
+        model = self.averaged(path)
+        curvature = _FLATTEST * math.exp(min(float(model[0, -1]), 0.0))
+        noise = int(self.used.sum()) * self.slope_noise(draws.steps, curvature)
+        path = path * kept(float((model[:, :-1] ** 2).sum()), noise, _DOUBT_OF_COUNTS)
+        if self.level is not None:
+            assert isinstance(problem.features, RowScaling)
+            spread = problem.features.spread
+            path[..., -1] += self.level.moved(self.averaged(path), spread, problem, draws.last)
+        return np.asarray(path)
+
     def _doubted(self, path: np.ndarray, problem: Problem, draws: np.ndarray) -> np.ndarray:
         """Return the iterates, drawn in where labels may be no better than those of one class."""
         # A record that is labelled rightly gains 1 over the class that it is not of, and else loses
@@ -291,13 +317,16 @@ class JointPlan:
         drawn[..., -1] = log_odds
         return drawn
 
-    def slope_noise(self, steps: list[float]) -> float:
-        """Return the variance that noise gives one slope, were there no rows to pull it back."""
-        # Noise of pass t is in iterate s as the sum over the passes r from t to s of m^{r-t} steps.
+    def slope_noise(self, steps: list[float], curvature: float = 0.0) -> float:
+        """Return the variance that noise gives one slope, which rows of a curvature pull back."""
+        # Column t is what the noise of pass t makes of the iterates.
         assert self.mechanism is not None
-        ages = np.subtract.outer(np.arange(self.n_passes), np.arange(self.n_passes))
-        moved = np.where(ages >= 0, _MOMENTUM ** np.maximum(ages, 0), 0.0)
-        part = self.averaged(np.cumsum(np.array(steps)[:, np.newaxis] * moved, axis=0))
+        path, pull = np.zeros((self.n_passes, self.n_passes)), np.eye(self.n_passes)
+        velocity, slope = np.zeros((2, self.n_passes))
+        for t, step in enumerate(steps):
+            velocity = _MOMENTUM * velocity + pull[t] + curvature * slope
+            path[t] = slope = slope - step * velocity
+        part = self.averaged(path)
         noise = part / self.n_samples * float(self.mechanism.standard_deviation[0])
         return float((noise**2).sum())
 
@@ -337,26 +366,32 @@ def plan_joint(
     weights = problem.target.weights
     counted = n_samples * (1.0 if weights is None else weights.share)
     strength = 2.0 / width * left.mu * counted
-    part, doubt, moments = 0.0, None, None
+    part, doubt, moments, level = 0.0, None, None, None
     if settings.loss is SQUARED:
         assert target is not None
         part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
         moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
+    elif settings.loss is POISSON and settings.fit_intercept:
+        part = LEVEL
+        facts = strength, n_samples, problem.target.spread
+        level = plan_level(budget, left.share(part), *facts)
     elif _may_doubt(settings, problem) and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
         part = min(_MOST_DOUBT, (_NEEDED / strength) ** 2)
         doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))
     left = left.share(1.0 - part)
-    n_passes, clip, reach = _choose(settings, strength, length, shape, n_samples)
-    clip = min(clip, _LARGEST_SLOPE * longest)
+    size = problem.target.spread  # of slopes
+    n_passes, clip, reach = _choose(settings, strength, (length, size), shape, n_samples)
+    if settings.loss is not POISSON:
+        clip = min(clip, _LARGEST_SLOPE * longest)
     if settings.clip != "auto":
-        clip = float(settings.clip)
+        clip = float(settings.clip) * size
     longest_step = reach / n_passes * (1.0 - _MOMENTUM) / (clip * length)
     # Moments of rows have no eigenvalue above L²; the more is clipped, the longer a step may be. Of
     # sparse rows L is a guess.
     steepest = settings.loss.curvature * (longest if settings.sparse else length) ** 2
     step = (1.0 + _MOMENTUM) / steepest
     if settings.loss is not SQUARED:  # whose residuals have no bound
-        step /= min(clip / length, 1.0) ** _SHORTER
+        step /= min(clip / (length * size), 1.0) ** _SHORTER
     step = min(step, longest_step)
     profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
     mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
@@ -364,9 +399,10 @@ def plan_joint(
     bits = math.floor(math.log2(steps * float(mechanism.scale[0]) / clip))
     mechanism = replace(mechanism, bits=min(max(bits, mechanism.bits), 52))
     grid_size = 2.0 ** math.ceil(math.log2(longest) - _ROW_BITS)
-    facts = n_passes, clip, step, longest_step, grid_size, counted, constant
+    passes = n_passes, clip, step, longest_step, grid_size, counted, constant
+    last = doubt, moments, level
     return JointPlan(
-        mechanism, used, n_outputs, *facts, doubt, moments, settings.n_jobs, settings.strength > 0.0
+        mechanism, used, n_outputs, *passes, *last, settings.n_jobs, settings.strength > 0.0
     )
 
 
@@ -383,9 +419,14 @@ def _with_feature(target: Standardisation) -> Standardisation:
 
 
 def _choose(
-    settings: Settings, strength: float, length: float, shape: tuple[int, int], n_samples: float
+    settings: Settings,
+    strength: float,
+    sizes: tuple[float, float],
+    shape: tuple[int, int],
+    n_samples: float,
 ) -> tuple[int, float, float]:
-    """Return the number of passes, the clip C and how far all passes go."""
+    """Return passes, the clip C and how far they go, by the sizes of typical rows and slopes."""
+    length, size = sizes
     per_coordinate = strength / math.sqrt(math.prod(shape)) / length
     part = _CLIP * max(1.0, per_coordinate / _WEAK_COORDINATE) ** _CLIP_POWER
     part = max(min(part, _MOST_CLIP), _MOST_CLIP * per_coordinate / _STRONG, settings.loss.whole)
@@ -394,10 +435,15 @@ def _choose(
     # Rows that are not centred have moments with one large eigenvalue and many small ones.
     least = _LEAST_REACH_OF_SPARSE if settings.sparse else _LEAST_REACH
     reach, fewest = min(max(far, least), _MOST_REACH) * strength, FEWEST_PASSES
-    if settings.loss is SQUARED:  # predictions are judged by their noise, not by their order
-        reach, fewest = _REACH_OF_NUMBERS * strength, _FEWEST_OF_NUMBERS
+    if settings.loss in (SQUARED, POISSON):  # judged by their noise, not by their order
+        reach, fewest = _REACH_OF_NUMBERS * strength * math.sqrt(size), _FEWEST_OF_NUMBERS
+    if settings.loss is SQUARED:
         strong = max(1.0, per_coordinate / _WEAK_COORDINATE) ** _POWER_OF_NUMBERS
         part = min(_CLIP_OF_NUMBERS * strong, _LONGEST)
+    if settings.loss is POISSON:
+        ordinary = math.sqrt(per_coordinate / _ORDINARY)
+        part = min(max(ordinary, _LEAST_OF_COUNTS, _LEAST_OF_RARE * size), _LONGEST_OF_COUNTS)
+        part *= size
     most = float(MOST_PASSES)
     if n_samples <= _FEW_ROWS:  # passes over few rows take no time
         much = _MUCH_OF_SPARSE if settings.sparse else _MUCH

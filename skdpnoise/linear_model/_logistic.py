@@ -16,20 +16,12 @@ from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.scores import QuietScoreMixin
 from skdpnoise.estimators.targets import one_against_rest
 from skdpnoise.ledger import Ledger
-from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._class_weights import public_weights, release_balance
-from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._descent import GAIN
-from skdpnoise.linear_model._joint import (
-    FEW_RECORDS,
-    check_joint,
-    check_whole_rows,
-    is_normal,
-    of_whole_rows,
-    plan_joint,
-)
-from skdpnoise.linear_model._records import Data, Fitted, Problem, Settings, Target
+from skdpnoise.linear_model._joint import FEW_RECORDS
+from skdpnoise.linear_model._records import Data, Problem, Settings, Target
 from skdpnoise.linear_model._scaling import Run, release_log_odds
+from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency, gdp_mu
 from skdpnoise.solvers import LOGISTIC
 from skdpnoise.solvers.joint import SOFTMAX
@@ -37,7 +29,7 @@ from skdpnoise.solvers.joint import SOFTMAX
 
 @register_private
 @dataclass(eq=False, repr=False)
-class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, PrivateLinearModel):
+class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, EitherSolverModel):
     r"""Logistic regression with an elastic-net penalty, protecting every record.
 
     :class:`DPLogisticRegression` is another name of this class.
@@ -156,12 +148,11 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
     ((3,), (3, 2))
     """
 
-    _parameter_constraints = PrivateLinearModel._parameter_constraints | {
+    _parameter_constraints = EitherSolverModel._parameter_constraints | {
         "classes": [None, "array-like"],
-        "solver": [StrOptions({"auto", "coordinate", "joint"})],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
-    _loss, _last, _output, _takes_sparse = LOGISTIC, GAIN, slice(None), True
+    _loss, _last, _output = LOGISTIC, GAIN, slice(None)
 
     epsilon: float = 1.0
     delta: float = 1e-6
@@ -199,34 +190,18 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
 
     def _settled(self, settings: Settings, data: Data) -> Settings:
         public_weights(settings.owner, self.class_weight, data.attributes["classes_"])
-        given = check_whole_rows(self, data)
-        if self.solver == "joint" or (
-            self.solver == "auto" and (given or self._prefers_joint(data))
-        ):
-            loss = LOGISTIC if len(data.outputs) == 1 else SOFTMAX
-            return replace(of_whole_rows(self, settings, data), loss=loss, last=None)
-        return settings
+        settings = super()._settled(settings, data)
+        multinomial = settings.joint and len(data.outputs) > 1
+        return replace(settings, loss=SOFTMAX) if multinomial else settings
 
     def _prefers_joint(self, data: Data) -> bool:
         """Whether nothing is asked for that is made for gradients clipped in each coordinate."""
-        given = isinstance(self.clip, str), isinstance(self.budget_growth, str)
-        if not (is_normal(self) and all(given) and isinstance(self.error_weights, str)):
+        if not super()._prefers_joint(data):
             return False
         # Few records, of a public number, find no scales: then the largest class is hard to beat.
         known = self.adjacency == "replace_one" and not np.isfinite(data.bounds).all()
         few = gdp_mu(self.epsilon, self.delta) * data.rows.n_kept < FEW_RECORDS
         return not (known and few and len(data.outputs) == 1)
-
-    def _check_plans(self, settings: Settings, data: Data, budget: Budget) -> None:
-        super()._check_plans(settings, data, budget)  # of settings that are not used, too
-        if settings.joint:
-            check_joint(settings, data, budget)
-
-    def _plan(self, settings: Settings, run: Run, problem: Problem) -> Any:
-        if not settings.joint:
-            return super()._plan(settings, run, problem)
-        n_outputs = len(problem.data.outputs)
-        return plan_joint(settings, problem, n_outputs, run.n_samples, run.budget)
 
     def _standardise(self, settings: Settings, run: Run, data: Data, target: Target) -> Problem:
         problem = super()._standardise(settings, run, data, target)
@@ -239,10 +214,6 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Priva
         weights = 1.0 if target.weights is None else target.weights.values
         constant = release_log_odds(replace(run, budget=rest), data.outputs, weights)
         return replace(problem, target=replace(target, constant=constant))
-
-    def _model(self, settings: Settings, problem: Problem, plan: Any, path: np.ndarray) -> Fitted:
-        model = super()._model(settings, problem, plan, path)
-        return model | {"solver_": "joint" if settings.joint else "coordinate"}
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the log-odds of the second class, or of each class against the rest.

@@ -15,39 +15,46 @@ from skdpnoise.compose.charged import is_computed
 from skdpnoise.estimators.callbacks import CallbackSupportMixin
 from skdpnoise.estimators.parameters import as_bounds
 from skdpnoise.estimators.scores import QuietScoreMixin
-from skdpnoise.linear_model._coordinate_descent import PrivateLinearModel
 from skdpnoise.linear_model._records import Data, Rate, Settings
 from skdpnoise.linear_model._scaling import Run, release_rate
+from skdpnoise.linear_model._whole_gradients import EitherSolverModel
 from skdpnoise.privacy import Adjacency
 from skdpnoise.solvers import POISSON
 
 
 @register_private
 @dataclass(eq=False, repr=False)
-class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, PrivateLinearModel):
+class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, EitherSolverModel):
     r"""Poisson regression with an elastic-net penalty, protecting every record.
 
     .. math:: \min_w \frac{1}{n} \sum_i \bigl(e^{s_i} - s_i y_i / m\bigr)
               + \alpha \bigl(\rho |w|_1 + \tfrac{1 - \rho}{2} |w|_2^2\bigr),
               \qquad s_i = x_i^\top w + b
 
-    over columns that are standardised and clipped to ±3, by private coordinate descent; m is a
-    private mean of the target (1 without an intercept), so that predictions are
-    :math:`m e^{x^\top w + b}`. It needs no bounds and no scaling by hand.
+    over columns that are standardised and clipped to ±3, along whole gradients or by private
+    coordinate descent; m is a private mean of the target (1 without an intercept), so that
+    predictions are :math:`m e^{x^\top w + b}`. It needs no bounds and no scaling by hand.
 
     Parameters
     ----------
     %(estimators: epsilon, delta, noise, adjacency)s
+    solver : {"auto", "coordinate", "joint"}, default="auto"
+        "joint" clips a record's whole gradient, of all columns, by one norm, so that many of them
+        cost no more than few; it needs normal noise and delta > 0. "coordinate" clips it in each
+        coordinate by itself. "auto" takes "joint", but not where the noise cannot be normal or a
+        parameter is set that is made for "coordinate" (`clip`, `budget_growth`, `error_weights`).
     alpha : float, default=0.0
         Strength of the penalty, on coefficients of standardised columns. The loss is divided by m:
         α here is about α m in :class:`~sklearn.linear_model.PoissonRegressor`. Few passes and
         clipped gradients shrink without it.
     %(estimators: l1_ratio, fit_intercept, n_passes)s
     clip : float or "auto", default="auto"
-        Bound on one record's gradient in each coordinate, of standardised features and a target in
-        units of its scale. Counts have long tails, which too small a bound makes biased.
+        Bound on one record's gradient, of standardised features and a target in units of its
+        scale: in each coordinate or, with "joint", on its norm. Counts have long tails, which too
+        small a bound makes biased.
     %(estimators: budget_growth, feature_bounds)s
         None finds locations and scales privately, with a part of the budget.
+    %(estimators: column_groups)s
     target_bounds : tuple (low, high) or None, default=None
         **Public** bounds that the target is clipped to, such as (0, 50). A low end below 0 counts
         as 0. None finds mean and scale privately, as for the features. A scale below 1e-9 is not
@@ -62,10 +69,13 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     intercept_ : float
         Intercept, a logarithm.
     coef_path_, intercept_path_ : ndarray of shape (n_passes, ...)
-        Coefficients after every pass, of which ``coef_`` is the mean of the last fifth.
+        Coefficients after every pass, of which ``coef_`` is the mean of the last two fifths; with
+        "coordinate", of the last fifth.
     %(estimators: clip_range_)s
     n_passes_ : int
         Passes made.
+    solver_ : str
+        "coordinate" or "joint".
     %(estimators: n_features_in_, feature_names_in_, privacy_)s
 
     See Also
@@ -84,10 +94,17 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
        they are found as those of a feature without bounds (item 3, with "target: " before the
        labels), from a fifth of what is left. A mean below σ/16 counts as that.
     3. Locations and scales of the features, as in the same class.
-    4. "gradients": for each pass and coordinate the sum over records of
-       :math:`(e^{x_i^\top w + b} - y_i / m) \, x_{ij}`, clipped to [−C σ/m, C σ/m] and rounded to
-       integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the bound under
-       replace-one, once under add/remove), plus exact integer noise.
+    4. "gradients", for each pass the sum over records of :math:`(e^{x_i^\top w + b} - y_i / m) x_i`
+       plus exact integer noise. With "coordinate" each entry is clipped to [−C σ/m, C σ/m] and
+       rounded to integer grid steps (:func:`~skdpnoise.sensitivity.clipped_gradient`: twice the
+       bound under replace-one, once under add/remove). With "joint" the whole vector is clipped to
+       the norm C σ/m and rounded to integers within it (:mod:`skdpnoise.solvers.joint`: twice that
+       in Euclidean norm, or once).
+    5. "level", with "joint" and an intercept, from a tenth of what is left for the gradients: the
+       sums of the finished model's predictions and of the counts, each divided by a limit that
+       follows from released numbers, and clipped to [0, 1]. A record moves them by √2 in Euclidean
+       norm, under both adjacencies. The intercept moves by the logarithm of their ratio: clipped
+       gradients alone would make the mean too small.
 
     Composition, and what is not protected, are as there; negative targets raise an error too. A
     record is clipped whatever it holds: the curvature of the exponential, which no number bounds,
@@ -119,6 +136,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     _: KW_ONLY
     noise: str = "auto"
     adjacency: Adjacency = "replace_one"
+    solver: str = "auto"
     alpha: float = 0.0
     l1_ratio: float = 0.5
     fit_intercept: bool = True
@@ -126,6 +144,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
     feature_bounds: tuple[Any, Any] | None = None
+    column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     error_weights: Any = "curvature"
     rows_per_group: int = 1
@@ -142,8 +161,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
         name, bounds = type(self).__name__, as_bounds(self.target_bounds, 1, "target_bounds", self)
         if not bounds[1, 0] > 0.0:
             raise ValueError(
-                f"The 'target_bounds' parameter of {name} must end above 0, since the target is "
-                f"never negative. Got high={bounds[1, 0]:g} instead."
+                f"The 'target_bounds' parameter of {name} must end above 0. Got {bounds[1, 0]:g}."
             )
         computed, bounds = is_computed("y", self), np.maximum(bounds, 0.0)
         if (y < 0.0).any() and not computed:

@@ -214,7 +214,22 @@ ENTRIES = [
         reads_sparse=True,
     ),
     Entry(DPLassoPath, "numbers", {"alphas": 3}),
-    Entry(DPPoissonRegressor, "counts", {"n_passes": 2}, n_stages=2, descends=True),
+    Entry(
+        DPPoissonRegressor,
+        "counts",
+        {"n_passes": 2},
+        n_stages=2,
+        descends=True,
+        reads_sparse=True,
+    ),
+    Entry(
+        DPPoissonRegressor,
+        "counts",
+        {"n_passes": 2, "solver": "coordinate"},
+        n_stages=2,
+        descends=True,
+        reads_sparse=True,
+    ),
     Entry(
         DPHuberRegressor, "numbers", {"n_passes": 2}, descends=True, pure=False, reads_sparse=True
     ),
@@ -240,6 +255,7 @@ ENTRIES = [
         *(DPRandomizedSearchCV, "counts", {"n_iter": 2}),
         model=DPPoissonRegressor,
         grid="param_distributions",
+        reads_sparse=True,
     ),
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]

@@ -29,8 +29,9 @@ from skdpnoise.inspection._costs import TOLERANCE, total_moved
 from skdpnoise.ledger import Account
 from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
+from skdpnoise.linear_model._levels import LevelPlan
 from skdpnoise.linear_model._records import Settings
-from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
 from skdpnoise.solvers import POISSON
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
@@ -72,10 +73,12 @@ def counts(n=20_000, mean=3.0):
 
 @pytest.mark.parametrize("bounds", [None, (0.0, 1000.0), (-5.0, 1000.0)], ids=str)
 @pytest.mark.parametrize("mean", [0.5, 3.0, 40.0])
-def test_with_much_budget_it_is_the_model_of_scikit_learn(bounds, mean):
+@pytest.mark.parametrize("solver, n_passes", [("coordinate", 20), ("joint", "auto")])
+def test_with_much_budget_it_is_the_model_of_scikit_learn(bounds, mean, solver, n_passes):
     X, y = counts(mean=mean)
-    model = DPPoissonRegressor(1e4, 0.1, target_bounds=bounds, n_passes=20, random_state=0)
-    model.fit(X, y)
+    settings = {"solver": solver, "n_passes": n_passes, "random_state": 0}
+    model = DPPoissonRegressor(1e4, 0.1, target_bounds=bounds, **settings).fit(X, y)
+    assert model.solver_ == solver
     scaled = PoissonRegressor(alpha=0.0, tol=1e-8).fit((X - 5.0) / SCALES, y)
     assert_allclose(model.coef_ * SCALES, scaled.coef_, atol=0.02)
     assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.03)
@@ -138,6 +141,183 @@ def test_clips_are_in_units_of_the_scale_over_the_mean_of_the_target():
     assert scales[0] / scales[1] == pytest.approx((y.mean() + 100.0) / y.mean(), rel=0.1)
 
 
+@pytest.mark.parametrize("solver", ["coordinate", "joint"])
+def test_the_clip_is_in_the_same_units_whatever_is_clipped(solver):
+    X, y = counts(5000)
+    model = DPPoissonRegressor(n_passes=2, clip=2.0, solver=solver, **CLEAR).fit(X, y)
+    gradients = next(one for one in model.privacy_.releases if one.label == "gradients")
+    assert gradients.scale[0] > 0.0
+    twice = DPPoissonRegressor(n_passes=2, clip=4.0, solver=solver, **CLEAR).fit(X, y)
+    other = next(one for one in twice.privacy_.releases if one.label == "gradients")
+    assert other.scale[0] == pytest.approx(2.0 * gradients.scale[0])
+
+
+# Whole gradients
+
+
+def several(n=5000, p=4, mean=2.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = 0.8 * rng.normal(size=(n, p)) + rng.normal(size=(n, 3)) @ rng.normal(size=(3, p)) / 3.0
+    scores = X @ rng.normal(size=p)
+    return X, rng.poisson(mean * np.exp(0.6 * scores / scores.std() - 0.18)).astype(float)
+
+
+@pytest.mark.parametrize(
+    "settings, solver",
+    [
+        ({}, "joint"),
+        ({"adjacency": "add_remove"}, "joint"),
+        ({"fit_intercept": False}, "joint"),
+        ({"n_passes": 3}, "joint"),
+        ({"noise": "spr_gaussian"}, "joint"),
+        ({"noise": "spr_gaussian", "solver": "coordinate"}, "coordinate"),
+        ({"delta": 0.0}, "coordinate"),
+        ({"noise": "iid_laplace"}, "coordinate"),
+        ({"clip": 3.0}, "coordinate"),
+        ({"clip": 3.0, "solver": "joint"}, "joint"),
+        ({"budget_growth": 1.2}, "coordinate"),
+        ({"error_weights": np.ones(4)}, "coordinate"),
+        ({"error_weights": "uniform"}, "coordinate"),
+    ],
+    ids=str,
+)
+def test_auto_takes_whole_gradients_but_where_coordinates_are_asked_for(settings, solver):
+    model = DPPoissonRegressor(random_state=0, **settings).fit(*counts(2000))
+    assert model.solver_ == solver
+    labels = [release.label for release in model.privacy_.releases]
+    assert ("level" in labels) == (solver == "joint" and model.fit_intercept)
+
+
+@pytest.mark.parametrize("settings", [{"noise": "inid_laplace"}, {"delta": 0.0}], ids=str)
+def test_noise_that_is_not_normal_is_refused_for_whole_gradients(settings):
+    with pytest.raises(ValueError, match=r"'noise' parameter.*solver='joint'"):
+        DPPoissonRegressor(solver="joint", ledger=Forbidden(), **settings).fit(*counts(100))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01, 0.3])
+@pytest.mark.parametrize("p, mean", [(3, 2.0), (20, 2.0), (20, 30.0), (20, 0.3)])
+def test_boundless_epsilon_is_the_ordinary_model(p, mean, alpha):
+    X, y = several(p=p, mean=mean)
+    model = DPPoissonRegressor(1e6, alpha=alpha, l1_ratio=0.0, random_state=0).fit(X, y)
+    Z = np.clip(X, *model.clip_range_)
+    assert model.solver_ == "joint"
+    rate = np.exp(model._standardised[2])  # what counts are in units of
+    ordinary = PoissonRegressor(alpha=alpha * rate, tol=1e-10, max_iter=1000)
+    ordinary.fit((Z - Z.mean(axis=0)) / Z.std(axis=0), y)
+    apart = np.linalg.norm(model.coef_ * Z.std(axis=0) - ordinary.coef_)
+    assert apart <= 0.02 * np.linalg.norm(ordinary.coef_)
+    assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.002)
+
+
+def test_many_columns_cost_less_than_by_coordinates():
+    X, y = several(25_000, 100)
+    scores = {}
+    for solver in ("coordinate", "joint"):
+        model = DPPoissonRegressor(solver=solver, random_state=0).fit(X[:20_000], y[:20_000])
+        scores[solver] = model.score(X[20_000:], y[20_000:])
+    assert scores["joint"] > scores["coordinate"] + 0.05
+
+
+@pytest.mark.parametrize("p", [3, 100])
+@pytest.mark.parametrize("mean", [2.0, 50.0])
+def test_columns_that_mean_nothing_cost_little(p, mean):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(10_000, p)), rng.poisson(mean, size=10_000)
+    scores = [DPPoissonRegressor(random_state=seed).fit(X, y).score(X, y) for seed in range(5)]
+    assert np.median(scores) > -0.05
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("bounds", [None, (0.0, 50.0)])
+def test_all_is_charged_and_no_more_than_asked_for(adjacency, bounds):
+    X, y = several()
+    report = DPPoissonRegressor(adjacency=adjacency, target_bounds=bounds, random_state=0)
+    report = report.fit(X, y).privacy_
+    labels = [release.label for release in report.releases]
+    assert labels[-2:] == ["gradients", "level"]
+    assert ("number of records" in labels) == (adjacency == "add_remove")
+    total = np.sqrt(sum(release.loss.mu**2 for release in report.releases))
+    assert 0.9 * gdp_mu(1.0, 1e-6) < total <= gdp_mu(1.0, 1e-6) * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_one_record_moves_every_release_by_what_is_charged_for_at_most(adjacency, fit_intercept):
+    X, y = several(60)
+    largest = {}
+    rng = np.random.default_rng(1)
+    for seed in range(30):
+        one, other = X.copy(), X.copy()
+        one[-1] = 10.0 ** (seed % 3) * rng.choice([-1.0, 1.0], size=4)
+        other[-1] = -one[-1] if seed % 2 else 0.0
+        few, many = y.copy(), y.copy()
+        few[-1], many[-1] = [(0.0, 1e90), (50.0, 50.0), (50.0, 0.0)][seed % 3]
+        neighbour = (other, many) if adjacency == "replace_one" else (one[:-1], few[:-1])
+        if adjacency == "add_remove":
+            few[-1] = [0.0, 50.0, 1e90][seed % 3]
+        model = DPPoissonRegressor(
+            100.0,
+            feature_bounds=(-10.0, 10.0),
+            target_bounds=(0.0, 50.0),
+            solver="joint",
+            adjacency=adjacency,
+            fit_intercept=fit_intercept,
+            n_passes=4,
+            random_state=seed,
+        )
+
+        def fit(X, y, model=model):
+            return model.fit(X, y).coef_
+
+        runs = two_runs(fit, (one, few), neighbour, seed)
+        runs.check_same()
+        for moved in runs.moved:
+            largest[moved.label] = max(largest.get(moved.label, 0.0), moved.share)
+        charged = {release.label for release in model.privacy_.releases}
+        assert {moved.label for moved in runs.moved} <= charged
+    assert max(largest.values()) <= 1.0 + 1e-9
+    assert largest["gradients"] > 0.7
+    assert ("level" in largest) == fit_intercept
+    assert not fit_intercept or largest["level"] > 0.6
+
+
+def test_the_level_is_that_of_the_counts():
+    # By clipped gradients alone the mean of claims would be far too small.
+    X, y = several(20_000, 10, mean=0.3)
+    y *= np.random.default_rng(1).lognormal(0.0, 1.0, size=len(y))
+    model = DPPoissonRegressor(2.0, random_state=0).fit(X, y)
+    assert model.predict(X).mean() == pytest.approx(y.mean(), rel=0.1)
+
+
+def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
+    X, y = several(2000)
+    seen, moved = [], LevelPlan.moved
+
+    def watched(plan, model, spread, problem, draws):
+        without, with_noise = (
+            moved(plan, model, spread, problem, times * draws) for times in (0, 1)
+        )
+        noise = draws * plan.mechanism.grid_size / plan.mechanism.standard_deviation
+        seen.append([with_noise - without, *noise])
+        return with_noise
+
+    monkeypatch.setattr(LevelPlan, "moved", watched)
+    for seed in range(40):
+        DPPoissonRegressor(n_passes=2, random_state=seed).fit(X, y)
+    seen = np.array(seen)
+    assert (seen[:, 0] != 0.0).all()
+    assert 0.75 < seen[:, 1:].std() < 1.25
+    # More of the predictions moves the intercept down, more of the counts up.
+    assert np.corrcoef(seen[:, 0], seen[:, 2] - seen[:, 1])[0, 1] > 0.5
+
+
+def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
+    X, y = several()
+    model = DPPoissonRegressor(10.0, alpha=10.0, l1_ratio=1.0, random_state=0).fit(X, y)
+    assert (model.coef_ == 0.0).all()
+    assert np.exp(model.intercept_) == pytest.approx(y.mean(), rel=0.05)
+
+
 # What it rests on
 
 
@@ -160,7 +340,8 @@ def plain_descent(X, y, *, loss, n_passes, step, l1, l2, clip, grid_size, noise,
 @pytest.mark.parametrize("settings", [{}, {"alpha": 0.01}, {"target_bounds": (0.0, 30.0)}], ids=str)
 def test_the_model_survives_a_change_of_the_solver(monkeypatch, settings):
     X, y = counts(3000)
-    model = DPPoissonRegressor(2.0, random_state=0, n_passes=4, **settings)
+    settings = {"n_passes": 4, "solver": "coordinate", "random_state": 0} | settings
+    model = DPPoissonRegressor(2.0, **settings)
     ours = model.fit(X, y).coef_path_, model.intercept_
     called = []
 
@@ -251,9 +432,9 @@ def test_bounds_that_are_none_are_refused(bounds):
 
 
 @pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csc_array])
-def test_sparse_tables_are_refused(kind):
+def test_sparse_tables_without_public_scales_are_refused(kind):
     X, y = counts(100)
-    with pytest.raises(TypeError, match=r"[Ss]parse"):
+    with pytest.raises(ValueError, match=r"sparse X"):
         DPPoissonRegressor(ledger=Forbidden()).fit(kind(X), y)
 
 

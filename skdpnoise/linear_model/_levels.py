@@ -1,0 +1,93 @@
+r"""The level of a model of rates: what brings its mean prediction to the mean of the counts.
+
+Whole gradients are clipped, those of large counts most, so that passes find a mean that is too
+small. After them two sums over the records are released together,
+
+.. math:: \sum_i \Bigl(\min\Bigl(1, \frac{e^{s_i}}{u}\Bigr),
+          \min\Bigl(1, \frac{y_i}{m v}\Bigr)\Bigr),
+
+with s_i the linear function of the finished model and u and v the largest values that count, by
+released numbers. Both entries are in [0, 1]: a record moves them by √2 in Euclidean norm at most,
+under both adjacencies. The intercept moves by the logarithm of their ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from skdpnoise.ledger import Account
+from skdpnoise.linear_model._budget import Budget
+from skdpnoise.linear_model._descent import linear_functions
+from skdpnoise.linear_model._records import Problem
+from skdpnoise.mechanisms import AdditiveMechanism, calibrate
+from skdpnoise.privacy import LossBudget
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sensitivity import GroupedProfile
+from skdpnoise.solvers.links import exponential_mean
+
+__all__ = ["LEVEL", "LevelPlan", "plan_level"]
+
+LEVEL = 0.1  # of the budget of a model of counts, for its level
+# The largest prediction that counts, as a power of e for each unit of the spread of logarithms, and
+# the largest count, in scales above the mean; more by the root of μ n from this one on.
+_PREDICTED, _COUNTED, _MUCH = 2.0, 4.0, 2000.0
+# Error of the released mean, in scales: of its noise, times μ n, and of what its limits cut off.
+_KNOWN, _CUT = 40.0, 0.1
+_LEAST_PREDICTED, _LEAST_COUNTED = 0.3, 0.1  # of the means, in units of the released mean
+_BLOCK = 4096  # rows whose predictions are held at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LevelPlan:
+    """What is released of the level, fixed before the data are used."""
+
+    mechanism: AdditiveMechanism
+    n_samples: float
+    farther: float  # factor of both limits
+    counted: float  # v
+    error: float  # of the released mean of the counts, in its own units
+
+    def charge(self, account: Account) -> None:
+        """Charge for the level."""
+        account.charge("level", self.mechanism)
+
+    def draw(self, rng: RandomWords) -> np.ndarray:
+        """Return the noise of both sums, in grid steps."""
+        return np.asarray(self.mechanism.sample(rng)[0])
+
+    def moved(
+        self, model: np.ndarray, spread: np.ndarray, problem: Problem, draws: np.ndarray
+    ) -> float:
+        """Return how far the intercept of a model moves, of columns of such deviations."""
+        predicted = self.farther * math.exp(
+            min(_PREDICTED * float(np.linalg.norm(model[:, :-1] * spread)), 40.0)
+        )
+        unit, steps = float(self.mechanism.grid_size[0]), np.zeros(2, dtype=np.int64)
+        for some in problem.blocks(_BLOCK):
+            rates = exponential_mean(linear_functions(model, some)[0]) / predicted
+            counts = some.target(some.data.outputs)[0] / self.counted
+            parts = np.stack([np.fmin(rates, 1.0), np.fmin(counts, 1.0)])
+            steps += np.rint(parts / unit).astype(np.int64).sum(axis=1)
+        noisy = plus_noise(self.mechanism, steps, draws) * unit / self.n_samples
+        # The mean of the counts is known twice, here and as what they are units of, by its error.
+        noise = self.counted * float(self.mechanism.standard_deviation[1]) / self.n_samples
+        believed = self.error**2 / (self.error**2 + noise**2)
+        counted = 1.0 + believed * (self.counted * float(noisy[1]) - 1.0)
+        mean = max(predicted * float(noisy[0]), _LEAST_PREDICTED)
+        return math.log(max(counted, _LEAST_COUNTED) / mean)
+
+
+def plan_level(
+    budget: Budget, left: LossBudget, strength: float, n_samples: float, spread: float
+) -> LevelPlan:
+    """Return the release of the level, for a target of this scale in units of its mean."""
+    profile = GroupedProfile([math.sqrt(2.0)], np.zeros(2))
+    farther = math.sqrt(max(1.0, strength / _MUCH))
+    counted = farther * (1.0 + _COUNTED * spread)
+    error = math.hypot(_KNOWN / strength, _CUT) * spread
+    mechanism = calibrate(budget.noise, profile, left)
+    return LevelPlan(mechanism, n_samples, farther, counted, error)
