@@ -372,9 +372,9 @@ def plan_joint(
         part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
         moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
     elif settings.loss is POISSON and settings.fit_intercept:
-        part = LEVEL
         facts = strength, n_samples, problem.target.spread
-        level = plan_level(budget, left.share(part), *facts)
+        level = plan_level(budget, left.share(LEVEL), *facts)
+        part = LEVEL if level is not None else 0.0
     elif _may_doubt(settings, problem) and _DOUBTFUL[0] <= strength < _DOUBTFUL[1]:
         part = min(_MOST_DOUBT, (_NEEDED / strength) ** 2)
         doubt = calibrate(budget.noise, GroupedProfile([width], np.zeros(2)), left.share(part))

@@ -103,8 +103,9 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     5. "level", with "joint" and an intercept, from a tenth of what is left for the gradients: the
        sums of the finished model's predictions and of the counts, each divided by a limit that
        follows from released numbers, and clipped to [0, 1]. A record moves them by √2 in Euclidean
-       norm, under both adjacencies. The intercept moves by the logarithm of their ratio: clipped
-       gradients alone would make the mean too small.
+       norm, under both adjacencies. The intercept moves by the logarithm of their ratio, as far as
+       noise lets it be believed: clipped gradients alone would make the mean too small. Where
+       released numbers say that noise would be larger than that, it is not bought.
 
     Composition, and what is not protected, are as there; negative targets raise an error too. A
     record is clipped whatever it holds: the curvature of the exponential, which no number bounds,

@@ -6,6 +6,7 @@ import ast
 import inspect
 import operator
 import warnings
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -31,7 +32,9 @@ from skdpnoise.linear_model import _descent, _poisson
 from skdpnoise.linear_model._budget import split_budget
 from skdpnoise.linear_model._levels import LevelPlan
 from skdpnoise.linear_model._records import Settings
-from skdpnoise.privacy import PrivacyGuarantee, gdp_mu
+from skdpnoise.mechanisms import calibrate
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, gdp_mu
+from skdpnoise.sensitivity import GroupedProfile
 from skdpnoise.solvers import POISSON
 from tests._replay import two_runs
 from tests.contracts._register import Forbidden, said
@@ -309,6 +312,58 @@ def test_the_level_has_the_noise_that_it_is_charged_for(monkeypatch):
     assert 0.75 < seen[:, 1:].std() < 1.25
     # More of the predictions moves the intercept down, more of the counts up.
     assert np.corrcoef(seen[:, 0], seen[:, 2] - seen[:, 1])[0, 1] > 0.5
+
+
+def far_from_zero(n=3000):
+    """Counts that hardly spread in units of their mean."""
+    rng = np.random.default_rng(0)
+    X = rng.lognormal(size=(n, 6))
+    return X, np.round(X[:, 0] + rng.gumbel(size=n) + 40.0)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize(("epsilon", "bought"), [(0.1, False), (300.0, True)])
+def test_a_level_that_would_be_noise_is_not_bought(adjacency, epsilon, bought):
+    X, y = far_from_zero()
+    for seed in range(5):
+        model = DPPoissonRegressor(epsilon, adjacency=adjacency, random_state=seed).fit(X, y)
+        labels = [release.label for release in model.privacy_.releases]
+        assert ("level" in labels) == bought
+        total = np.sqrt(sum(release.loss.mu**2 for release in model.privacy_.releases))
+        # A level that is paid for and not bought would leave .949 of it.
+        assert 0.955 * gdp_mu(epsilon, 1e-6) < total <= gdp_mu(epsilon, 1e-6) * (1.0 + 1e-9)
+        assert abs(np.log(model.predict(X).mean() / y.mean())) < 0.1
+
+
+def level(noise, missed=0.1, error=0.1):
+    """A plan with sums of this noise in units of their mean."""
+    mechanism = calibrate(
+        "iid_gaussian", GroupedProfile([np.sqrt(2.0)], np.zeros(2)), GaussianLoss(1.0)
+    )
+    n_samples = float(mechanism.standard_deviation[0]) / noise
+    return LevelPlan(mechanism, n_samples, 1.0, 1.0, error, missed)
+
+
+def test_a_level_is_believed_by_what_it_mends_over_what_is_noise():
+    plan = level(0.1)
+    assert plan.believed == pytest.approx(0.5)
+    assert plan.doubt(1.0) == pytest.approx(0.01 + 0.5 * 0.01)
+    assert plan.doubt(3.0) == pytest.approx(0.09 + 0.5 * 0.01)
+
+
+def test_a_level_moves_less_where_passes_find_it_as_well(monkeypatch):
+    X, y = several(2000)
+    moved, seen = LevelPlan.moved, []
+
+    def watched(plan, *given):
+        parts = (1.0, 0.1, 1e-4)
+        seen.extend(moved(replace(plan, missed=part * plan.missed), *given) for part in parts)
+        return seen[0]
+
+    monkeypatch.setattr(LevelPlan, "moved", watched)
+    DPPoissonRegressor(1.0, random_state=0).fit(X, y)
+    assert 0.0 < abs(seen[2]) < 1e-3 * abs(seen[0])
+    assert abs(seen[2]) < abs(seen[1]) < abs(seen[0])
 
 
 def test_a_penalty_to_nothing_leaves_the_mean_to_the_level():
