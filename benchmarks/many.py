@@ -5,7 +5,8 @@ replace-one unless it is said otherwise. Bounds are those of the data's document
 breast cancer and wine, which have none, those of the whole table: a public fact for a benchmark
 alone; Spambase has none. The settings were chosen on the data sets with bars, and on Electricity
 and California, which are therefore no independent evidence. Those of the second list were only
-measured, after that. Hashed text is the documentation of installed packages, by package.
+measured, after that. "Without privacy" is the best of six ordinary logistic regressions on the test
+records. Hashed text is the documentation of installed packages, by package.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
@@ -213,6 +216,22 @@ def scores(name: str, data_dir: Any, epsilon: float, seed: int, settings: Any) -
     return [*found, float(log_loss(y_test, chances, labels=model.classes_))]
 
 
+def ordinary(name: str, data_dir: Any, _epsilon: float, seed: int, _settings: Any) -> list[float]:
+    """Return the scores of the best of some ordinary models, looked up on the test records."""
+    X, X_test, y, y_test, _ = load(name, data_dir, seed)
+    found = []
+    for scaler in (StandardScaler(), MinMaxScaler()):
+        for strength in (0.01, 1.0, 1e3):
+            regression = LogisticRegression(C=strength, max_iter=2000)
+            model = make_pipeline(scaler, regression).fit(X, y)
+            chances = model.predict_proba(X_test)
+            scores = [model.score(X_test, y_test), log_loss(y_test, chances, labels=model.classes_)]
+            if len(model.classes_) == 2:
+                scores.insert(1, roc_auc_score(y_test, chances[:, 1]))
+            found.append([float(score) for score in scores])
+    return max(found)
+
+
 def median(measure: Any, name: str, data_dir: Any, epsilon: float, settings: Any) -> np.ndarray:
     """Return the medians of the scores over all splits."""
     seeds = range({"MNIST": 3, "Adult": 5}.get(name, 10))
@@ -222,13 +241,17 @@ def median(measure: Any, name: str, data_dir: Any, epsilon: float, settings: Any
     return np.median(drawn, axis=0)
 
 
-def classifiers(measure: Any, args: Any) -> tuple[list[list[Any]], list[str]]:
+def classifiers(args: Any) -> tuple[list[list[Any]], list[str]]:
     """Measure all classifiers; return the lines of a table, and the bars that are missed."""
     rows, missed = [], []
+    measure, without = (resumed(args.out, function) for function in (scores, ordinary))
     others = dict.fromkeys((*FITTED_TOO, *SECOND), (None,) * len(EPSILONS))
     for name, bars in (BARS | others).items():
         if args.quick and name not in ("digits", "wine"):
             continue
+        plain = "-"
+        if name != "MNIST":
+            plain = _shown(median(without, name, args.data_dir, np.inf, ()))
         for epsilon, bar in zip(EPSILONS, bars, strict=True):
             ours = median(measure, name, args.data_dir, epsilon, ())
             wanted = np.atleast_1d(np.nan if bar is None else bar)
@@ -243,7 +266,7 @@ def classifiers(measure: Any, args: Any) -> tuple[list[list[Any]], list[str]]:
                 best = _shown(max(grid, key=lambda one: float(one[0])))
             asked = "-" if bar is None else " / ".join(f"{x:g}" for x in wanted)
             reached = "-" if bar is None else "met" if met else "MISSED"
-            rows.append([name, epsilon, _shown(ours), other, best, asked, reached])
+            rows.append([name, epsilon, _shown(ours), other, best, plain, asked, reached])
     return rows, missed
 
 
@@ -339,8 +362,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measure, print and save; return 0 if the defaults meet every bar."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks many", description=__doc__)
     args = add_common_arguments(parser).parse_args(argv)
-    rows, missed = classifiers(resumed(args.out, scores), args)
-    headers = ["data", "ε", "default", "coordinate", "best of a grid", "bar", "reached"]
+    rows, missed = classifiers(args)
+    headers = ["data", "ε", "default", "coordinate", "best of a grid", "without privacy"]
+    headers += ["bar", "reached"]
     print_table(
         headers, rows, title="Test accuracy / area under the curve of two / log-loss: medians"
     )
