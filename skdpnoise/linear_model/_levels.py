@@ -101,10 +101,7 @@ class LevelPlan:
 def plan_level(
     budget: Budget, left: LossBudget, strength: float, n_samples: float, spread: float
 ) -> LevelPlan | None:
-    """Return the release of the level, for a target of this scale in units of its mean.
-
-    It is None where noise would move the level by more than what it is to mend.
-    """
+    """Return the release of a level of this spread, None where its noise is more than it mends."""
     profile = GroupedProfile([math.sqrt(2.0)], np.zeros(2))
     farther = math.sqrt(max(1.0, strength / _MUCH))
     counted = farther * (1.0 + _COUNTED * spread)
