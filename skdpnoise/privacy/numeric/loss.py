@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
-from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
+from skdpnoise.privacy.curves import LossCurve, NormalShift, raised, ways_of
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
 Vector = NDArray[np.float64]
@@ -178,25 +178,40 @@ def _groups(terms: Terms) -> list[Group]:
     return groups
 
 
+def _orders(groups: list[Group]) -> tuple[bool, ...]:
+    """Return which orders of the neighbours to look at: a record taken away (False), or added."""
+    pairs = (ways_of(curve) for curve, _, _ in groups)
+    return (False,) if all(one is other for one, other in pairs) else (False, True)
+
+
 def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
-    """Return an upper bound of δ(ε) of a composition."""
+    """Return an upper bound of δ(ε) of a composition, for both orders of the neighbours."""
     if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
         return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
-    found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
-    finite = 0.0 if found is None else found.tail(epsilon / found.step)
-    return min(1.0, finite + infinite)
+    largest = 0.0
+    for adding in _orders(groups):
+        found, infinite = _compose(groups, epsilon, floor, _SHORTEST, adding=adding)
+        finite = 0.0 if found is None else found.tail(epsilon / found.step)
+        largest = max(largest, min(1.0, finite + infinite))
+    return largest
 
 
 def about_epsilon(groups: list[Group], delta: float, near: float) -> float:
     """Return about the ε(δ) of a composition, if that is near a value; for searches, not claims."""
+    return max(_about_epsilon(groups, delta, near, adding=order) for order in _orders(groups))
+
+
+def _about_epsilon(groups: list[Group], delta: float, near: float, *, adding: bool) -> float:
     few = sum(shifts.size for _, shifts, _ in groups) <= 4
-    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * (not few))
+    shortest = _SHORTEST - 2 * (not few)
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, adding=adding)
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
-        return min(near, sum(Plan(*group, 1e-9 * delta).support() for group in groups))
+        plans = (Plan(*group, 1e-9 * delta, adding=adding) for group in groups)
+        return min(near, sum(plan.support() for plan in plans))
     return found.about_quantile(delta - infinite) * found.step
 
 
@@ -214,7 +229,16 @@ def bounds_near(
     (True, 4.862)
     """
     # Both hold; the second is tight where it comes out near the ε that was given.
-    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * coarse)
+    bounds = [_bounds_near(groups, delta, near, coarse, order) for order in _orders(groups)]
+    at, smallest = zip(*bounds, strict=True)
+    return max(at), max(smallest)
+
+
+def _bounds_near(
+    groups: list[Group], delta: float, near: float, coarse: bool, adding: bool
+) -> tuple[float, float]:
+    shortest = _SHORTEST - 2 * coarse
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, adding=adding)
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf
@@ -229,10 +253,11 @@ def bounds_near(
 
 
 def _compose(
-    groups: list[Group], epsilon: float, floor: float, shortest: int
+    groups: list[Group], epsilon: float, floor: float, shortest: int, *, adding: bool
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
-    plans = [Plan(*group, floor) for group in groups]
+    plans = [Plan(*group, floor, adding=adding) for group in groups]
+    symmetric = all(plan.symmetric for plan in plans)
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)
     length = 1 << min(max(points, shortest), _LONGEST)
@@ -240,7 +265,7 @@ def _compose(
     step = max(20.0 * math.sqrt(variance), 1e-3 * epsilon) / length
     support = sum(plan.support() for plan in plans)
     step = min(step, 2.1 * support / length)
-    largest = max(float(plan.tops.max()) for plan in plans)
+    largest = max(plan.largest for plan in plans)
     step = max(step, largest / _MOST_DOTS)
     # Near the end of a bounded loss the window shrinks without end.
     finest = max(step / 4.0, largest / _MOST_DOTS)
@@ -252,8 +277,11 @@ def _compose(
         infinite = composition.infinite
         if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
-        state = composition.tilted_to(epsilon / step)
-        right, left = (composition.reach(state, sign) for sign in (1.0, -1.0))
+        tilt = composition.tilted_to if symmetric else composition.tilted_less
+        state = tilt(epsilon / step)
+        right, left = (
+            composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0)
+        )
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
             break
