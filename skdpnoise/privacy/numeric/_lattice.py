@@ -160,6 +160,10 @@ class Plan:
         """Return the largest finite loss of the composition, roughly."""
         return float(self.counts @ self.tops[self.high])
 
+    def end(self) -> float:
+        """Return the largest loss of the composition, which may be infinite."""
+        return float(self.counts @ self.curve.max_loss(self.shifts))
+
     def build(self, step: float, nodes: list[Lattice]) -> tuple[Indices, Indices, Vector, Vector]:
         """Append the lattices to `nodes`; return low, high, t and count of each term."""
         first = len(nodes)
