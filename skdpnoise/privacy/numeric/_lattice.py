@@ -36,7 +36,7 @@ _TRIALS = 20  # of tilts that may bound a heavy tail
 _RARE = 12.0  # minus the logarithm of a probability that the transform knows to a few digits
 _LEAST = 1e-300  # of a tail, which is no number below
 _SPREAD = np.geomspace(1e-6, 1.0, 100)  # of skewed losses, in parts of the largest
-_LEFT = 50.0  # a chance of e**-50 is left of this
+_LEFT, _LEFT_FLOOR = 40.0, 1e-16  # less than that is left of skewed losses cut there
 _CELLS = 2_000_000  # values computed at once, about
 _DISTINCT, _MERGED = 1000, 0.002  # more shifts than that are merged if within this of a larger one
 _ROUNDING = 1e-12  # any are merged within this
@@ -112,6 +112,7 @@ class Plan:
             nodes = np.concatenate([[0.0], np.unique(shifts[wanted])])
         self.curve, self.back = ways_of(curve)[:: -1 if adding else 1]
         self.symmetric = self.curve is self.back
+        self.size = 0.0  # about the mean of the sum of absolute losses, where that matters
         self.shifts, self.counts, self.nodes = shifts, counts, nodes
         middle = math.sqrt(total / float(counts.sum())) * shifts[-1]
         self.middle = shifts[min(int(np.searchsorted(shifts, middle)), shifts.size - 1)]
@@ -120,7 +121,8 @@ class Plan:
         self.tops, self.middle_top = tops[:-1], float(tops[-1])
         self.back_tops, self.middle_back = self.tops, self.middle_top
         if not self.symmetric:
-            tops = np.minimum(_tops(self.back, np.append(nodes, self.middle), floors), _LEFT)
+            least = np.maximum(floors, _LEFT_FLOOR)
+            tops = np.minimum(_tops(self.back, np.append(nodes, self.middle), least), _LEFT)
             self.back_tops, self.middle_back = tops[:-1], float(tops[-1])
         self.largest = float(max(self.tops.max(), self.back_tops.max()))
         # the node that stands for each shift, or is the upper one of the two that do
@@ -154,6 +156,7 @@ class Plan:
             masses = np.maximum(np.nan_to_num(masses), 0.0)
             first += sign * float(masses @ losses[1:])
             second += float(masses @ losses[1:] ** 2)
+            self.size += float(masses @ losses[1:]) * float(self.counts.sum())
         return max(second - first**2, 0.0) * float(self.counts.sum())
 
     def support(self) -> float:
@@ -330,14 +333,17 @@ class Composition:
         variance = float(self.count @ np.maximum(second - mean**2, 0.0))
         return Tilted(theta, log_moments, weight, cumulant, float(self.count @ mean), variance)
 
-    def tilted_to(self, target: float) -> Tilted:
+    def tilted_to(self, target: float, enough: float = -math.inf) -> Tilted:
         """Return the tilt θ ≥ 0 whose mean is near `target` (in steps); any θ would be valid."""
+        # Or one that bounds the logarithm of the tail by what is enough.
         state = self.tilted(0.0)
         low, high = 0.0, math.inf
         for attempt in range(60):
             deviation = math.sqrt(max(state.variance, 1e-12))
             gap = target - state.mean
             if abs(gap) <= 0.3 * deviation + 0.5 or (state.theta == 0.0 and gap < 0.0):
+                break
+            if state.cumulant - state.theta * target < enough:
                 break
             if gap > 0.0:
                 low = state.theta
@@ -353,11 +359,13 @@ class Composition:
             state = self.tilted(theta)
         return state
 
-    def tilted_less(self, target: float) -> Tilted:
+    def tilted_less(self, target: float, enough: float) -> Tilted:
         """Return about the least tilt under which the target is no rare event."""
         # Heavy tails become long ones by a tilt, and their window wide. Of E e^{θ(L - ε)}, which
         # bounds the tail, what is lost beside its least value is what a tilted tail is too small by.
-        best = self.tilted_to(target)
+        best = self.tilted_to(target, enough)
+        if best.cumulant - best.theta * target < enough:
+            return best
         most = best.cumulant - best.theta * target + _RARE
         low, found = 0.0, self.tilted(0.0)
         if found.cumulant <= most:
@@ -389,7 +397,7 @@ class Composition:
                 for _ in range(_TRIALS):
                     standard *= factor
                     found = bound(standard)
-                    if not found < last:
+                    if not found < 0.98 * last:
                         break
                     best, last = min(best, found), found
         return max(best, 1.0)

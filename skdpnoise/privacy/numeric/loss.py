@@ -27,6 +27,7 @@ _SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its squa
 _MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
 _TOLERANCE = 1e-13
+_FINE, _MOST_FINE = 0.02, 8  # of the variance, what rounding to steps adds; more points for it
 _CUTS, _ENOUGH = 6, 0.7  # times that a tail is cut, while δ falls by more than this
 
 
@@ -194,27 +195,34 @@ def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHI
     orders = _orders(groups)
     if len(orders) == 1:
         return _delta_of(groups, epsilon, floor)
-    return max(_skewed_delta(groups, epsilon, floor, adding=order) for order in orders)
+    found = 0.0
+    for order in orders:
+        found = max(found, _skewed_delta(groups, epsilon, floor, found, adding=order))
+    return found
 
 
-def _delta_of(groups: list[Group], epsilon: float, floor: float, *, adding: bool = False) -> float:
-    found, infinite = _compose(groups, epsilon, floor, _SHORTEST, adding=adding)
+def _delta_of(
+    groups: list[Group], epsilon: float, floor: float, known: float = 0.0, *, adding: bool = False
+) -> float:
+    found, infinite = _compose(groups, epsilon, floor, _SHORTEST, known, adding=adding)
     finite = 0.0 if found is None else found.tail(epsilon / found.step)
     return min(1.0, finite + infinite)
 
 
-def _skewed_delta(groups: list[Group], epsilon: float, floor: float, *, adding: bool) -> float:
-    """Return the same for heavy tails, which are cut where they add a ten-millionth of δ."""
+def _skewed_delta(
+    groups: list[Group], epsilon: float, floor: float, known: float, *, adding: bool
+) -> float:
+    """Return the same for heavy tails, which are cut where they add a millionth of δ."""
     # Each bound holds. The shorter the tails, the finer is the lattice, and the smaller the next.
     n_releases = sum(float(counts.sum()) for _, _, counts in groups)
     best = math.inf
     for _ in range(_CUTS):
-        found = _delta_of(groups, epsilon, floor, adding=adding)
-        enough = found > _ENOUGH * best or found == 0.0
+        found = _delta_of(groups, epsilon, floor, known, adding=adding)
+        enough = found > _ENOUGH * best or found <= known
         best = min(best, found)
         if enough:
             break
-        floor = max(floor, 1e-7 * best / n_releases)
+        floor = max(floor, 1e-6 * best / n_releases)
     return best
 
 
@@ -273,9 +281,16 @@ def _bounds_near(
 
 
 def _compose(
-    groups: list[Group], epsilon: float, floor: float, shortest: int, *, adding: bool
+    groups: list[Group],
+    epsilon: float,
+    floor: float,
+    shortest: int,
+    known: float = 0.0,
+    *,
+    adding: bool,
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
+    # A δ that is known to be needed anyway need not be told from a smaller one.
     plans = [Plan(*group, floor, adding=adding) for group in groups]
     symmetric = all(plan.symmetric for plan in plans)
     if not symmetric and epsilon >= sum(plan.end() for plan in plans) * (1.0 + _TOLERANCE):
@@ -291,6 +306,8 @@ def _compose(
     step = max(step, largest / _MOST_DOTS)
     # Near the end of a bounded loss the window shrinks without end.
     finest = max(step / 4.0, largest / _MOST_DOTS)
+    size = sum(plan.size for plan in plans)
+    fine = _FINE * variance / size if size else math.inf
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
@@ -299,15 +316,22 @@ def _compose(
         infinite = composition.infinite
         if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
-        tilt = composition.tilted_to if symmetric else composition.tilted_less
-        state = tilt(epsilon / step)
+        if symmetric:
+            state = composition.tilted_to(epsilon / step)
+        else:
+            enough = math.log(known) if known else -math.inf
+            state = composition.tilted_less(epsilon / step, enough)
         right, left = (
             composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0)
         )
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
-            break
-        step = max(step * needed / (0.95 * length), finest)
+            if step <= fine:
+                break
+            # Most losses are smaller than a step: once with as many more points as that takes.
+            length *= min(1 << math.ceil(math.log2(step / fine)), _MOST_FINE)
+            finest, fine = 0.0, math.inf
+        step = max(step * needed / (0.95 * length), finest, largest / _MOST_DOTS)
     else:
         length = 1 << math.ceil(math.log2(needed))
     return composition.window(state, length, right, step), infinite
