@@ -24,6 +24,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ _SMALLEST = 1e-100  # smaller rates count as this: larger is safe, and its inver
 _DOWN = 1.0 - 2.0**-49  # more than a dozen roundings
 _HUGE = 500.0  # losses beyond are far above -log(_SMALLEST)
 _LEAST_DELTA = 1e-300
-_TOLERANCE = 1e-6  # of the logarithm of a shift
+_FLOOR = 1e-6  # of δ, what is cut off a heavy tail in a search
+_TOLERANCE = 3e-6  # of the logarithm of a shift
 _GROWTH = 1.25  # from one end of a bracket to the next
 _MOST_GROWTHS = 200
 
@@ -329,8 +331,11 @@ def _largest_pure(cost: Any, epsilon: float) -> float:
 def _largest(cost: Any, epsilon: float, delta: float, guess: float) -> float:
     """Return the largest shift whose δ, as computed, is within that of the guarantee."""
 
+    floor = _FLOOR * delta / sum(count for _, _, count in cost(guess).terms)
+
+    @lru_cache(maxsize=None)
     def excess(log_shift: float) -> float:
-        found = cost(math.exp(log_shift)).delta(epsilon)
+        found = cost(math.exp(log_shift)).delta_beyond(epsilon, floor)
         return math.log(max(found, _LEAST_DELTA)) - math.log(delta)
 
     step = math.log(_GROWTH)

@@ -27,7 +27,8 @@ _SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its squa
 _MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
 _TOLERANCE = 1e-13
-_FINE, _MOST_FINE = 0.02, 8  # of the variance, what rounding to steps adds; more points for it
+_FINE = 0.02  # of the variance, what rounding to steps may add
+_MOST_FINE, _FINEST = 16, 1 << 17  # so many times more points for that, and in all
 _CUTS, _ENOUGH = 6, 0.7  # times that a tail is cut, while δ falls by more than this
 
 
@@ -146,6 +147,12 @@ class NumericLoss(Loss):
         """Return the loss itself."""
         return self
 
+    def delta_beyond(self, epsilon: float, floor: float) -> float:
+        """Return an upper bound of δ(ε) that cuts curves below a floor: quick for heavy tails."""
+        if not self.terms or epsilon >= self.pure_epsilon:
+            return 0.0
+        return composed_delta(_groups(self.terms), epsilon, floor=floor)
+
     def bounds_near(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Return quick upper bounds of δ(ε) and of ε(δ), close where they are near each other."""
         return _bounds(self.terms, epsilon, delta)
@@ -220,9 +227,10 @@ def _skewed_delta(
         found = _delta_of(groups, epsilon, floor, known, adding=adding)
         enough = found > _ENOUGH * best or found <= known
         best = min(best, found)
-        if enough:
+        higher = 1e-6 * best / n_releases
+        if enough or higher <= 10.0 * floor:
             break
-        floor = max(floor, 1e-6 * best / n_releases)
+        floor = higher
     return best
 
 
@@ -307,7 +315,7 @@ def _compose(
     # Near the end of a bounded loss the window shrinks without end.
     finest = max(step / 4.0, largest / _MOST_DOTS)
     size = sum(plan.size for plan in plans)
-    fine = _FINE * variance / size if size else math.inf
+    fine = _FINE * variance / size if size and floor > _NOTHING else math.inf
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
@@ -319,8 +327,11 @@ def _compose(
         if symmetric:
             state = composition.tilted_to(epsilon / step)
         else:
-            enough = math.log(known) if known else -math.inf
+            enough = math.log(known) - 1e-6 if known else -math.inf
             state = composition.tilted_less(epsilon / step, enough)
+            bound = state.cumulant - state.theta * epsilon / step
+            if bound < enough:  # (1 - e^{ε - L})_+ is below e^{θ(L - ε)}
+                return None, min(1.0, math.exp(bound) + infinite)
         right, left = (
             composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0)
         )
@@ -329,7 +340,8 @@ def _compose(
             if step <= fine:
                 break
             # Most losses are smaller than a step: once with as many more points as that takes.
-            length *= min(1 << math.ceil(math.log2(step / fine)), _MOST_FINE)
+            more = min(1 << math.ceil(math.log2(step / fine)), _MOST_FINE)
+            length = max(length, min(length * more, _FINEST))
             finest, fine = 0.0, math.inf
         step = max(step * needed / (0.95 * length), finest, largest / _MOST_DOTS)
     else:
