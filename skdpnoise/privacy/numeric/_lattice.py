@@ -33,7 +33,9 @@ _TINY = 1e-9  # of the largest shift: smaller ones count as that
 _REACHES = np.geomspace(1e-8, 1e5, 200).reshape(-1, 8)  # of unbounded losses, in shifts
 _NEWTON = 12  # steps after which bisection is quicker
 _TRIALS = 20  # of tilts that may bound a heavy tail
-_RARE = 12.0  # minus the logarithm of a probability that the transform knows to a few digits
+_RARE = 12.0  # minus the logarithm of a probability that a transform tells from its errors
+_FAR = 0.7  # of the logarithm of a tail, by a tilt that does not make it a long one
+_LOST = 1e-3  # of a tail that is rounding error
 _LEAST = 1e-300  # of a tail, which is no number below
 _SPREAD = np.geomspace(1e-6, 1.0, 100)  # of skewed losses, in parts of the largest
 _LEFT, _LEFT_FLOOR = 40.0, 1e-16  # less than that is left of skewed losses cut there
@@ -253,6 +255,7 @@ class Window:
     probability: Vector
     state: Tilted
     step: float
+    error: float  # of each probability, which it includes
 
     def tail(self, target: float) -> float:
         r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses; ε in steps.
@@ -270,6 +273,11 @@ class Window:
         inside = float(self.probability[beyond] @ weights)
         log_tail = self.state.cumulant - theta * target + math.log(max(inside + outside, _LEAST))
         return math.exp(min(0.0, log_tail))
+
+    def is_lost(self, target: float) -> bool:
+        """Return whether rounding errors are most of what lies beyond a loss; ε in steps."""
+        beyond = self.probability[self.losses > target]
+        return self.error * beyond.size > _LOST * float(beyond.sum())
 
     def about_quantile(self, delta: float) -> float:
         """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""
@@ -359,14 +367,15 @@ class Composition:
             state = self.tilted(theta)
         return state
 
-    def tilted_less(self, target: float, enough: float) -> Tilted:
-        """Return about the least tilt under which the target is no rare event."""
+    def tilted_less(self, target: float, enough: float, *, far: bool) -> Tilted:
+        """Return a tilt that is no larger than needed, or goes most of the way to the target."""
         # Heavy tails become long ones by a tilt, and their window wide. Of E e^{θ(L - ε)}, which
         # bounds the tail, what is lost beside its least value is what a tilted tail is too small by.
         best = self.tilted_to(target, enough)
         if best.cumulant - best.theta * target < enough:
             return best
-        most = best.cumulant - best.theta * target + _RARE
+        least = best.cumulant - best.theta * target
+        most = _FAR * least if far else least + _RARE
         low, found = 0.0, self.tilted(0.0)
         if found.cumulant <= most:
             return found
@@ -426,7 +435,7 @@ class Composition:
         error = (2.0 * float(np.abs(product).sum()) / length) * relative + 1e-19
         end = math.ceil(state.mean + right)
         losses = np.arange(end - length + 1, end + 1)
-        return Window(losses, np.maximum(pmf[losses % length], 0.0) + error, state, step)
+        return Window(losses, np.maximum(pmf[losses % length], 0.0) + error, state, step, error)
 
     def _product(
         self, transforms: NDArray[np.complex128], weight: Vector

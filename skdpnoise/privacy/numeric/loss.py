@@ -187,6 +187,17 @@ def _groups(terms: Terms) -> list[Group]:
     return groups
 
 
+@dataclass(frozen=True, slots=True)
+class _Skew:
+    """How to compose pairs that are not symmetric."""
+
+    adding: bool = False  # the order of the neighbours
+    known: float = 0.0  # a δ that is needed anyway, so that smaller ones are not computed
+    # Whether to tilt far. A tilt makes the window of a heavy tail wide, and so the lattice coarse;
+    # without one, a small δ is lost in rounding errors.
+    far: bool = False
+
+
 def _orders(groups: list[Group]) -> tuple[bool, ...]:
     """Return which orders of the neighbours to look at: a record taken away (False), or added."""
     pairs = (ways_of(curve) for curve, _, _ in groups)
@@ -208,10 +219,8 @@ def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHI
     return found
 
 
-def _delta_of(
-    groups: list[Group], epsilon: float, floor: float, known: float = 0.0, *, adding: bool = False
-) -> float:
-    found, infinite = _compose(groups, epsilon, floor, _SHORTEST, known, adding=adding)
+def _delta_of(groups: list[Group], epsilon: float, floor: float) -> float:
+    found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
     finite = 0.0 if found is None else found.tail(epsilon / found.step)
     return min(1.0, finite + infinite)
 
@@ -219,17 +228,21 @@ def _delta_of(
 def _skewed_delta(
     groups: list[Group], epsilon: float, floor: float, known: float, *, adding: bool
 ) -> float:
-    """Return the same for heavy tails, which are cut where they add a millionth of δ."""
+    """Return the same for one order of neighbours, where tails may be heavy: see `_Skew`."""
     # Each bound holds. The shorter the tails, the finer is the lattice, and the smaller the next.
     n_releases = sum(float(counts.sum()) for _, _, counts in groups)
-    best = math.inf
+    best, far = math.inf, False
     for _ in range(_CUTS):
-        found = _delta_of(groups, epsilon, floor, known, adding=adding)
-        enough = found > _ENOUGH * best or found <= known
-        best = min(best, found)
-        higher = 1e-6 * best / n_releases
-        if enough or higher <= 10.0 * floor:
+        skew = _Skew(adding, known, far)
+        found, infinite = _compose(groups, epsilon, floor, _SHORTEST, skew)
+        finite = 0.0 if found is None else found.tail(epsilon / found.step)
+        lost = found is not None and not far and found.is_lost(epsilon / found.step)
+        fallen = finite + infinite < _ENOUGH * best
+        best = min(best, finite + infinite, 1.0)
+        higher = max(floor, 1e-6 * best / n_releases)
+        if best <= known or not (lost or (fallen and higher > 10.0 * floor)):
             break
+        far = far or (lost and floor > _NOTHING)
         floor = higher
     return best
 
@@ -242,7 +255,7 @@ def about_epsilon(groups: list[Group], delta: float, near: float) -> float:
 def _about_epsilon(groups: list[Group], delta: float, near: float, *, adding: bool) -> float:
     few = sum(shifts.size for _, shifts, _ in groups) <= 4
     shortest = _SHORTEST - 2 * (not few)
-    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, adding=adding)
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, _Skew(adding))
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
@@ -274,7 +287,7 @@ def _bounds_near(
     groups: list[Group], delta: float, near: float, coarse: bool, adding: bool
 ) -> tuple[float, float]:
     shortest = _SHORTEST - 2 * coarse
-    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, adding=adding)
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, _Skew(adding))
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf
@@ -293,13 +306,10 @@ def _compose(
     epsilon: float,
     floor: float,
     shortest: int,
-    known: float = 0.0,
-    *,
-    adding: bool,
+    skew: _Skew = _Skew(),
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
-    # A δ that is known to be needed anyway need not be told from a smaller one.
-    plans = [Plan(*group, floor, adding=adding) for group in groups]
+    plans = [Plan(*group, floor, adding=skew.adding) for group in groups]
     symmetric = all(plan.symmetric for plan in plans)
     if not symmetric and epsilon >= sum(plan.end() for plan in plans) * (1.0 + _TOLERANCE):
         return None, 0.0
@@ -327,8 +337,8 @@ def _compose(
         if symmetric:
             state = composition.tilted_to(epsilon / step)
         else:
-            enough = math.log(known) - 1e-6 if known else -math.inf
-            state = composition.tilted_less(epsilon / step, enough)
+            enough = math.log(skew.known) - 1e-6 if skew.known else -math.inf
+            state = composition.tilted_less(epsilon / step, enough, far=skew.far)
             bound = state.cumulant - state.theta * epsilon / step
             if bound < enough:  # (1 - e^{ε - L})_+ is below e^{θ(L - ε)}
                 return None, min(1.0, math.exp(bound) + infinite)
