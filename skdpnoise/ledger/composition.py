@@ -50,6 +50,7 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Priva
 from skdpnoise.privacy.conversions import gdp_epsilon, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
+from skdpnoise.privacy.sampled import PoissonSampled
 
 __all__ = ["Composition", "compact"]
 
@@ -311,6 +312,8 @@ def _parts_of(loss: PrivacyLoss) -> tuple[dict[str, Decimal], list[Term]]:
             largest = shift if exact else float(curve.max_loss(shift)) * (1.0 + _TOLERANCE)
             since = _plus(since, Decimal(repr(largest)), count)
             mu = gaussian_mu_of_pure(largest)
+            if isinstance(curve, PoissonSampled) and isinstance(curve.base, NormalShift):
+                mu = min(mu, shift)  # sampled or not, it is μ-Gaussian private
             others.append((curve, shift, count))
         squares = _plus(squares, _SUMS.power(Decimal(mu), 2), count)
     return {"since": since, "normal": normal, "squares": squares}, others

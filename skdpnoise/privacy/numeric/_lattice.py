@@ -184,7 +184,9 @@ class Plan:
             return index, index, np.ones(index.size), self.counts
         low = np.maximum(high - 1, 0)
         t = np.zeros(self.shifts.size)
-        halves = [(self.curve, values)] if self.symmetric else [(self.curve, values), (self.back, back)]
+        halves = (
+            [(self.curve, values)] if self.symmetric else [(self.curve, values), (self.back, back)]
+        )
         for j in np.unique(high):
             (members,) = np.nonzero(high == j)
             for curve, rows in halves:

@@ -325,7 +325,7 @@ def _compose(
     # Near the end of a bounded loss the window shrinks without end.
     finest = max(step / 4.0, largest / _MOST_DOTS)
     size = sum(plan.size for plan in plans)
-    fine = _FINE * variance / size if size and floor > _NOTHING else math.inf
+    fine = _FINE * variance / size if size and variance and floor > _NOTHING else math.inf
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
@@ -342,9 +342,7 @@ def _compose(
             bound = state.cumulant - state.theta * epsilon / step
             if bound < enough:  # (1 - e^{ε - L})_+ is below e^{θ(L - ε)}
                 return None, min(1.0, math.exp(bound) + infinite)
-        right, left = (
-            composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0)
-        )
+        right, left = (composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0))
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
             if step <= fine:
