@@ -1,9 +1,9 @@
 r"""Releases from a Poisson sample: each record enters each batch by a coin of its own.
 
-Let (A, B) be a pair that dominates one release without sampling: A with the record, B without. With
-the record in the batch at rate q the release has the law M = q A + (1 - q) B, for whatever the coins
-of the other records are, and so, by joint convexity, over all of them. Neighbours are data sets with
-and without the record. For ε ≥ 0, S any set and H the curve of the pair in both orders,
+Let (A, B) be a pair that dominates one release without sampling: A with the record, B without.
+With the record in the batch at rate q the release has the law M = q A + (1 - q) B, for whatever the
+coins of the other records are, and so, by joint convexity, over all of them. Neighbours are data
+sets with and without the record. For ε ≥ 0, S any set and H the curve of the pair in both orders,
 
 .. math:: M(S) - e^{\varepsilon} B(S) = q\,[A(S) - e^{\varepsilon_0} B(S)], \qquad
           e^{\varepsilon_0} = 1 + (e^{\varepsilon} - 1) / q
@@ -23,9 +23,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +39,7 @@ from skdpnoise.privacy.loss import GaussianLoss, PrivacyLoss, PureLoss
 from skdpnoise.privacy.numeric.loss import NumericLoss
 
 Vector = NDArray[np.float64]
+Cost = Callable[[float], NumericLoss]
 
 _SMALLEST = 1e-100  # smaller rates count as this: larger is safe, and its inverse is a double
 _DOWN = 1.0 - 2.0**-49  # more than a dozen roundings
@@ -92,7 +93,7 @@ class Adding:
         odds = (1.0 - self.rate) / self.rate
         fall = np.minimum(odds * np.expm1(epsilon) * _DOWN, 1.0)  # 1 - a / q
         inner = np.minimum(epsilon - np.log1p(-fall), 1e300)
-        return self.rate * (1.0 - fall) * raised(self.base, inner * _DOWN, shift)
+        return np.asarray(self.rate * (1.0 - fall) * raised(self.base, inner * _DOWN, shift))
 
     def amplified(self, loss: ArrayLike) -> Vector:
         """Return the ε at which ε_1 is a loss of the release without sampling."""
@@ -111,8 +112,8 @@ class PoissonSampled:
               \right), \qquad H_{+}(\varepsilon) = a\,H\!\left(\varepsilon + \log\frac{q}{a}\right),
               \quad a = 1 - e^{\varepsilon}(1 - q)
 
-    with H the curve without sampling, q the rate, and a > 0. The first is for a record that is taken
-    away, the second for one that is added. A composition follows each order of the neighbours
+    with H the curve without sampling, q the rate, and a > 0. The first is for a record that is
+    taken away, the second for one that is added. A composition follows each order of the neighbours
     by itself through all releases, and takes the larger δ in the end; alone, a curve is the larger
     of both.
 
@@ -168,9 +169,9 @@ class PoissonSampled:
 def poisson_sampled(loss: PrivacyLoss, rate: float) -> PrivacyLoss:
     r"""Return the loss of a release that sees a Poisson sample of the records.
 
-    Private stochastic gradient descent makes T such releases: ``.compose(T)``. What is returned adds
-    to losses of all kinds, and a ledger with ``adjacency="add_remove"`` takes it. The curves are
-    those of :class:`PoissonSampled`; a composition is tight, and rounded up.
+    Private stochastic gradient descent makes T such releases: ``.compose(T)``. What is returned
+    adds to losses of all kinds, and a ledger with ``adjacency="add_remove"`` takes it. The curves
+    are those of :class:`PoissonSampled`; a composition is tight, and rounded up.
 
     Parameters
     ----------
@@ -248,9 +249,9 @@ def largest_sampled_shift(
 
     .. math:: \max \{s : \delta_{T, q}(\varepsilon; s) \le \delta\}
 
-    With normal noise the shift is μ of one step (without sampling), with Laplace noise the most that
-    a record moves the released numbers in units of their scale. It is rounded down: the composed loss
-    is computed for what is returned, rounded up, and within the guarantee.
+    With normal noise the shift is μ of one step (without sampling), with Laplace noise the most
+    that a record moves the released numbers in units of their scale. It is rounded down: the
+    composed loss is computed for what is returned, rounded up, and within the guarantee.
 
     Parameters
     ----------
@@ -273,8 +274,8 @@ def largest_sampled_shift(
     Raises
     ------
     ValueError
-        If the relation is ``"replace_one"``, if `beside` leaves nothing of the guarantee, or if δ is
-        0 and the noise has an unbounded loss.
+        If the relation is ``"replace_one"``, if `beside` leaves nothing of the guarantee, or if δ
+        is 0 and the noise has an unbounded loss.
 
     References
     ----------
@@ -318,7 +319,7 @@ def largest_sampled_shift(
     return _largest(cost, epsilon, delta, guess)
 
 
-def _largest_pure(cost: Any, epsilon: float) -> float:
+def _largest_pure(cost: Cost, epsilon: float) -> float:
     """Return the largest shift whose largest loss is within ε."""
     high = 1.0
     while cost(high).pure_epsilon <= epsilon:
@@ -326,12 +327,12 @@ def _largest_pure(cost: Any, epsilon: float) -> float:
     return bisect(lambda shift: cost(shift).pure_epsilon <= epsilon, 0.0, high)[0]
 
 
-def _largest(cost: Any, epsilon: float, delta: float, guess: float) -> float:
+def _largest(cost: Cost, epsilon: float, delta: float, guess: float) -> float:
     """Return the largest shift whose δ, as computed, is within that of the guarantee."""
 
     floor = _FLOOR * delta / sum(count for _, _, count in cost(guess).terms)
 
-    @lru_cache(maxsize=None)
+    @cache
     def excess(log_shift: float) -> float:
         found = cost(math.exp(log_shift)).delta_beyond(epsilon, floor)
         return math.log(max(found, _LEAST_DELTA)) - math.log(delta)

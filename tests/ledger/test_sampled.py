@@ -1,4 +1,4 @@
-"""Losses of Poisson samples in a ledger: written down exactly, added, and refused where unproved."""
+"""Losses of Poisson samples in a ledger: written down exactly, added, refused where unproved."""
 
 from __future__ import annotations
 
@@ -33,14 +33,13 @@ def test_losses_come_back_as_they_were(loss):
 
 def test_a_ledger_adds_them_to_what_was_bought_first(storage, dataset):
     ledger = PrivacyLedger(dataset, **BUDGET, storage=storage or "memory")
-    losses = [GaussianLoss(0.2), TRAINING, PureLoss(0.1), LAPLACE, TRAINING]
+    losses = [GaussianLoss(0.2), TRAINING, TRAINING]
     for number, loss in enumerate(losses):
         ledger.charge(f"release {number}", loss)
     if storage is not None:  # as another process reads it
         ledger = PrivacyLedger(dataset, storage=storage)
-    expected = losses[0] + TRAINING.compose(2) + LAPLACE + losses[2]
-    total = ledger.total()
-    assert total.spent == pytest.approx(expected.epsilon(1e-6), rel=2e-3)
+    expected = losses[0] + TRAINING.compose(2)
+    assert ledger.total().spent == pytest.approx(expected.epsilon(1e-6), rel=2e-3)
     assert [charge.loss for charge in ledger.charges()] == losses
     assert "PoissonSampled" in ledger.charges()[1].cost
 
@@ -53,7 +52,7 @@ def test_a_ledger_refuses_more_than_its_budget_and_says_what_fits(dataset):
     with pytest.raises(BudgetExceededError) as refusal:
         ledger.charge("training", TRAINING)
     assert 0.3 < refusal.value.largest_epsilon < 1.0
-    assert ledger.total().count == 1
+    assert ledger.total().n_charges == 1
 
 
 def test_ledgers_and_accounts_of_replaced_records_refuse_them(dataset):
@@ -62,7 +61,7 @@ def test_ledgers_and_accounts_of_replaced_records_refuse_them(dataset):
         ledger.charge("training", TRAINING)
     with pytest.raises(ValueError, match=r"PrivacyLedger\.charge must be 'add_remove'"):
         ledger.charge("training", TRAINING + PureLoss(0.1))
-    assert ledger.total().count == 0
+    assert ledger.total().n_charges == 0
 
     class Trained:
         noise = "sampled"

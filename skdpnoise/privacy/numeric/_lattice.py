@@ -84,8 +84,8 @@ class Plan:
     # integers has curves that jump from one integer to the next, so that a node a hair below one
     # would have the curve of the integer before.
 
-    # Of a pair that is not symmetric, one order of the neighbours is followed: `back` is the curve of
-    # the other one.
+    # Of a pair that is not symmetric, one order of the neighbours is followed: `back` is the curve
+    # of the other one.
 
     def __init__(
         self,
@@ -371,8 +371,8 @@ class Composition:
 
     def tilted_less(self, target: float, enough: float, *, far: bool) -> Tilted:
         """Return a tilt that is no larger than needed, or goes most of the way to the target."""
-        # Heavy tails become long ones by a tilt, and their window wide. Of E e^{θ(L - ε)}, which
-        # bounds the tail, what is lost beside its least value is what a tilted tail is too small by.
+        # Heavy tails become long ones by a tilt, and their window wide. By as much as E e^{θ(L-ε)},
+        # which bounds the tail, is above its least value, the tilted tail is too small.
         best = self.tilted_to(target, enough)
         if best.cumulant - best.theta * target < enough:
             return best
