@@ -249,10 +249,13 @@ def _root(square: Decimal) -> float:
 
 def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
     """Return the ε of a δ, rounded up; infinity if there is none below a million."""
-    best = math.inf
+    best = last = math.inf
     for _ in range(100):
         found = bounds_near(groups, delta, near, coarse=True)[1]
         best = min(best, found)
+        if found == last < math.inf:  # the same from elsewhere
+            break
+        last = found
         close = abs(found - near) <= 0.2 * near < math.inf
         if (close and found != near) or best <= 1e-6 or near > _LARGEST:
             break

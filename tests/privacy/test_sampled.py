@@ -343,7 +343,7 @@ def test_tails_of_delta_1e_15_are_near_those_that_logs_of_delta_extend_to():
 @pytest.mark.parametrize("rate", [1e-300, 1e-12, 0.3, 1.0 - 2.0**-53])
 @pytest.mark.parametrize("shift", [1e-120, 0.1, 40.0, 1e8])
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-@pytest.mark.parametrize("steps", [1, 7, 100])
+@pytest.mark.parametrize("steps", [1, 7])
 def test_extremes_are_numbers(rate, shift, base, steps):
     with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
         warnings.simplefilter("error")

@@ -279,7 +279,7 @@ class Window:
     def is_lost(self, target: float) -> bool:
         """Return whether rounding errors are most of what lies beyond a loss; ε in steps."""
         beyond = self.probability[self.losses > target]
-        return self.error * beyond.size > _LOST * float(beyond.sum())
+        return bool(self.error * beyond.size > _LOST * float(beyond.sum()))
 
     def about_quantile(self, delta: float) -> float:
         """Return about the ε, in steps, at which the tail is δ; an end of the window if beyond."""

@@ -236,7 +236,7 @@ def _skewed_delta(
         skew = _Skew(adding, known, far)
         found, infinite = _compose(groups, epsilon, floor, _SHORTEST, skew)
         finite = 0.0 if found is None else found.tail(epsilon / found.step)
-        lost = found is not None and not far and found.is_lost(epsilon / found.step)
+        lost = not far and found is not None and found.is_lost(epsilon / found.step)
         fallen = finite + infinite < _ENOUGH * best
         best = min(best, finite + infinite, 1.0)
         higher = max(floor, 1e-6 * best / n_releases)
