@@ -247,8 +247,8 @@ def _root(square: Decimal) -> float:
     return math.sqrt(square) * (1.0 + _ROUNDING)
 
 
-def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
-    """Return the ε of a δ, rounded up; infinity if there is none below a million."""
+def _first_epsilon(groups: Groups, delta: float, near: float) -> float:
+    """Return an ε of a δ, rounded up coarsely; infinity if there is none below a million."""
     best = last = math.inf
     for _ in range(100):
         found = bounds_near(groups, delta, near, coarse=True)[1]
@@ -263,6 +263,12 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
             near *= 2.0
         else:  # where the loss ends before, it is all below
             near = 0.8 * near if found == near else max(found, 0.1 * near)
+    return best
+
+
+def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
+    """Return the ε of a δ, rounded up; infinity if there is none below a million."""
+    best = _first_epsilon(groups, delta, near)
     if best == math.inf:
         return best
     if best <= 1e-6 and composed_delta(groups, 0.0) <= delta:

@@ -165,6 +165,10 @@ class Plan:
         """Return the largest finite loss of the composition, roughly."""
         return float(self.counts @ self.tops[self.high])
 
+    def width(self) -> float:
+        """Return about how far its least and its largest finite loss are apart."""
+        return self.support() + float(self.counts @ self.back_tops[self.high])
+
     def end(self) -> float:
         """Return the largest loss of the composition, which may be infinite."""
         return float(self.counts @ self.curve.max_loss(self.shifts))
@@ -257,7 +261,7 @@ class Window:
     probability: Vector
     state: Tilted
     step: float
-    error: float  # of each probability, which it includes
+    error: float = 0.0  # of each probability, which it includes
 
     def tail(self, target: float) -> float:
         r"""Return an upper bound of E (1 - e^{ε - L})_+ over finite losses; ε in steps.
@@ -319,7 +323,8 @@ class Composition:
         # the probability that any loss is infinite, and the largest finite loss, in steps
         self.infinite = float(-np.expm1(count @ np.log1p(-np.minimum(mixed, 1.0 - _EPS))))
         tops = np.array([lattice.losses[-1] for lattice in lattices])
-        self.support = float(count @ tops[high])
+        ends = np.array([lattice.losses[0] for lattice in lattices])
+        self.support, self.lowest = float(count @ tops[high]), float(count @ ends[high])
 
     @np.errstate(under="ignore")
     def tilted(self, theta: float) -> Tilted:
@@ -393,7 +398,7 @@ class Composition:
     def reach(self, state: Tilted, sign: float, *, skewed: bool = False) -> float:
         """Return how far from its mean the tilted loss goes, but for a chance of e^-44."""
         deviation = math.sqrt(max(state.variance, 1e-12))
-        best = self.support - sign * state.mean
+        best = (self.support if sign > 0.0 else -self.lowest) - sign * state.mean
 
         def bound(standard: float) -> float:
             s = standard / deviation

@@ -318,8 +318,7 @@ def _compose(
     length = 1 << min(max(points, shortest), _LONGEST)
     variance = sum(plan.variance() for plan in plans)
     step = max(20.0 * math.sqrt(variance), 1e-3 * epsilon) / length
-    support = sum(plan.support() for plan in plans)
-    step = min(step, 2.1 * support / length)
+    step = min(step, 1.05 * sum(plan.width() for plan in plans) / length)
     largest = max(plan.largest for plan in plans)
     step = max(step, largest / _MOST_DOTS)
     # Near the end of a bounded loss the window shrinks without end.
