@@ -20,6 +20,7 @@ from skdpnoise.privacy import (
     GaussianLoss,
     LossCurve,
     NumericLoss,
+    PoissonSampled,
     PrivacyLoss,
     PureLoss,
     RandomisedResponse,
@@ -151,6 +152,9 @@ def _widened(curve: LossCurve, shift: float, factor: float) -> tuple[LossCurve, 
     if isinstance(curve, Repetition):
         base, shift = _widened(curve.base, shift, factor)
         return Repetition(curve.law, base), shift
+    if isinstance(curve, PoissonSampled):
+        base, shift = _widened(curve.base, shift, factor)
+        return PoissonSampled(curve.rate, base), shift
     if isinstance(curve, Composed):
         return Composed(_shrunk(NumericLoss(curve.terms), factor).terms), shift
     if isinstance(curve, TruncatedLaplace) and shift > 0.0:  # as much of δ stays total disclosure

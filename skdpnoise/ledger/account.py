@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
 from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy.sampled import check_relation
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
@@ -203,6 +204,7 @@ class Account:
         note_charge(label, mechanism)
         with self._lock:
             loss = self._of_unit(mechanism.privacy_loss())
+            check_relation("Account.charge", loss, self.guarantee.adjacency)
             total = loss if self._total is None else self._total + loss
             epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
             if total.delta(epsilon) > delta:

@@ -50,6 +50,7 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, Priva
 from skdpnoise.privacy.conversions import gdp_epsilon, gdp_mu
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.numeric.loss import bounds_near, composed_delta
+from skdpnoise.privacy.sampled import PoissonSampled
 
 __all__ = ["Composition", "compact"]
 
@@ -246,12 +247,15 @@ def _root(square: Decimal) -> float:
     return math.sqrt(square) * (1.0 + _ROUNDING)
 
 
-def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
-    """Return the ε of a δ, rounded up; infinity if there is none below a million."""
-    best = math.inf
+def _first_epsilon(groups: Groups, delta: float, near: float) -> float:
+    """Return an ε of a δ, rounded up coarsely; infinity if there is none below a million."""
+    best = last = math.inf
     for _ in range(100):
         found = bounds_near(groups, delta, near, coarse=True)[1]
         best = min(best, found)
+        if found == last < math.inf:  # the same from elsewhere
+            break
+        last = found
         close = abs(found - near) <= 0.2 * near < math.inf
         if (close and found != near) or best <= 1e-6 or near > _LARGEST:
             break
@@ -259,6 +263,12 @@ def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
             near *= 2.0
         else:  # where the loss ends before, it is all below
             near = 0.8 * near if found == near else max(found, 0.1 * near)
+    return best
+
+
+def _smallest_epsilon(groups: Groups, delta: float, near: float) -> float:
+    """Return the ε of a δ, rounded up; infinity if there is none below a million."""
+    best = _first_epsilon(groups, delta, near)
     if best == math.inf:
         return best
     if best <= 1e-6 and composed_delta(groups, 0.0) <= delta:
@@ -311,6 +321,8 @@ def _parts_of(loss: PrivacyLoss) -> tuple[dict[str, Decimal], list[Term]]:
             largest = shift if exact else float(curve.max_loss(shift)) * (1.0 + _TOLERANCE)
             since = _plus(since, Decimal(repr(largest)), count)
             mu = gaussian_mu_of_pure(largest)
+            if isinstance(curve, PoissonSampled) and isinstance(curve.base, NormalShift):
+                mu = min(mu, shift)  # sampled or not, it is μ-Gaussian private
             others.append((curve, shift, count))
         squares = _plus(squares, _SUMS.power(Decimal(mu), 2), count)
     return {"since": since, "normal": normal, "squares": squares}, others

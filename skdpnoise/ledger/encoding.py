@@ -14,6 +14,7 @@ from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
 from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
+from skdpnoise.privacy.sampled import PoissonSampled
 
 __all__ = ["decode_loss", "encode_loss"]
 
@@ -27,6 +28,7 @@ CURVES: dict[str, type] = {
     "composed_runs": Composed,
     "truncated_negative_binomial": TruncatedNegativeBinomial,
     "poisson_repetitions": PoissonRepetitions,
+    "poisson_sampled": PoissonSampled,
 }
 
 

@@ -20,6 +20,7 @@ from skdpnoise.ledger.storage.database import DatabaseStorage, Storage
 from skdpnoise.ledger.storage.memory import Facts, MemoryStorage, Row
 from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PrivacyLoss
 from skdpnoise.privacy.checks import pandas_for
+from skdpnoise.privacy.sampled import check_relation
 from skdpnoise.sampling.words import with_caveat
 
 if TYPE_CHECKING:
@@ -193,6 +194,7 @@ class PrivacyLedger:
             return unwritten(label, cost, guarantee)
         requests.check_kind(self._opened(), self.dataset, adjacency, unit)
         loss, noise = requests.loss_of(cost)
+        check_relation("PrivacyLedger.charge", loss, self.guarantee.adjacency)
         label = requests.checked_name("label", label)
         mechanism = requests.checked_text("mechanism", mechanism or noise)
         estimator = requests.checked_text("estimator", estimator)

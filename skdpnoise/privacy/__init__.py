@@ -16,6 +16,7 @@ from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLo
 from skdpnoise.privacy.numeric.loss import NumericLoss
 from skdpnoise.privacy.repetition.curve import Repetition
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
+from skdpnoise.privacy.sampled import PoissonSampled, largest_sampled_shift, poisson_sampled
 
 __all__ = [
     "Adjacency",
@@ -25,6 +26,7 @@ __all__ = [
     "NormalShift",
     "NumericLoss",
     "PoissonRepetitions",
+    "PoissonSampled",
     "PrivacyGuarantee",
     "PrivacyLoss",
     "PureLoss",
@@ -38,6 +40,8 @@ __all__ = [
     "gdp_delta",
     "gdp_epsilon",
     "gdp_mu",
+    "largest_sampled_shift",
+    "poisson_sampled",
     "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",

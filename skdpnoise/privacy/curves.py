@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,24 @@ class LossCurve(Protocol):
 
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the largest loss for a change of at most `shift`; infinity if there is none."""
+
+
+@runtime_checkable
+class Amplified(LossCurve, Protocol):
+    """A curve that follows from another one, whose losses become smaller."""
+
+    @property
+    def base(self) -> LossCurve:
+        """The other curve."""
+
+    def amplified(self, loss: ArrayLike) -> NDArray[np.float64]:
+        """Return what becomes of a loss of the other curve."""
+
+
+def ways_of(curve: LossCurve) -> tuple[LossCurve, LossCurve]:
+    """Return the curves of both orders of the neighbours; one, twice, of a symmetric pair."""
+    ways: tuple[LossCurve, LossCurve] = getattr(curve, "ways", (curve, curve))
+    return ways
 
 
 def raised(curve: LossCurve, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:

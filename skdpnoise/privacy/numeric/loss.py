@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
-from skdpnoise.privacy.curves import LossCurve, NormalShift, raised
+from skdpnoise.privacy.curves import LossCurve, NormalShift, raised, ways_of
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
 Vector = NDArray[np.float64]
@@ -27,6 +27,9 @@ _SMALLEST = 1e-100  # smaller shifts count as this: larger is safe, and its squa
 _MOST_DOTS = 1 << 17  # of a curve
 _SHORTEST, _LONGEST = 13, 20  # log2 of the length of the transform
 _TOLERANCE = 1e-13
+_FINE = 0.02  # of the variance, what rounding to steps may add
+_MOST_FINE, _FINEST = 16, 1 << 17  # so many times more points for that, and in all
+_CUTS, _ENOUGH = 6, 0.7  # times that a tail is cut, while δ falls by more than this
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,12 @@ class NumericLoss(Loss):
         """Return the loss itself."""
         return self
 
+    def delta_beyond(self, epsilon: float, floor: float) -> float:
+        """Return an upper bound of δ(ε) that cuts curves below a floor: quick for heavy tails."""
+        if not self.terms or epsilon >= self.pure_epsilon:
+            return 0.0
+        return composed_delta(_groups(self.terms), epsilon, floor=floor)
+
     def bounds_near(self, epsilon: float, delta: float) -> tuple[float, float]:
         """Return quick upper bounds of δ(ε) and of ε(δ), close where they are near each other."""
         return _bounds(self.terms, epsilon, delta)
@@ -178,25 +187,80 @@ def _groups(terms: Terms) -> list[Group]:
     return groups
 
 
+@dataclass(frozen=True, slots=True)
+class _Skew:
+    """How to compose pairs that are not symmetric."""
+
+    adding: bool = False  # the order of the neighbours
+    known: float = 0.0  # a δ that is needed anyway, so that smaller ones are not computed
+    # Whether to tilt far. A tilt makes the window of a heavy tail wide, and so the lattice coarse;
+    # without one, a small δ is lost in rounding errors.
+    far: bool = False
+
+
+def _orders(groups: list[Group]) -> tuple[bool, ...]:
+    """Return which orders of the neighbours to look at: a record taken away (False), or added."""
+    pairs = (ways_of(curve) for curve, _, _ in groups)
+    return (False,) if all(one is other for one, other in pairs) else (False, True)
+
+
 def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
-    """Return an upper bound of δ(ε) of a composition."""
+    """Return an upper bound of δ(ε) of a composition, for both orders of the neighbours."""
     if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
         return math.nextafter(float(raised(curve, epsilon, shifts[0])), 1.0)
+    orders = _orders(groups)
+    if len(orders) == 1:
+        return _delta_of(groups, epsilon, floor)
+    found = 0.0
+    for order in orders:
+        found = max(found, _skewed_delta(groups, epsilon, floor, found, adding=order))
+    return found
+
+
+def _delta_of(groups: list[Group], epsilon: float, floor: float) -> float:
     found, infinite = _compose(groups, epsilon, floor, _SHORTEST)
     finite = 0.0 if found is None else found.tail(epsilon / found.step)
     return min(1.0, finite + infinite)
 
 
+def _skewed_delta(
+    groups: list[Group], epsilon: float, floor: float, known: float, *, adding: bool
+) -> float:
+    """Return the same for one order of neighbours, where tails may be heavy: see `_Skew`."""
+    # Each bound holds. The shorter the tails, the finer is the lattice, and the smaller the next.
+    n_releases = sum(float(counts.sum()) for _, _, counts in groups)
+    best, far = math.inf, False
+    for _ in range(_CUTS):
+        skew = _Skew(adding, known, far)
+        found, infinite = _compose(groups, epsilon, floor, _SHORTEST, skew)
+        finite = 0.0 if found is None else found.tail(epsilon / found.step)
+        lost = not far and found is not None and found.is_lost(epsilon / found.step)
+        fallen = finite + infinite < _ENOUGH * best
+        best = min(best, finite + infinite, 1.0)
+        higher = max(floor, 1e-6 * best / n_releases)
+        if best <= known or not (lost or (fallen and higher > 10.0 * floor)):
+            break
+        far = far or (lost and floor > _NOTHING)
+        floor = higher
+    return best
+
+
 def about_epsilon(groups: list[Group], delta: float, near: float) -> float:
     """Return about the ε(δ) of a composition, if that is near a value; for searches, not claims."""
+    return max(_about_epsilon(groups, delta, near, adding=order) for order in _orders(groups))
+
+
+def _about_epsilon(groups: list[Group], delta: float, near: float, *, adding: bool) -> float:
     few = sum(shifts.size for _, shifts, _ in groups) <= 4
-    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * (not few))
+    shortest = _SHORTEST - 2 * (not few)
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, _Skew(adding))
     if infinite >= delta:
         return 4.0 * near * min(infinite / delta, 1e6)
     if found is None:  # the loss ends before
-        return min(near, sum(Plan(*group, 1e-9 * delta).support() for group in groups))
+        plans = (Plan(*group, 1e-9 * delta, adding=adding) for group in groups)
+        return min(near, sum(plan.support() for plan in plans))
     return found.about_quantile(delta - infinite) * found.step
 
 
@@ -214,7 +278,16 @@ def bounds_near(
     (True, 4.862)
     """
     # Both hold; the second is tight where it comes out near the ε that was given.
-    found, infinite = _compose(groups, near, 1e-9 * delta, _SHORTEST - 2 * coarse)
+    bounds = [_bounds_near(groups, delta, near, coarse, order) for order in _orders(groups)]
+    at, smallest = zip(*bounds, strict=True)
+    return max(at), max(smallest)
+
+
+def _bounds_near(
+    groups: list[Group], delta: float, near: float, coarse: bool, adding: bool
+) -> tuple[float, float]:
+    shortest = _SHORTEST - 2 * coarse
+    found, infinite = _compose(groups, near, 1e-9 * delta, shortest, _Skew(adding))
     room = delta - infinite
     if found is None:  # the loss ends before
         return min(1.0, abs(infinite)), near if room >= 0.0 else math.inf
@@ -229,21 +302,29 @@ def bounds_near(
 
 
 def _compose(
-    groups: list[Group], epsilon: float, floor: float, shortest: int
+    groups: list[Group],
+    epsilon: float,
+    floor: float,
+    shortest: int,
+    skew: _Skew = _Skew(),
 ) -> tuple[Window | None, float]:
     """Return the distribution of the loss around ε, and the probability of an infinite loss."""
-    plans = [Plan(*group, floor) for group in groups]
+    plans = [Plan(*group, floor, adding=skew.adding) for group in groups]
+    symmetric = all(plan.symmetric for plan in plans)
+    if not symmetric and epsilon >= sum(plan.end() for plan in plans) * (1.0 + _TOLERANCE):
+        return None, 0.0
     n_total = sum(float(plan.counts.sum()) for plan in plans)
     points = math.ceil(math.log2(300.0 * math.sqrt(n_total))) + (shortest - _SHORTEST)
     length = 1 << min(max(points, shortest), _LONGEST)
     variance = sum(plan.variance() for plan in plans)
     step = max(20.0 * math.sqrt(variance), 1e-3 * epsilon) / length
-    support = sum(plan.support() for plan in plans)
-    step = min(step, 2.1 * support / length)
-    largest = max(float(plan.tops.max()) for plan in plans)
+    step = min(step, 1.05 * sum(plan.width() for plan in plans) / length)
+    largest = max(plan.largest for plan in plans)
     step = max(step, largest / _MOST_DOTS)
     # Near the end of a bounded loss the window shrinks without end.
     finest = max(step / 4.0, largest / _MOST_DOTS)
+    size = sum(plan.size for plan in plans)
+    fine = _FINE * variance / size if size and variance and floor > _NOTHING else math.inf
     for attempt in range(8):
         lattices: list[Lattice] = []
         parts = [plan.build(step, lattices) for plan in plans]
@@ -252,12 +333,24 @@ def _compose(
         infinite = composition.infinite
         if infinite > 0.999 or epsilon / step >= composition.support:
             return None, min(1.0, infinite / 0.999)
-        state = composition.tilted_to(epsilon / step)
-        right, left = (composition.reach(state, sign) for sign in (1.0, -1.0))
+        if symmetric:
+            state = composition.tilted_to(epsilon / step)
+        else:
+            enough = math.log(skew.known) - 1e-6 if skew.known else -math.inf
+            state = composition.tilted_less(epsilon / step, enough, far=skew.far)
+            bound = state.cumulant - state.theta * epsilon / step
+            if bound < enough:  # (1 - e^{ε - L})_+ is below e^{θ(L - ε)}
+                return None, min(1.0, math.exp(bound) + infinite)
+        right, left = (composition.reach(state, sign, skewed=not symmetric) for sign in (1.0, -1.0))
         needed = 1.02 * (left + right) + 4.0
         if needed <= length and (needed > 0.6 * length or attempt >= 3 or step <= finest):
-            break
-        step = max(step * needed / (0.95 * length), finest)
+            if step <= fine:
+                break
+            # Most losses are smaller than a step: once with as many more points as that takes.
+            more = min(1 << math.ceil(math.log2(step / fine)), _MOST_FINE)
+            length = max(length, min(length * more, _FINEST))
+            finest, fine = 0.0, math.inf
+        step = max(step * needed / (0.95 * length), finest, largest / _MOST_DOTS)
     else:
         length = 1 << math.ceil(math.log2(needed))
     return composition.window(state, length, right, step), infinite
