@@ -218,6 +218,7 @@ def oracle(steps, deltas, *, interval=1e-4, pessimistic, laplace=False, **mechan
 
 
 DELTAS = (1e-3, 1e-6, 1e-10)
+LARGEST_OF_ORACLE = 690.0  # beyond, exp(-ε) is subnormal, and dp-accounting says infinity
 
 
 def check_bar(rate, mu, steps, deltas=DELTAS):
@@ -227,7 +228,11 @@ def check_bar(rate, mu, steps, deltas=DELTAS):
     lows = oracle(steps, deltas, pessimistic=False, **facts)
     highs = oracle(steps, deltas, pessimistic=True, **facts)
     for delta, low, high in zip(deltas, lows, highs, strict=True):
-        assert low * (1.0 - 1e-9) <= loss.epsilon(delta) <= 1.005 * high + 1e-12
+        found = loss.epsilon(delta)
+        if found > LARGEST_OF_ORACLE:
+            assert found <= GaussianLoss(mu).compose(steps).epsilon(delta)  # without sampling
+            continue
+        assert low * (1.0 - 1e-9) <= found <= 1.005 * high + 1e-12
 
 
 @pytest.mark.parametrize(
