@@ -328,16 +328,22 @@ def regression(n: int, p: int, signal: bool, seed: int) -> float:
 
 
 def times(data_dir: Any) -> list[list[Any]]:
-    """Return the time of a fit of MNIST and of a pass, beside scikit-learn and two products."""
+    """Return the times of fits of MNIST, taking turns, and of a pass, as ratios."""
     X, _, y, _, _ = load("MNIST", data_dir, 0)
+    ours = DPLogisticCD(1.0, 1e-5, feature_bounds=(0.0, 255.0), random_state=0)
+    theirs = LogisticRegression(max_iter=100)
+    lasted: tuple[list[float], list[float]] = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = time.perf_counter()
-        DPLogisticCD(1.0, 1e-5, feature_bounds=(0.0, 255.0), random_state=0).fit(X, y)
-        ours = time.perf_counter() - start
-        start = time.perf_counter()
-        LogisticRegression(max_iter=100).fit(X / 255.0, y)
-        theirs = time.perf_counter() - start
+        ours.fit(X[:1000], y[:1000])  # compiles
+        for _ in range(3):
+            start = time.perf_counter()
+            ours.fit(X, y)
+            between = time.perf_counter()
+            theirs.fit(X / 255.0, y)
+            lasted[0].append(between - start)
+            lasted[1].append(time.perf_counter() - between)
+    fits = float(np.median(lasted[0]) / np.median(lasted[1]))
     doubles, coef = X.astype(np.float64), np.random.default_rng(0).normal(size=(10, 785)) * 1e-3
     rows = GridRows(X, grid_size=2.0**-16, limit=2.0, scale=255.0, constant=1.0)
     targets = np.eye(10)[y]
@@ -352,7 +358,7 @@ def times(data_dir: Any) -> list[list[Any]]:
         _ = doubles.T @ (doubles @ coef[:, :-1].T)
         products.append(time.perf_counter() - start)
     lines = [
-        ["fit of MNIST, by LogisticRegression(max_iter=100)", ours / theirs, 1.0],
+        ["fit of MNIST, by LogisticRegression(max_iter=100)", fits, 1.0],
         ["one private pass, by two products", np.median(passes[1:]) / np.median(products[1:]), 1.5],
     ]
     return [[*line, "met" if line[1] <= line[2] else "MISSED"] for line in lines]
