@@ -128,6 +128,11 @@ class PoissonSampled:
     base : LossCurve, default=NormalShift()
         Curve of one release if the record is in the batch, such as a noise family. It is symmetric.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If the base is no such curve, or the rate not in (0, 1).
+
     References
     ----------
     Zhu, Dong and Wang, "Optimal accounting of differential privacy via characteristic function",
@@ -150,6 +155,10 @@ class PoissonSampled:
     def __post_init__(self) -> None:
         rate = check_real("PoissonSampled", "rate", self.rate, high=1.0)
         object.__setattr__(self, "rate", max(rate, _SMALLEST))
+        symmetric = hasattr(self.base, "hockey_stick") and not hasattr(self.base, "ways")
+        if isinstance(self.base, type) or not symmetric:
+            must = "be the curve of a release without sampling"
+            raise TypeError(complaint("PoissonSampled", "base", must, repr(self.base)))
 
     @property
     def ways(self) -> tuple[LossCurve, LossCurve]:
@@ -217,7 +226,7 @@ def poisson_sampled(loss: PrivacyLoss, rate: float) -> PrivacyLoss:
     >>> round(training.epsilon(1e-5), 2)
     1.83
     >>> round((training + PureLoss(0.1)).epsilon(1e-5), 2)
-    2.1
+    1.87
     >>> poisson_sampled(GaussianLoss(0.5), rate=1.0).compose(4)
     GaussianLoss(mu=1.0)
     """

@@ -32,6 +32,7 @@ from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
     PoissonRepetitions,
+    PoissonSampled,
     PrivacyGuarantee,
     PureLoss,
     RandomisedResponse,
@@ -62,6 +63,7 @@ MATRIX = {
 }
 CHOICE = NormQuantileMechanism.within(GaussianLoss(0.5))
 FLIP = NormQuantileMechanism.within(PureLoss(0.5))
+SAMPLED = PoissonSampled(0.1)
 LAW = TruncatedNegativeBinomial(1.0, 0.1)
 RELEASE = Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0))
 REPORT = PrivacyReport("Example", PrivacyGuarantee(1.0), (RELEASE,), PureLoss(1.0), True)
@@ -230,6 +232,11 @@ LIES = [
     (PoissonRepetitions(3.0), {"mean": 0.0}, "mean"),
     (Repetition(LAW), {"law": FreeLaw(3.0)}, "law"),
     (Repetition(LAW), {"law": "poisson"}, "law"),
+    (SAMPLED, {"rate": 0.0}, "rate"),
+    (SAMPLED, {"rate": 1.0}, "rate"),
+    (SAMPLED, {"rate": math.nan}, "rate"),
+    (SAMPLED, {"base": "normal"}, "base"),
+    (SAMPLED, {"base": PoissonSampled(0.5)}, "base"),  # not symmetric
     (PureLoss(1.0), {"pure_epsilon": -1.0}, "pure_epsilon"),
     (PureLoss(1.0), {"pure_epsilon": math.nan}, "pure_epsilon"),
     (GaussianLoss(1.0), {"mu": -1.0}, "mu"),
