@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-__all__ = ["CallbackSupportMixin", "collect_passes", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "collect_passes", "follow_epochs", "with_callbacks"]
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -53,3 +54,32 @@ def collect_passes(
     finished = finish(np.stack(path))
     fit.call_on_fit_task_end(**common, reconstruction_attributes=lambda: attributes(finished))
     return finished
+
+
+def follow_epochs(
+    estimator: Any,
+    epochs: Iterable[Any],
+    n_epochs: int,
+    attributes: Callable[[Any], dict[str, Any]],
+    data: tuple[Any, Any],
+) -> dict[str, Any]:
+    """Run a training, tell the estimator's callbacks of its epochs, and return what is fitted."""
+    # As above: `attributes` makes the fitted attributes from the state after an epoch, and no
+    # callback stops a training.
+    if not hasattr(estimator, "_init_callback_context"):
+        for state in epochs:
+            last = state
+        return attributes(last)
+    common = {"estimator": estimator, "X": data[0], "y": data[1], "metadata": {}}
+    fit = estimator._init_callback_context(max_subtasks=n_epochs)
+    fit.call_on_fit_task_begin(**common)
+    iterator = iter(epochs)
+    for number in range(n_epochs):
+        task = fit.subcontext(task_name=f"epoch {number + 1}")
+        task.call_on_fit_task_begin(**common)
+        last = next(iterator)
+        rebuild = partial(attributes, last)
+        task.call_on_fit_task_end(**common, reconstruction_attributes=rebuild)
+    fitted = attributes(last)
+    fit.call_on_fit_task_end(**common, reconstruction_attributes=lambda: fitted)
+    return fitted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import groupby
@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, Protocol
 
 from skdpnoise.ledger.report import PrivacyReport, Release
-from skdpnoise.privacy import LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.sampled import check_relation
 from skdpnoise.sampling.observer import note_charge
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
@@ -161,15 +161,23 @@ class Account:
         self._planned = self._paid = False
         self._lock = RLock()
 
-    def spend(self, stages: Sequence[LossBudget], noise: str | None = None) -> None:
+    def spend(
+        self,
+        stages: Sequence[PrivacyLoss],
+        noise: str | None = None,
+        *,
+        of_groups: Collection[int] = (),
+    ) -> None:
         """Charge the ledger for the whole fit now, before anything private is looked at.
 
         Parameters
         ----------
-        stages : sequence of PureLoss or GaussianLoss
+        stages : sequence of PrivacyLoss
             What each stage may cost with respect to one row, fixed in advance.
         noise : str or None, default=None
             Name of the noise.
+        of_groups : collection of int, default=()
+            The stages whose cost is that of a whole group already.
 
         Raises
         ------
@@ -178,13 +186,16 @@ class Account:
         """
         note_charge("fit", tuple(stages))
         with self._lock:
-            losses: list[PrivacyLoss] = [self._of_unit(loss) for loss in stages]
+            losses: list[PrivacyLoss] = [
+                loss if number in of_groups else self._of_unit(loss)
+                for number, loss in enumerate(stages)
+            ]
             if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
                 losses = [loss.numeric() for loss in losses]
             self._charge_ledger(reduce(add, losses), noise, "fit")
             self._planned = True
 
-    def charge(self, label: str, mechanism: Chargeable) -> None:
+    def charge(self, label: str, mechanism: Chargeable, *, of_groups: bool = False) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
 
         Without :meth:`spend` the ledger is charged for each mechanism, by the loss of its noise.
@@ -195,6 +206,8 @@ class Account:
             What is released.
         mechanism : Chargeable
             The mechanism that will release it, such as an AdditiveMechanism.
+        of_groups : bool, default=False
+            Whether its sensitivity is that to a whole group of rows, and not to one.
 
         Raises
         ------
@@ -203,7 +216,8 @@ class Account:
         """
         note_charge(label, mechanism)
         with self._lock:
-            loss = self._of_unit(mechanism.privacy_loss())
+            whole = of_groups or self.rows_per_group in (None, 1)
+            loss = mechanism.privacy_loss() if whole else self._of_unit(mechanism.privacy_loss())
             check_relation("Account.charge", loss, self.guarantee.adjacency)
             total = loss if self._total is None else self._total + loss
             epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -215,7 +229,7 @@ class Account:
                 )
             if not self._planned:
                 own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
-                exact = own() if self.rows_per_group in (None, 1) else loss
+                exact = own() if whole else loss
                 self._charge_ledger(exact, mechanism.noise, label)
             self._total = total
             sizes = mechanism.n_releases, mechanism.sensitivity.n_coordinates

@@ -11,7 +11,7 @@ import numpy as np
 
 from skdpnoise.noises import get_noise, noise_names
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
-from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
+from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, RandomisedResponse
 from skdpnoise.privacy.repetition.curve import Composed, Repetition
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.sampled import PoissonSampled
@@ -29,6 +29,7 @@ CURVES: dict[str, type] = {
     "truncated_negative_binomial": TruncatedNegativeBinomial,
     "poisson_repetitions": PoissonRepetitions,
     "poisson_sampled": PoissonSampled,
+    "promised": Promised,
 }
 
 

@@ -10,7 +10,7 @@ from skdpnoise.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from skdpnoise.privacy.curves import LossCurve, NormalShift, RandomisedResponse
+from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, RandomisedResponse
 from skdpnoise.privacy.guarantee import PrivacyGuarantee
 from skdpnoise.privacy.loss import GaussianLoss, LossBudget, PrivacyLoss, PureLoss
 from skdpnoise.privacy.numeric.loss import NumericLoss
@@ -29,6 +29,7 @@ __all__ = [
     "PoissonSampled",
     "PrivacyGuarantee",
     "PrivacyLoss",
+    "Promised",
     "PureLoss",
     "RandomisedResponse",
     "Repetition",

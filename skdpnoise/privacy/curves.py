@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from skdpnoise.privacy import half_lines
+from skdpnoise.privacy.checks import check_real
 
 
 class LossCurve(Protocol):
@@ -76,6 +77,47 @@ class RandomisedResponse:
     def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
         """Return the shift: it is the largest loss."""
         return np.asarray(shift, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    r"""All that (ε, δ)-privacy alone promises; the shift is ε.
+
+    .. math:: H(e) = \delta + (1 - \delta)
+              \max\left(0, \frac{e^{\varepsilon} - e^{e}}{1 + e^{\varepsilon}}\right)
+
+    It is what to charge for releases whose losses hang on what they released.
+
+    Parameters
+    ----------
+    delta : float
+        δ, in [0, 1).
+
+    References
+    ----------
+    Kairouz, Oh and Viswanath, arXiv:1311.0776, Theorem 3.3.
+
+    Examples
+    --------
+    >>> Promised(0.1).hockey_stick([0.0, 1.0], 1.0).round(4)
+    array([0.5159, 0.1   ])
+    """
+
+    delta: float
+
+    def __post_init__(self) -> None:
+        delta = check_real("Promised", "delta", self.delta, high=1.0, low_closed=True)
+        object.__setattr__(self, "delta", delta)
+
+    def hockey_stick(self, epsilon: ArrayLike, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return the smallest δ at each ε."""
+        pure = RandomisedResponse().hockey_stick(epsilon, shift)
+        return np.asarray(self.delta + (1.0 - self.delta) * pure)
+
+    def max_loss(self, shift: ArrayLike) -> NDArray[np.float64]:
+        """Return infinity, or the shift where δ is 0."""
+        largest = np.asarray(shift, dtype=np.float64)
+        return np.full_like(largest, np.inf) if self.delta else largest
 
 
 @dataclass(frozen=True, slots=True)

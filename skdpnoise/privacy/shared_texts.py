@@ -90,6 +90,60 @@ ValueError
 BudgetExceededError
     If the ledger does not cover the fit: nothing is spent then, and an earlier fit stays.
 
+networks
+--------
+noise : str, default="auto"
+    Normal or Laplace noise with rule "iid", "spr" or "inid", such as "inid_gaussian": one scale for
+    all groups, equal shares of the budget for each group, or the shares that make the total noise
+    least. "auto" is "inid_gaussian", or "inid_laplace" where delta is 0.
+adjacency : {"add_remove"}, default="add_remove"
+    Neighbouring data sets differ in the presence of one record, or person. Sampling is proven for
+    this relation only.
+clip_groups : {"global", "layer", "tensor"} or callable, default="global"
+    Which parameters are clipped together, and get noise of one scale: all of them, those of a
+    layer, or each tensor by itself. A callable takes the name of a tensor, such as "0.weight", and
+    returns the label of its group.
+clip : float, array-like of shape (n_groups,) or "auto", default="auto"
+    **Public** bound on the norm of a person's gradient in each group, Euclidean for normal noise
+    and l1 for Laplace noise. "auto" is 1 over the root of the number of groups; for Laplace noise
+    times the root of the group's size.
+batch_size : int, float or "auto", default="auto"
+    How large a batch is about: every record enters each batch by a coin of its own, so that sizes
+    vary. A number in (0, 1] is the chance of a record. A whole number is what is expected, which
+    hangs on the number of records: give `n_samples`, or it costs a twentieth of ε. "auto" is the
+    chance with which there are 200 batches.
+max_iter : int, default=20
+    Epochs: in all of them together each record is in so many batches, on average.
+solver : {"sgd", "adam"}, default="sgd"
+    What follows the noisy gradients: post-processing.
+learning_rate_init : float, default=0.05
+    Length of a step, in units of the bound on a gradient: of "sgd" with momentum, no batch moves
+    the parameters further, but for its noise.
+momentum : float, default=0.9
+    Of "sgd".
+alpha : float, default=0.0
+    Strength of the squared penalty on weights, biases not included.
+classes : array-like of shape (n_classes,) or None, default=None
+    **Public** labels. None takes those that occur in y.
+n_samples : int or None, default=None
+    **Public** number of records, or of people with `groups`. None buys it with a small part of the
+    budget.
+device : str, default="cpu"
+    Where torch computes, such as "cuda".
+module : callable or None, default=None
+    Makes a `torch.nn.Module` that takes rows, shape (n, n_features) or that of X, and returns
+    outputs: a class, or a function. Parameters named ``module__...`` go to it. None is a
+    multilayer perceptron with one layer of 100. Frozen parameters stay as they are made, and are
+    declared public.
+module_ : torch.nn.Module
+    The trained network, in eval mode: the mean of the last fifth of its states.
+allocation_ : dict of ndarray
+    Of each group: "group", "n_parameters", "clip", the standard deviation of the "noise" of each
+    parameter, and "signal_to_noise", the norm of the sum of a batch whose gradients agree over
+    that of the noise.
+sampling_rate_ : float
+    Chance of a record to be in a batch.
+
 predictions
 -----------
 X : array-like of shape (n_samples, n_features)

@@ -1,0 +1,108 @@
+r"""Gradients of single people, many at once, each a function of that person alone, bit for bit.
+
+Floating-point arithmetic on a batch may round a record otherwise than alone. So batches are of one
+size, and empty slots hold zeros: a library runs the same operations on each batch, and none of them
+mixes slots, since :func:`torch.func.vmap` of a function of one person defines them. What is left is
+that one slot may be rounded otherwise than another, where a loop has a remainder. Whether that is
+so is tried before a training, on public random rows (:func:`slots_agree`). If all slots agree, they
+are filled in order. Else every person in a sample draws a slot at random, by itself, and those with
+the same slot stand in a queue: with and without one person all others keep their slots, and so
+their bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.neural_network._modules import Groups
+from skdpnoise.sampling import RandomWords
+
+__all__ = ["PersonGradients", "rounds", "sampled", "slots_agree"]
+
+_WORD = 2.0**64
+_TRIALS = 2  # batches of random rows
+
+
+def sampled(rng: RandomWords, n_people: int, rate: float) -> NDArray[np.intp]:
+    """Return who is in a Poisson sample: each by a coin of its own, of this rate or less."""
+    if rate >= 1.0:
+        return np.arange(n_people)
+    return np.flatnonzero(rng.take(n_people) < np.uint64(int(rate * _WORD)))
+
+
+def rounds(
+    rng: RandomWords, people: NDArray[np.intp], n_slots: int, *, agree: bool
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
+    """Yield who stands in each slot, round by round, and which slots are taken.
+
+    `n_slots` is a power of two, so that slots that are drawn are uniform.
+    """
+    if agree:
+        places, slots = np.divmod(np.arange(people.size), n_slots)
+    else:
+        slots = (rng.take(people.size) % np.uint64(n_slots)).astype(np.intp)
+        order = np.argsort(slots, kind="stable")
+        slots, people = slots[order], people[order]
+        places = np.arange(people.size) - np.searchsorted(slots, slots)
+    for place in range(int(places.max(initial=-1)) + 1):
+        here = places == place
+        standing, taken = np.zeros(n_slots, dtype=np.intp), np.zeros(n_slots, dtype=np.bool_)
+        standing[slots[here]], taken[slots[here]] = people[here], True
+        yield standing, taken
+
+
+def slots_agree(
+    torch: Any, gradients: PersonGradients, trained: dict[str, Any], batch: Any
+) -> bool:
+    """Whether every slot makes the same bits of a row as the slot beside it, on random rows."""
+    # Operations on one slot are a fixed sequence, whatever the values are. Two sequences that add
+    # in different orders agree on some random numbers, and not on all coordinates of many.
+    rows, targets, weights = batch
+    for _ in range(_TRIALS):
+        torch.randn(rows.shape, out=rows)
+        found = gradients(trained, rows, targets, weights)
+        moved = gradients(trained, rows.roll(1, dims=0), targets, weights)
+        if not np.array_equal(np.roll(found, 1, axis=0), moved, equal_nan=True):
+            return False
+    return True
+
+
+class PersonGradients:
+    """Gradients of the mean loss of each person's rows, by :func:`torch.func.vmap`."""
+
+    def __init__(self, torch: Any, module: Any, groups: Groups, loss: Callable[..., Any]) -> None:
+        self._torch, self._names = torch, groups.names
+        state = dict(module.named_parameters()) | dict(module.named_buffers())
+        fixed = {name: one.detach() for name, one in state.items() if name not in groups.names}
+
+        def of_one(trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
+            outputs = torch.func.functional_call(module, {**fixed, **trained}, (rows,))
+            return (loss(outputs, targets) * weights).sum()
+
+        self._each = torch.func.vmap(
+            torch.func.grad(of_one), in_dims=(None, 0, 0, 0), randomness="different"
+        )
+
+    def __call__(self, trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
+        """Return the gradients of every slot as rows of single precision.
+
+        Parameters
+        ----------
+        trained : dict of Tensor
+            The parameters.
+        rows : Tensor of shape (n_slots, n_rows, ...)
+        targets : Tensor of shape (n_slots, n_rows)
+        weights : Tensor of shape (n_slots, n_rows)
+            Of each row of a person in its mean; 0 where there is none.
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_slots, n_parameters)
+        """
+        parts = self._each(trained, rows, targets, weights)
+        flat = [parts[name].reshape(len(rows), -1) for name in self._names]
+        return self._torch.cat(flat, dim=1).to(device="cpu", dtype=self._torch.float32).numpy()

@@ -1,0 +1,150 @@
+"""Networks and the groups of their parameters: made, checked, and refused where records mix."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["ACTIVATIONS", "Groups", "grouped", "load_torch", "make_module", "refuse_mixing"]
+
+ACTIVATIONS = {"identity": "Identity", "logistic": "Sigmoid", "tanh": "Tanh", "relu": "ReLU"}
+"""scikit-learn's names, and those of torch's modules."""
+
+
+def load_torch(owner: str) -> Any:
+    """Return torch, or name the extra."""
+    try:
+        import torch
+        import torch.func
+    except ImportError as error:
+        raise ImportError(
+            f"{owner} needs torch, which is not installed: pip install 'skdpnoise[torch]'"
+        ) from error
+    return torch
+
+
+def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
+    """Return a new network of an estimator: from its factory, or a multilayer perceptron."""
+    torch = load_torch(type(estimator).__name__)
+    factory = getattr(estimator, "module", None)
+    if factory is None:
+        sizes = getattr(estimator, "hidden_layer_sizes", (100,))
+        widths = [n_inputs, *np.atleast_1d(sizes).tolist(), n_outputs]
+        between = getattr(torch.nn, ACTIVATIONS[getattr(estimator, "activation", "tanh")])
+        layers: list[Any] = []
+        for before, after in pairwise(widths):
+            layers += [torch.nn.Linear(before, after), between()]
+        return torch.nn.Sequential(*layers[:-1])
+    prefix = "module__"
+    options = {
+        name.removeprefix(prefix): value
+        for name, value in estimator.get_params(deep=False).items()
+        if name.startswith(prefix)
+    }
+    module = factory(**options)
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(
+            f"The 'module' parameter of {type(estimator).__name__} must make a torch.nn.Module. "
+            f"Got an object of type {type(module).__name__} from it."
+        )
+    return module
+
+
+def refuse_mixing(owner: str, module: Any) -> None:
+    """Refuse layers in which records of a batch change each other."""
+    torch = load_torch(owner)
+    for name, layer in module.named_modules():
+        batch_norm = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
+        instance_norm = isinstance(layer, torch.nn.modules.instancenorm._InstanceNorm)
+        if batch_norm and layer.training:
+            raise ValueError(
+                f"The 'module' parameter of {owner} must not have batch norm in training, which "
+                f"mixes the records of a batch. Got {type(layer).__name__} as {name!r}. Use "
+                "torch.nn.GroupNorm; or, where the layer is pretrained on public data, call "
+                ".eval() on it and freeze its parameters."
+            )
+        if batch_norm and any(one.requires_grad for one in layer.parameters()):
+            raise ValueError(
+                f"The 'module' parameter of {owner} must freeze batch norm in eval mode, whose "
+                f"statistics are those of public data. Got {type(layer).__name__} as {name!r} with "
+                "parameters to train: call .requires_grad_(False) on it, or use "
+                "torch.nn.GroupNorm."
+            )
+        if instance_norm and layer.track_running_stats and layer.training:
+            raise ValueError(
+                f"The 'module' parameter of {owner} must not keep statistics of records. Got "
+                f"{type(layer).__name__} as {name!r}: use track_running_stats=False."
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The parameters that are trained, in an order in which groups are adjacent."""
+
+    labels: tuple[str, ...]  # of the groups
+    names: tuple[str, ...]  # of the tensors, group by group
+    shapes: tuple[tuple[int, ...], ...]  # of these
+    members: NDArray[np.int64]  # (n_tensors,): the group of each tensor
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of parameters of each tensor."""
+        return np.array([math.prod(shape) for shape in self.shapes], dtype=np.int64)
+
+    @property
+    def n_parameters(self) -> NDArray[np.int64]:
+        """Number of parameters of each group."""
+        return np.bincount(self.members, weights=self.sizes).astype(np.int64)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """Where each group begins among all parameters, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_parameters)])
+
+    @property
+    def of_coordinates(self) -> NDArray[np.int64]:
+        """The group of each parameter."""
+        return np.repeat(np.arange(len(self.labels)), self.n_parameters)
+
+
+def grouped(owner: str, module: Any, clip_groups: str | Callable[[str], Hashable]) -> Groups:
+    """Return the groups of the parameters that are trained."""
+    tensors = {
+        name: tuple(one.shape) for name, one in module.named_parameters() if one.requires_grad
+    }
+    if not tensors:
+        raise ValueError(
+            f"The 'module' parameter of {owner} must have parameters to train: all of them are "
+            "frozen, or there are none."
+        )
+    labels = [_label(owner, clip_groups, name) for name in tensors]
+    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    members = np.array([numbers[label] for label in labels], dtype=np.int64)
+    order = np.argsort(members, kind="stable")
+    names: Sequence[str] = list(tensors)
+    return Groups(
+        tuple(map(str, numbers)),
+        tuple(names[i] for i in order),
+        tuple(tensors[names[i]] for i in order),
+        members[order],
+    )
+
+
+def _label(owner: str, clip_groups: str | Callable[[str], Hashable], name: str) -> Hashable:
+    """Return the label of the group of a tensor."""
+    if callable(clip_groups):
+        label = clip_groups(name)
+        if not isinstance(label, Hashable):
+            raise TypeError(
+                f"The 'clip_groups' parameter of {owner} must return a label that can be hashed. "
+                f"Got one of type {type(label).__name__} for {name!r}."
+            )
+        return label
+    layer = name.rpartition(".")[0] or name
+    return {"tensor": name, "layer": layer, "global": "all parameters"}[clip_groups]

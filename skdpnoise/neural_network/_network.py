@@ -1,0 +1,376 @@
+"""Neural networks by private stochastic gradient descent: their one fit, and predictions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.estimators.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
+from skdpnoise.estimators.parameters import as_bounds, check_size
+from skdpnoise.estimators.private_fit import PrivateFitMixin
+from skdpnoise.estimators.tables import read_table
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms.sampled import FAMILIES
+from skdpnoise.neural_network._data import LIMIT, Data, Scaling, Target, members_of
+from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
+from skdpnoise.neural_network._modules import (
+    Groups,
+    grouped,
+    load_torch,
+    make_module,
+    refuse_mixing,
+)
+from skdpnoise.neural_network._plan import Shares, planned_sampling, share_out
+from skdpnoise.neural_network._training import People, Steps, Training, n_slots_for
+from skdpnoise.privacy import LossBudget, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries import private_location_scale
+from skdpnoise.queries.ranges import release_record_count
+from skdpnoise.queries.searched_location import search_location
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sensitivity import GroupedProfile
+
+__all__ = ["PrivateNetwork"]
+
+_PREDICTED = 64  # rows at once, always so many: a row's prediction is that of the row alone
+NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
+
+
+@dataclass(frozen=True, slots=True)
+class Buying:
+    """What every stage needs that buys something."""
+
+    account: Account
+    rng: RandomWords
+    shares: Shares
+    most_rows: int
+    n_people: float = 1.0
+    n_rows: float = 1.0
+
+    def charge(self, label: str, mechanism: Any) -> None:
+        """Charge for what a person moves by its sensitivity, whatever the person's rows are."""
+        self.account.charge(label, mechanism, of_groups=True)
+
+    def of_rows(self, loss: LossBudget) -> LossBudget:
+        """Return what a release may cost for one row, if a person's cost so much."""
+        order = 1 if isinstance(loss, PureLoss) else 2
+        return loss.share(float(self.most_rows) ** -order)
+
+    def terms(self, prefix: str) -> dict[str, Any]:
+        """Return what a query of rows needs."""
+        return {
+            "noise": "iid_" + self.shares.noise.partition("_")[2],
+            "adjacency": "add_remove",
+            "n_samples": self.n_rows,
+            "random_state": self.rng,
+            "charge": lambda label, made: self.account.charge(prefix + label, made),
+        }
+
+
+@shared_texts
+class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
+    """The one fit of all networks, their parameters and their function."""
+
+    epsilon: float
+    delta: float
+    noise: str
+    clip_groups: Any
+    clip: Any
+    batch_size: Any
+    max_iter: int
+    solver: str
+    learning_rate_init: float
+    momentum: float
+    alpha: float
+    feature_bounds: Any
+    n_samples: Any
+    random_state: Any
+    device: str
+    module: Any = None
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "adjacency": [StrOptions({"add_remove"})],
+        "noise": [StrOptions({"auto"} | NOISES)],
+        "clip_groups": [StrOptions({"global", "layer", "tensor"}), callable],
+        "clip": [StrOptions({"auto"}), Interval(Real, 1e-12, 1e12, closed="both"), "array-like"],
+        "batch_size": [
+            StrOptions({"auto"}),
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+        ],
+        "max_iter": [Interval(Integral, 1, 10**6, closed="both")],
+        "solver": [StrOptions({"sgd", "adam"})],
+        "learning_rate_init": [Interval(Real, 0, 1e6, closed="neither")],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "alpha": [Interval(Real, 0, 1e6, closed="both")],
+        "feature_bounds": [None, tuple, list, np.ndarray],
+        "n_samples": [None, Interval(Integral, 1, None, closed="left")],
+        "device": [str],
+    }
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        shared_texts(cls)
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, groups: Any = None, **params: Any) -> Self:
+        """Train the network on private data, spending the whole guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; finite. A module may take rows of more dimensions, such as images.
+        y : array-like of shape (n_samples,)
+            Target; finite. Of a classifier, labels of one kind: text, whole numbers or booleans.
+        groups : array-like of shape (n_samples,) or None, default=None
+            Labels of what owns the rows: people, households, devices. The guarantee then holds for
+            them: a batch is a sample of people, each of whom counts with the mean gradient of at
+            most ``rows_per_group`` rows.
+        %(fits: **params)s
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        owner = type(self).__name__
+        with self._private_fit(groups, params) as account:
+            # check
+            torch = load_torch(owner)
+            data = self._read(X, y, groups)
+            bought = data.opens, data.target.bounds is not None
+            shares = share_out(self, account.guarantee, features=bought[0], target=bought[1])
+            rng = random_words(self.random_state)
+            with torch.random.fork_rng(devices=[]):  # whose state a user may rely on
+                torch.manual_seed(int(rng.take(1)[0] >> np.uint64(1)))
+                module, parts, gradients = self._network(torch, data)
+                profile = self._profile(shares.noise, parts)
+                shares.spend(account, profile)
+                # bound
+                buying = self._count(Buying(account, rng, shares, int(self.rows_per_group)), data)
+                members = members_of(data.rows, rng)
+                scalings = self._buy_scalings(buying, data, members[members >= 0])
+                # calibrate, charge
+                sampling = shares.sampling or planned_sampling(self, buying.n_people)
+                assert sampling is not None
+                mechanism = shares.mechanism(sampling, profile)
+                buying.charge("gradients", mechanism)
+                # draw, solve
+                steps = Steps.of(self)
+                size = n_slots_for(int(parts.sizes.sum()), sampling.rate * buying.n_people)
+                agree = slots_agree(
+                    torch, gradients, *self._trial(torch, data, module, parts, size)
+                )
+                training = Training(parts, mechanism, profile, steps, buying.n_people, size, agree)
+                people = self._people(torch, data, scalings, members)
+
+                def model(state: dict[str, Any]) -> dict[str, Any]:
+                    return self._fitted(data, scalings, training, state)
+
+                epochs = training.epochs(torch, module, gradients, people, rng)
+                fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
+                # store
+                report = account.report(owner, secure=rng.secure)
+            self.__dict__.update(fitted, privacy_=report)
+        return self
+
+    # What kind of target there is, the kinds of network say.
+
+    def _read_target(self, y: Any, n_rows: int) -> Target:
+        """Return the target, or refuse what cannot be fitted."""
+        raise NotImplementedError
+
+    def _row_losses(self, torch: Any) -> Callable[..., Any]:
+        """Return the loss of each row from outputs and targets."""
+        raise NotImplementedError
+
+    def _tensor(self, torch: Any, target: Target, scaling: Scaling | None) -> Any:
+        """Return the target as a tensor."""
+        raise NotImplementedError
+
+    def _read(self, X: Any, y: Any, groups: Any) -> Data:
+        """Return the data, or refuse what cannot be fitted."""
+        wide = self.module is not None
+        X = read_table(self, X, ensure_min_samples=2, allow_nd=wide)
+        n_columns = int(np.prod(X.shape[1:]))
+        check_size(self, X.shape[0], n_columns)
+        target = self._read_target(y, X.shape[0])
+        rows = self._grouped(groups, X.shape[0])
+        bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
+        as_they_are = wide and self.feature_bounds is None
+        return Data(X, target, rows, None if as_they_are else bounds)
+
+    def _network(self, torch: Any, data: Data) -> tuple[Any, Groups, PersonGradients]:
+        """Return a new network and the groups of its parameters, tried on zeros."""
+        owner = type(self).__name__
+        module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
+        module.to(device=self.device, dtype=torch.float32)
+        refuse_mixing(owner, module)
+        parts = grouped(owner, module, self.clip_groups)
+        rows = torch.zeros((int(self.rows_per_group), *data.X.shape[1:]), device=self.device)
+        before = {name: one.clone() for name, one in module.named_buffers()}
+        with torch.no_grad():
+            found = tuple(module(rows).shape)
+        must = f"The 'module' parameter of {owner} must"
+        if found != (len(rows), data.target.n_outputs):
+            raise ValueError(
+                f"{must} make {data.target.n_outputs} outputs of each row, of shape "
+                f"{(len(rows), data.target.n_outputs)} from rows of shape {tuple(rows.shape)}. Got "
+                f"shape {found}."
+            )
+        for name, one in module.named_buffers():
+            if not torch.equal(one, before[name]):
+                raise ValueError(
+                    f"{must} not change its buffers in forward, which would keep what records are "
+                    f"like. Got one that does, {name!r}: leave it constant."
+                )
+        gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
+        trained, batch = self._trial(torch, data, module, parts, 1)
+        gradients(trained, *batch)
+        return module, parts, gradients
+
+    def _trial(
+        self, torch: Any, data: Data, module: Any, parts: Groups, n_slots: int
+    ) -> tuple[dict[str, Any], Any]:
+        """Return parameters, and a batch of zeros."""
+        trained = {n: p.detach() for n, p in module.named_parameters() if n in parts.names}
+        shape = n_slots, int(self.rows_per_group)
+        rows = torch.zeros((*shape, *data.X.shape[1:]), device=self.device)
+        targets = self._tensor(torch, data.target.alike(math.prod(shape)), None).reshape(shape)
+        return trained, (rows, targets.to(self.device), torch.ones(shape, device=self.device))
+
+    def _profile(self, noise: str, parts: Groups) -> GroupedProfile:
+        """Return what one person in a sample can do to each group."""
+        order = 2 if noise.endswith("_gaussian") else 1
+        sizes, n_groups = parts.n_parameters, len(parts.labels)
+        if isinstance(self.clip, str):
+            bounds = np.full(n_groups, 1.0 / np.sqrt(n_groups))
+            if order == 1:  # of a gradient of that norm whose entries are alike
+                bounds = bounds * np.sqrt(sizes)
+        else:
+            given = np.asarray(self.clip, dtype=np.float64)
+            if given.shape not in ((), (n_groups,)) or not (given > 0.0).all():
+                raise ValueError(
+                    f"The 'clip' parameter of {type(self).__name__} must be 'auto', a positive "
+                    f"number, or one for each of the {n_groups} groups {list(parts.labels)}. Got "
+                    f"shape {given.shape}."
+                )
+            bounds = np.broadcast_to(given, n_groups)
+        return GroupedProfile(bounds, parts.of_coordinates, order)
+
+    def _count(self, buying: Buying, data: Data) -> Buying:
+        """Return the same with the numbers of people and of rows, public or bought."""
+        shares, rng = buying.shares, buying.rng
+        n_people = self.n_samples
+        if shares.count is not None:
+            noise = "iid_laplace" if isinstance(shares.count, PureLoss) else "iid_gaussian"
+            found = release_record_count(data.n_people, shares.count, noise, rng, buying.charge)
+            n_people = buying.account.n_records = max(2.0, found)
+        n_rows = n_people
+        if shares.rows is not None:
+            part, noise = buying.of_rows(shares.rows), buying.terms("")["noise"]
+            n_kept = data.rows.n_kept
+
+            def charge(label: str, mechanism: Any) -> None:
+                buying.account.charge("number of rows", mechanism)
+
+            n_rows = max(2.0, release_record_count(n_kept, part, noise, rng, charge))
+        return replace(buying, n_people=float(n_people), n_rows=float(n_rows))
+
+    def _buy_scalings(
+        self, buying: Buying, data: Data, used: NDArray[np.intp]
+    ) -> tuple[Scaling | None, Scaling | None]:
+        """Buy what must be known of features and target, of these rows."""
+        features = target = None
+        shares, bounds = buying.shares, data.bounds
+        if shares.features is not None:
+            assert bounds is not None
+            part, table = buying.of_rows(shares.features), data.X[used]
+            table = table.reshape(len(table), -1)
+            found = private_location_scale(
+                table, part, bounds=(bounds[0], bounds[1]), **buying.terms("")
+            )
+            scale = np.where(found.found, found.scale, np.inf)  # what is hidden becomes 0
+            features = Scaling(found.location, scale, LIMIT)
+        elif bounds is not None:
+            low, high = bounds
+            features = Scaling(0.5 * low + 0.5 * high, 0.5 * high - 0.5 * low, 1.0)
+        if shares.target is not None:
+            assert data.target.bounds is not None
+            low, high = data.target.bounds[:, 0].tolist()
+            part, values = buying.of_rows(shares.target), data.target.values[used]
+            one = search_location(values, part, (low, high), **buying.terms("target: "))
+            target = Scaling(np.array(one.location), np.array(one.scale), LIMIT)
+        return features, target
+
+    def _people(
+        self,
+        torch: Any,
+        data: Data,
+        scalings: tuple[Scaling | None, Scaling | None],
+        members: NDArray[np.intp],
+    ) -> People:
+        """Return the private rows as tensors, in the units of the network."""
+        rows = torch.from_numpy(_in_units(data.X, scalings[0])).to(self.device)
+        targets = self._tensor(torch, data.target, scalings[1]).to(self.device)
+        return People(torch, rows, targets, members)
+
+    def _fitted(
+        self,
+        data: Data,
+        scalings: tuple[Scaling | None, Scaling | None],
+        training: Training,
+        state: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Return the fitted attributes from the parameters so far."""
+        # A network of its own, which no private row has passed through.
+        module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
+        module.load_state_dict(state)
+        module.eval()
+        return {
+            "module_": module,
+            "allocation_": training.allocation(),
+            "n_iter_": training.steps.n_epochs,
+            "n_steps_": training.mechanism.n_releases,
+            "sampling_rate_": training.mechanism.rate,
+            "_scalings": scalings,
+            **data.target.attributes,
+        }
+
+    def _outputs(self, X: Any) -> NDArray[np.float64]:
+        """Return the outputs of the network for each row."""
+        check_is_fitted(self)
+        torch = load_torch(type(self).__name__)
+        X = read_table(self, X, reset=False, allow_nd=self.module is not None)
+        module = self.module_.to(device=self.device)
+        found = []
+        with torch.no_grad():
+            for begin in range(0, len(X), _PREDICTED):
+                some = _in_units(X[begin : begin + _PREDICTED], self._scalings[0])
+                rows = torch.zeros((_PREDICTED, *X.shape[1:]), device=self.device)
+                rows[: len(some)] = torch.from_numpy(some)
+                found.append(module(rows)[: len(some)].cpu().numpy())
+        return np.concatenate(found).astype(np.float64)
+
+
+def _in_units(X: NDArray[Any], scaling: Scaling | None) -> NDArray[np.float32]:
+    """Return rows as a network takes them, each by itself."""
+    if scaling is None:
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(X, dtype=np.float32)
+    return scaling(X.reshape(len(X), -1)).reshape(X.shape)

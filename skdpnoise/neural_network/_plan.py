@@ -1,0 +1,140 @@
+"""How one guarantee is shared between the stages of a training, on public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any
+
+from skdpnoise.ledger import Account
+from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
+from skdpnoise.privacy import (
+    GaussianLoss,
+    LossBudget,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    Promised,
+    PureLoss,
+    gdp_mu,
+)
+from skdpnoise.queries.ranges import COUNT_SHARE
+from skdpnoise.sensitivity import GroupedProfile
+
+__all__ = ["Sampling", "Shares", "chosen_noise", "planned_sampling", "share_out"]
+
+_FEATURES, _TARGET = 0.1, 0.1  # shares of the budget for locations and scales
+_COUNTED = 0.05  # of ε, for a number of people on which the steps hang
+_ROOM = 1.0 - 1e-6  # for what rounding adds to a promise
+_STEPS = 200  # of samples whose size is "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How people are sampled."""
+
+    rate: float  # of each sample
+    n_steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What the stages before the training may cost a person, and the samples as far as known."""
+
+    noise: str
+    guarantee: PrivacyGuarantee
+    count: LossBudget | None  # for the number of people; None where it is public
+    rows: LossBudget | None  # for the number of their rows; None where it is not needed
+    features: LossBudget | None  # None where nothing is bought
+    target: LossBudget | None
+    sampling: Sampling | None  # None where it hangs on the number of people that is bought
+
+    def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
+        r"""Return the noise of the steps, within what the stages before leave.
+
+        Steps that hang on a bought number compose with it as follows: the release of the number
+        is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
+        that does not hang on it.
+        """
+        guarantee, others = self.guarantee, [self.rows, self.features, self.target]
+        if self.sampling is None:
+            assert isinstance(self.count, PureLoss)
+            epsilon = guarantee.epsilon * _ROOM - self.count.pure_epsilon
+            guarantee = replace(guarantee, epsilon=epsilon, delta=guarantee.delta * _ROOM)
+        else:
+            others.append(self.count)
+        spent: PrivacyLoss | None = None
+        for loss in others:
+            if loss is not None:
+                spent = loss if spent is None else spent + loss
+        return calibrate_sampled(
+            self.noise,
+            profile,
+            guarantee,
+            rate=sampling.rate,
+            n_releases=sampling.n_steps,
+            beside=spent,
+        )
+
+    def spend(self, account: Account, profile: GroupedProfile) -> None:
+        """Charge the ledger for the whole fit, before anything private is looked at."""
+        if self.sampling is None:
+            epsilon, delta = _ROOM * self.guarantee.epsilon, _ROOM * self.guarantee.delta
+            losses: list[PrivacyLoss] = [NumericLoss(((Promised(delta), epsilon, 1),))]
+        else:
+            before = [self.count, self.rows, self.features, self.target]
+            losses = [loss for loss in before if loss is not None]
+            losses.append(self.mechanism(self.sampling, profile).privacy_loss())
+        account.spend(losses, self.noise, of_groups=range(len(losses)))
+
+
+def chosen_noise(estimator: Any) -> str:
+    """Return the noise, or refuse what it cannot give."""
+    noise, delta = estimator.noise, float(estimator.delta)
+    if noise == "auto":
+        return "inid_gaussian" if delta > 0.0 else "inid_laplace"
+    if noise.endswith("_gaussian") and delta == 0.0:
+        raise ValueError(
+            f"The 'delta' parameter of {type(estimator).__name__} must be positive for normal "
+            f"noise. Got 0 with noise={noise!r}: use Laplace noise, or delta > 0."
+        )
+    return str(noise)
+
+
+def planned_sampling(estimator: Any, n_people: float | None) -> Sampling | None:
+    """Return rate and number of samples; None where they hang on a number that is not known."""
+    size, epochs = estimator.batch_size, int(estimator.max_iter)
+    if isinstance(size, str):
+        rate = min(1.0, epochs / _STEPS)
+    elif isinstance(size, Integral):
+        if n_people is None:
+            return None
+        rate = min(1.0, float(size) / n_people)
+    else:
+        rate = float(size)
+    return Sampling(rate, max(epochs, round(epochs / rate)))
+
+
+def share_out(
+    estimator: Any, guarantee: PrivacyGuarantee, *, features: bool, target: bool
+) -> Shares:
+    """Share the guarantee out between number of people, scales that are bought, and training."""
+    noise, epsilon = chosen_noise(estimator), guarantee.epsilon
+    total: LossBudget = PureLoss(epsilon)
+    if noise.endswith("_gaussian"):
+        total = GaussianLoss(gdp_mu(epsilon, guarantee.delta))
+    public = None if estimator.n_samples is None else float(estimator.n_samples)
+    sampling = planned_sampling(estimator, public)
+    count: LossBudget | None = None
+    if public is None:
+        count = total.share(COUNT_SHARE) if sampling else PureLoss(_COUNTED * epsilon)
+    several = int(estimator.rows_per_group) > 1 and (features or target)
+    return Shares(
+        noise,
+        guarantee,
+        count,
+        total.share(COUNT_SHARE) if several else None,
+        total.share(_FEATURES) if features else None,
+        total.share(_TARGET) if target else None,
+        sampling,
+    )

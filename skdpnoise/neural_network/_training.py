@@ -1,0 +1,177 @@
+r"""Private stochastic gradient descent, planned and run.
+
+.. math:: \hat g_t = \frac{a}{q n} \Bigl(\sum_{i \in B_t} k_i + Z_t\Bigr), \qquad
+          w_{t+1} = w_t - \eta \, \hat g_t / C
+
+with B_t a Poisson sample of rate q, k_i the clipped gradient of a person in grid steps a
+(:class:`~skdpnoise.solvers.joint.parts.ClippedParts`), Z_t integer noise and C the joint bound of
+all groups. The sum is divided by the number of people that is public or was bought, never by the
+size of a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from skdpnoise.mechanisms.sampled import SampledMechanism
+from skdpnoise.neural_network._gradients import PersonGradients, rounds, sampled
+from skdpnoise.neural_network._modules import Groups
+from skdpnoise.sampling import RandomWords
+from skdpnoise.sampling.observer import plus_noise
+from skdpnoise.sensitivity import GroupedProfile
+from skdpnoise.solvers.joint.parts import ClippedParts
+
+__all__ = ["People", "Steps", "Training", "n_slots_for"]
+
+_FEWEST_SLOTS, _MOST_SLOTS = 16, 256
+_MEMORY = 1 << 26  # bytes of the gradients of one round
+_AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """The private rows, person by person, as tensors."""
+
+    torch: Any
+    rows: Any  # Tensor (n_rows, ...)
+    targets: Any  # Tensor (n_rows,)
+    members: NDArray[np.intp]  # (n_people, n_most): rows of each person, -1 for none
+
+    def of(self, standing: NDArray[np.intp], taken: NDArray[np.bool_]) -> tuple[Any, Any, Any]:
+        """Return rows, targets and weights of who stands in each slot; zeros where nobody does."""
+        numbers = np.where(taken[:, np.newaxis], self.members[standing], -1)
+        there = numbers >= 0
+        weights = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+        device = self.rows.device
+        place = self.torch.from_numpy(np.where(there, numbers, 0)).to(device)
+        weight = self.torch.from_numpy(weights.astype(np.float32)).to(device)
+        rows, targets = self.rows[place], self.targets[place]
+        absent = weight == 0
+        rows[absent], targets[absent] = 0, 0
+        return rows, targets, weight
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """How parameters follow noisy gradients: scikit-learn's names."""
+
+    solver: str
+    learning_rate: float
+    momentum: float
+    alpha: float
+    n_epochs: int
+
+    @classmethod
+    def of(cls, estimator: Any) -> Steps:
+        """Return the settings of an estimator."""
+        return cls(
+            estimator.solver,
+            float(estimator.learning_rate_init),
+            float(estimator.momentum),
+            float(estimator.alpha),
+            int(estimator.max_iter),
+        )
+
+    def optimizer(self, torch: Any, parameters: list[Any]) -> Any:
+        """Return torch's optimizer."""
+        if self.solver == "adam":
+            return torch.optim.Adam(parameters, lr=self.learning_rate)
+        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Training:
+    """All that is fixed before the first batch."""
+
+    groups: Groups
+    mechanism: SampledMechanism
+    profile: GroupedProfile
+    steps: Steps
+    n_people: float  # public or bought
+    n_slots: int
+    agree: bool  # whether all slots of a batch make the same bits of a row
+
+    def epochs(
+        self, torch: Any, module: Any, gradients: PersonGradients, people: People, rng: RandomWords
+    ) -> Iterator[dict[str, Any]]:
+        """Train the module in place; yield the model after each epoch."""
+        named = dict(module.named_parameters())
+        trained = {name: named[name] for name in self.groups.names}
+        optimizer = self.steps.optimizer(torch, list(trained.values()))
+        n_steps = self.mechanism.n_releases
+        first_of_mean = n_steps - max(1, round(_AVERAGED * n_steps))
+        clip = math.hypot(*self.profile.bounds)
+        done = 0
+        mean: dict[str, Any] = {}
+        for epoch in range(self.steps.n_epochs):
+            until = round((epoch + 1) * n_steps / self.steps.n_epochs)
+            for step in range(done, until):
+                values = {name: one.detach() for name, one in trained.items()}
+                noisy = self._noisy_gradient(values, gradients, people, rng)
+                noisy /= self.mechanism.rate * self.n_people
+                self._move(torch, trained, optimizer, noisy, clip)
+                if step >= first_of_mean:
+                    count = step - first_of_mean + 1
+                    for name, one in trained.items():
+                        now = one.detach()
+                        mean[name] = now.clone() if count == 1 else mean[name].lerp(now, 1 / count)
+            done = until
+            yield {name: (mean or trained)[name].detach().clone() for name in trained}
+
+    def allocation(self) -> dict[str, NDArray[Any]]:
+        """Return what each group has: parameters, clip, noise, and the first over the second."""
+        profile, starts = self.profile, self.groups.starts[:-1]
+        deviation = self.mechanism.step.standard_deviation[starts]
+        size = self.groups.n_parameters
+        most = profile.bounds * self.mechanism.rate * self.n_people
+        if profile.order == 1.0:  # in Euclidean norm, of entries that are alike
+            most = most / np.sqrt(size)
+        return {
+            "group": np.array(self.groups.labels),
+            "n_parameters": size,
+            "clip": profile.bounds.copy(),
+            "noise": deviation.copy(),
+            "signal_to_noise": most / (deviation * np.sqrt(size)),
+        }
+
+    def _noisy_gradient(
+        self, values: dict[str, Any], gradients: PersonGradients, people: People, rng: RandomWords
+    ) -> NDArray[np.float64]:
+        """Return the noisy sum of the clipped gradients of one sample."""
+        profile, starts = self.profile, self.groups.starts
+        grid_size = self.mechanism.grid_size[starts[:-1]]
+        parts = ClippedParts(starts, profile.bounds, grid_size, int(profile.order))
+        total = np.zeros(starts[-1], dtype=np.int64)
+        chosen = sampled(rng, len(people.members), self.mechanism.rate)
+        for standing, taken in rounds(rng, chosen, self.n_slots, agree=self.agree):
+            total += parts.sums(gradients(values, *people.of(standing, taken)), taken)
+        noise = self.mechanism.sample(rng)
+        noisy = plus_noise(self.mechanism, total, noise)
+        return np.asarray(noisy * self.mechanism.grid_size, dtype=np.float64)
+
+    def _move(
+        self, torch: Any, trained: dict[str, Any], optimizer: Any, gradient: Any, clip: float
+    ) -> None:
+        """Make one step along a noisy gradient, in units of the clip."""
+        ends = np.cumsum(self.groups.sizes)
+        parts = np.split(gradient, ends[:-1])
+        for name, part in zip(self.groups.names, parts, strict=True):
+            one = trained[name]
+            slope = torch.from_numpy(part.reshape(one.shape)).to(one)
+            if one.ndim > 1:  # biases are not penalised
+                slope = slope + self.steps.alpha * one.detach()
+            one.grad = slope / clip
+        optimizer.step()
+
+
+def n_slots_for(n_parameters: int, sample_size: float) -> int:
+    """Return how many people a round holds, a power of two, by public numbers."""
+    wanted = min(max(sample_size, _FEWEST_SLOTS), _MOST_SLOTS)
+    most = max(1.0, min(wanted * 1.25, _MEMORY / (4.0 * n_parameters)))
+    return int(2 ** math.floor(math.log2(most)))
