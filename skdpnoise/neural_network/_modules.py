@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def make_module(estimator: Any, n_inputs: int, n_outputs: int) -> Any:
         for name, value in estimator.get_params(deep=False).items()
         if name.startswith(prefix)
     }
-    module = factory(**options)
+    module = copy.deepcopy(factory(**options))  # a training changes nothing that a user holds
     if not isinstance(module, torch.nn.Module):
         raise TypeError(
             f"The 'module' parameter of {type(estimator).__name__} must make a torch.nn.Module. "

@@ -122,7 +122,8 @@ class Training:
                         now = one.detach()
                         mean[name] = now.clone() if count == 1 else mean[name].lerp(now, 1 / count)
             done = until
-            yield {name: (mean or trained)[name].detach().clone() for name in trained}
+            whole = module.state_dict() | mean
+            yield {name: one.detach().clone() for name, one in whole.items()}
 
     def allocation(self) -> dict[str, NDArray[Any]]:
         """Return what each group has: parameters, clip, noise, and the first over the second."""

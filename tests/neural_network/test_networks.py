@@ -1,0 +1,332 @@
+"""Networks as estimators: they learn, are charged for, keep scikit-learn's contract, and refuse."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
+
+torch = pytest.importorskip("torch")
+
+from skdpnoise import DPGridSearchCV, DPStandardScaler, PrivacyLedger  # noqa: E402
+from skdpnoise.neural_network import (  # noqa: E402
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPNeuralClassifier,
+    DPNeuralRegressor,
+)
+from skdpnoise.neural_network import _training as training  # noqa: E402
+from skdpnoise.privacy import PrivacyGuarantee  # noqa: E402
+
+nn = torch.nn
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(600, 4))
+LABELS = np.where(X[:, 0] * X[:, 1] > 0.0, "same", "other")
+NUMBERS = 50.0 + 10.0 * np.abs(X[:, 0])
+CLEAR = {"epsilon": 1000.0, "delta": 1e-3, "random_state": 0, "max_iter": 40, "batch_size": 0.2}
+QUICK = {"random_state": 0, "max_iter": 2, "batch_size": 0.25}
+KINDS = [
+    (DPMLPClassifier, LABELS),
+    (DPMLPRegressor, NUMBERS),
+    (DPNeuralClassifier, LABELS),
+    (DPNeuralRegressor, NUMBERS),
+]
+each_kind = pytest.mark.parametrize(
+    ("make", "y"), KINDS, ids=lambda one: getattr(one, "__name__", "")
+)
+
+
+def network(width=8, n_outputs=2, n_inputs=4):
+    return nn.Sequential(nn.Linear(n_inputs, width), nn.Tanh(), nn.Linear(width, n_outputs))
+
+
+@each_kind
+@pytest.mark.slow
+def test_scikit_learns_checks_pass(make, y):
+    check_estimator(make(max_iter=2))
+
+
+@each_kind
+def test_clear_data_are_learnt(make, y):
+    model = make(learning_rate_init=0.1, **CLEAR).fit(X, y)
+    assert model.score(X, y) > 0.9
+
+
+@each_kind
+def test_what_is_spent_is_within_the_guarantee_and_charged_before_the_first_batch(
+    make, y, monkeypatch
+):
+    ledger = PrivacyLedger(
+        "people", epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"
+    )
+
+    def stop(*_):
+        assert ledger.total.epsilon == pytest.approx(1.0, rel=1e-3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "sampled", stop)
+    with pytest.raises(KeyboardInterrupt) as raised:
+        make(ledger=ledger, **QUICK).fit(X, y)
+    assert "stays spent" in "".join(raised.value.__notes__)
+    monkeypatch.undo()
+    model = make(**QUICK).fit(X, y)
+    assert model.privacy_.guarantee == PrivacyGuarantee(1.0, 1e-6, "add_remove")
+    assert model.privacy_.total.delta(1.0) <= 1e-6
+    labels = [release.label for release in model.privacy_.releases]
+    assert labels[0] == "number of records"
+    assert labels[-1] == "gradients"
+    assert labels.count("gradients") == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "labels"),
+    [
+        ({"feature_bounds": (-3, 3), "n_samples": 600}, ["gradients"]),
+        ({"feature_bounds": (-3, 3)}, ["number of records", "gradients"]),
+        ({"feature_bounds": (-3, 3), "batch_size": 100}, ["number of records", "gradients"]),
+        ({"feature_bounds": (-3, 3), "batch_size": 100, "n_samples": 600}, ["gradients"]),
+    ],
+)
+@pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace"])
+def test_what_is_public_is_not_bought(settings, labels, noise):
+    ledger = PrivacyLedger(
+        "people", epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"
+    )
+    model = DPMLPClassifier(**QUICK | {"noise": noise, "ledger": ledger} | settings).fit(X, LABELS)
+    assert [release.label for release in model.privacy_.releases] == labels
+    assert model.privacy_.total.delta(1.0) <= 1e-6
+    assert model.privacy_.total.epsilon(1e-6) > 0.9
+    assert ledger.total.epsilon <= 1.0
+
+
+def test_batches_of_a_number_hang_on_the_number_of_records():
+    model = DPMLPClassifier(**QUICK | {"batch_size": 60, "n_samples": 600}).fit(X, LABELS)
+    assert (model.sampling_rate_, model.n_steps_) == (0.1, 20)
+    bought = DPMLPClassifier(**QUICK | {"batch_size": 60, "epsilon": 50.0}).fit(X, LABELS)
+    assert bought.sampling_rate_ == pytest.approx(0.1, rel=0.02)
+    assert bought.privacy_.releases[0].noise == "iid_laplace"  # pure: the steps hang on it
+
+
+def test_a_person_counts_once_whatever_rows_there_are():
+    people = np.repeat(np.arange(200), 3)
+    model = DPMLPClassifier(rows_per_group=2, **QUICK).fit(X, LABELS, groups=people)
+    report = model.privacy_
+    assert report.rows_per_group == 2
+    assert report.total.delta(1.0) <= 1e-6
+    assert report.n_records == pytest.approx(200, abs=150)
+    labels = [release.label for release in report.releases]
+    assert labels[:2] == ["number of records", "number of rows"]
+    one = DPMLPClassifier(feature_bounds=(-3, 3), n_samples=600, **QUICK).fit(X, LABELS)
+    some = DPMLPClassifier(rows_per_group=3, feature_bounds=(-3, 3), n_samples=600, **QUICK)
+    some.fit(X, LABELS, groups=people)  # no dearer than a row
+    assert some.allocation_["noise"] == pytest.approx(one.allocation_["noise"])
+
+
+@pytest.mark.parametrize("clip_groups", ["global", "layer", "tensor", lambda name: name[-4:]])
+@pytest.mark.parametrize("noise", ["inid_gaussian", "spr_gaussian", "iid_gaussian", "inid_laplace"])
+def test_groups_are_clipped_and_get_noise_by_themselves(clip_groups, noise):
+    made = DPMLPClassifier(5, clip_groups=clip_groups, noise=noise, **QUICK).fit(X, LABELS)
+    found = made.allocation_
+    n_groups = {"global": 1, "layer": 2, "tensor": 4}.get(clip_groups, 2)
+    assert len(found["group"]) == n_groups
+    assert found["n_parameters"].sum() == 5 * 4 + 5 + 2 * 5 + 2
+    assert (found["signal_to_noise"] > 0.0).all()
+    if noise == "iid_gaussian":
+        assert np.ptp(found["noise"]) == 0.0
+    if noise == "inid_gaussian" and n_groups > 1:  # Theorem 4 for groups: s² as C / √d
+        ratio = found["noise"] ** 2 * np.sqrt(found["n_parameters"]) / found["clip"]
+        assert ratio == pytest.approx(ratio[0])
+
+
+def test_a_clip_for_each_group():
+    model = DPMLPClassifier(5, clip_groups="layer", clip=[0.5, 0.2], **QUICK).fit(X, LABELS)
+    assert model.allocation_["clip"].tolist() == [0.5, 0.2]
+    with pytest.raises(ValueError, match="clip"):
+        DPMLPClassifier(5, clip_groups="layer", clip=[0.5, 0.2, 1.0], **QUICK).fit(X, LABELS)
+
+
+@each_kind
+def test_the_same_seed_gives_the_same_bits_and_leaves_torchs_alone(make, y):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    models = [make(**QUICK).fit(X, y) for _ in range(2)]
+    assert torch.equal(torch.rand(3), expected)
+    one, other = (model.module_.state_dict() for model in models)
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+@each_kind
+def test_clones_and_pickles(make, y):
+    model = make(**QUICK).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert not hasattr(clone(model), "module_")
+
+
+def test_a_prediction_is_that_of_the_row_alone():
+    model = DPMLPRegressor(**QUICK).fit(X, NUMBERS)
+    assert np.array_equal(model.predict(X)[[3, 200]], model.predict(X[[3, 200]]))
+
+
+def test_a_module_and_its_parameters():
+    model = DPNeuralClassifier(network, module__width=6, **QUICK)
+    assert model.get_params()["module__width"] == 6
+    assert clone(model).set_params(module__width=5).module__width == 5
+    model.fit(X, LABELS)
+    assert model.module_[0].out_features == 6
+    proba = model.predict_proba(X)
+    assert np.allclose(proba.sum(axis=1), 1.0)
+    assert np.allclose(np.log(proba), model.predict_log_proba(X))
+
+
+def test_images():
+    images = RNG.normal(size=(60, 1, 6, 6)).astype(np.float32)
+
+    def small():
+        return nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 2))
+
+    model = DPNeuralClassifier(small, feature_bounds=(-3, 3), **QUICK)
+    model.fit(images, LABELS[:60])
+    assert model.predict(images).shape == (60,)
+
+
+def test_frozen_parameters_stay_and_what_is_random_of_them_is_kept():
+    def frozen():
+        return nn.Sequential(
+            nn.Linear(4, 6).requires_grad_(False),
+            nn.BatchNorm1d(6).requires_grad_(False).eval(),
+            nn.ReLU(),
+            nn.Linear(6, 2),
+        )
+
+    class Shared:
+        module = frozen()
+
+        def __call__(self):
+            return self.module
+
+    factory = Shared()
+    before = {name: one.clone() for name, one in factory.module.state_dict().items()}
+    model = DPNeuralClassifier(factory, **QUICK).fit(X, LABELS)
+    after, now = model.module_.state_dict(), factory.module.state_dict()
+    assert all(torch.equal(now[name], before[name]) for name in before)  # it is a user's
+    assert torch.equal(after["0.weight"], before["0.weight"])
+    assert not torch.equal(after["3.weight"], before["3.weight"])
+    assert model.allocation_["n_parameters"].tolist() == [14]
+
+
+class Counts(nn.Module):
+    """Counts in a buffer what passes through it."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = network()
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, rows):
+        self.seen += len(rows)
+        return self.inner(rows)
+
+
+MIXING = {
+    "batch norm": (lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)), "GroupNorm"),
+    "trained batch norm": (
+        lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3).eval(), nn.Linear(3, 2)), "freeze"),
+    "instance norm": (
+        lambda: nn.Sequential(
+            nn.Unflatten(-1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten(),
+            nn.Linear(4, 2)), "track_running_stats"),
+    "a buffer": (Counts, "buffers"),
+    "outputs": (lambda: network(n_outputs=3), "outputs"),
+    "nothing to train": (lambda: network().requires_grad_(False), "frozen"),
+    "no module": (lambda: 3, "torch.nn.Module"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MIXING)
+def test_what_mixes_records_or_cannot_be_trained_is_refused_before_the_charge(name):
+    module, text = MIXING[name]
+    ledger = PrivacyLedger(
+        "people", epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"
+    )
+    with pytest.raises((TypeError, ValueError), match=text):
+        DPNeuralClassifier(module, ledger=ledger, **QUICK).fit(X, LABELS)
+    assert ledger.total.epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"adjacency": "replace_one"},
+        {"noise": "inid_staircase"},
+        {"noise": "inid_gaussian", "delta": 0.0},
+        {"batch_size": 0},
+        {"batch_size": 1.5},
+        {"clip": -1.0},
+        {"clip_groups": "none"},
+        {"max_iter": 0},
+        {"solver": "lbfgs"},
+    ],
+)
+def test_settings_that_are_not_proven_or_make_no_sense_are_refused(settings):
+    with pytest.raises(ValueError, match=next(reversed(settings))):
+        DPMLPClassifier(**QUICK | settings).fit(X, LABELS)
+
+
+def test_pure_privacy_by_laplace_noise():
+    model = DPMLPClassifier(**QUICK | {"delta": 0.0}).fit(X, LABELS)
+    assert model.privacy_.total.pure_epsilon <= 1.0
+    assert model.privacy_.releases[-1].noise == "inid_laplace"
+
+
+def test_gradients_that_are_not_finite_change_nothing_but_themselves():
+    wild = X.copy()
+    wild[:5] = 1e90
+    model = DPNeuralClassifier(network, **CLEAR).fit(wild, LABELS)  # as they are: infinite floats
+    assert all(one.isfinite().all() for one in model.module_.state_dict().values())
+
+
+def test_an_empty_sample_releases_noise():
+    model = DPMLPClassifier(**QUICK | {"batch_size": 1e-12, "max_iter": 1}, n_samples=600)
+    model.set_params(batch_size=1e-3, epsilon=100.0)
+    fitted = model.fit(X[:2], np.array([0, 1]))
+    assert fitted.n_steps_ == 1000
+
+
+def test_pipelines_and_searches():
+    pipe = make_pipeline(
+        DPStandardScaler(adjacency="add_remove", random_state=0), DPMLPClassifier(**QUICK)
+    )
+    assert pipe.fit(X, LABELS).predict(X).shape == (600,)
+    search = DPGridSearchCV(
+        DPMLPClassifier(max_iter=2, batch_size=0.25),
+        {"learning_rate_init": [0.05, 0.2]},
+        adjacency="add_remove",
+        random_state=0,
+    )
+    assert search.fit(X, LABELS).best_estimator_.predict(X).shape == (600,)
+
+
+def test_callbacks_see_epochs_and_no_loss():
+    callback = pytest.importorskip("sklearn.callback")
+    model = DPMLPClassifier(**QUICK).set_callbacks(callback.ProgressBar())
+    model.fit(X, LABELS)
+    assert model.n_iter_ == 2
+
+
+def test_without_torch_the_error_names_the_extra():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from skdpnoise.neural_network import DPMLPClassifier\n"
+        "DPMLPClassifier().fit([[0.0], [1.0]], [0, 1])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ImportError" in ran.stderr
+    assert "skdpnoise[torch]" in ran.stderr
