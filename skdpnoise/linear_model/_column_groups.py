@@ -24,10 +24,10 @@ def numbered_groups(estimator: Any, n_columns: int) -> np.ndarray:
     )
     named = getattr(estimator, "feature_names_in_", None)
     places = {} if named is None else {name: place for place, name in enumerate(named)}
-    if isinstance(groups, str | bytes) or not isinstance(groups, Iterable):
+    if _is_one(groups):
         raise ValueError(f"{start}Got {type(groups).__name__} instead.")
     for number, group in enumerate(groups.values() if isinstance(groups, Mapping) else groups):
-        if isinstance(group, str | bytes) or not isinstance(group, Iterable):
+        if _is_one(group):
             raise ValueError(f"{start}Got {type(group).__name__} as group {number}.")
         columns = [*group]
         if not columns:
@@ -40,6 +40,12 @@ def numbered_groups(estimator: Any, n_columns: int) -> np.ndarray:
                 raise ValueError(f"{start}Got {column!r} twice.")
             numbers[place] = number
     return numbers
+
+
+def _is_one(value: Any) -> bool:
+    """Whether a value has no members."""
+    alone = isinstance(value, str | bytes) or getattr(value, "shape", None) == ()
+    return alone or not isinstance(value, Iterable)
 
 
 def _place(column: Any, places: dict[Any, int], n_columns: int) -> int | None:

@@ -27,7 +27,7 @@ from skdpnoise.linear_model._budget import NORMAL, Budget
 from skdpnoise.linear_model._column_groups import NO_GROUP
 from skdpnoise.linear_model._defaults import kept
 from skdpnoise.linear_model._descent import kept_in_doubt, linear_functions
-from skdpnoise.linear_model._gram import GramPlan, plan_gram
+from skdpnoise.linear_model._gram import GRAM_NOISES, GramPlan, plan_gram
 from skdpnoise.linear_model._levels import LEVEL, LevelPlan, plan_level
 from skdpnoise.linear_model._records import (
     LIMIT,
@@ -97,6 +97,7 @@ _GUESSED_SPARSE = 0.25  # the same where nearly all is 0
 # Of sparse rows: the constant, in units of L, up to 1; how far passes go at least; and from which
 # μ n there are more passes, which take little time.
 _CONSTANT_OF_SPARSE, _LEAST_REACH_OF_SPARSE, _MUCH_OF_SPARSE = 0.25, 1.0, 3e3
+_TINY = 1e-60  # power of which is a double
 _SHORTER_OF_SPARSE = 0.6  # of their clip
 _BLOCK = 4096  # rows whose squares are held at once
 # μ n between which two classes are doubted: below, a gain could not be told from its noise.
@@ -369,8 +370,10 @@ def plan_joint(
     part, doubt, moments, level = 0.0, None, None, None
     if settings.loss is SQUARED:
         assert target is not None
-        part, plain = _REFIT, replace(settings, noise="iid_gaussian", row_norm="auto")
-        moments = plan_gram(plain, _with_feature(target), n_samples, budget, part)
+        noise = budget.noise if budget.noise in GRAM_NOISES else NORMAL
+        part, plain = _REFIT, replace(settings, noise=noise, row_norm="auto")
+        like = replace(budget, noise=noise)
+        moments = plan_gram(plain, _with_feature(target), n_samples, like, part)
     elif settings.loss is POISSON and settings.fit_intercept:
         facts = strength, n_samples, problem.target.spread
         level = plan_level(budget, left.share(LEVEL), *facts)
@@ -391,7 +394,7 @@ def plan_joint(
     steepest = settings.loss.curvature * (longest if settings.sparse else length) ** 2
     step = (1.0 + _MOMENTUM) / steepest
     if settings.loss is not SQUARED:  # whose residuals have no bound
-        step /= min(clip / (length * size), 1.0) ** _SHORTER
+        step /= max(min(clip / (length * size), 1.0), _TINY) ** _SHORTER
     step = min(step, longest_step)
     profile = GroupedProfile([width * clip], np.zeros(math.prod(shape)))
     mechanism = calibrate(budget.noise, profile, left, n_releases=n_passes)
@@ -444,22 +447,33 @@ def _choose(
         ordinary = math.sqrt(per_coordinate / _ORDINARY)
         part = min(max(ordinary, _LEAST_OF_COUNTS, _LEAST_OF_RARE * size), _LONGEST_OF_COUNTS)
         part *= size
+    if settings.n_passes != "auto":
+        return int(settings.n_passes), part * length, reach
+    most = _most_passes(settings, strength, n_samples, shape[1])
+    return round(max(min(reach / _PER_PASS, most), fewest)), part * length, reach
+
+
+def _most_passes(settings: Settings, strength: float, n_samples: float, n_columns: int) -> float:
+    """Return how many passes there are at most, so that they take not too long."""
     most = float(MOST_PASSES)
     if n_samples <= _FEW_ROWS:  # passes over few rows take no time
         much = _MUCH_OF_SPARSE if settings.sparse else _MUCH
         most = min(MOST_PASSES * max(1.0, strength / much) ** 0.5, _MOST_OF_FEW)
-    if settings.n_passes != "auto":
-        return int(settings.n_passes), part * length, reach
     # How many entries sparse rows have is not public: the root is as good a guess as any.
-    per_row = math.sqrt(shape[1]) if settings.sparse else shape[1]
-    most *= min(1.0, math.sqrt(_MANY_ENTRIES / (n_samples * per_row)))
-    return round(max(min(reach / _PER_PASS, most), fewest)), part * length, reach
+    per_row = math.sqrt(n_columns) if settings.sparse else n_columns
+    return most * min(1.0, math.sqrt(_MANY_ENTRIES / (n_samples * per_row)))
 
 
 def check_joint(settings: Settings, data: Data, budget: Budget) -> None:
     """Raise what planning would raise, before anything is spent or the data are used."""
     n_columns, n_outputs = data.X.shape[1], len(data.outputs)
-    n_passes = _MOST_OF_FEW if settings.n_passes == "auto" else float(settings.n_passes)
+    n_passes, n_kept = _MOST_OF_FEW, float(data.rows.n_kept)
+    if settings.n_passes != "auto":
+        n_passes = float(settings.n_passes)
+    elif budget.adjacency == "replace_one":  # the number of records is public
+        assert isinstance(budget.total, GaussianLoss)
+        most = _most_passes(settings, budget.total.mu * n_kept, n_kept, 1)  # one at least is used
+        n_passes = max(most, _FEWEST_OF_NUMBERS)
     size, reason = (
         32.0 * n_passes * n_outputs * (n_columns + 1),
         f"the noise of {n_passes:g} passes",

@@ -122,7 +122,11 @@ def test_names_of_a_frame_and_a_dict_are_the_same_as_numbers():
 
 
 @pytest.mark.parametrize(
-    "groups", [[[0, 1], [1, 2]], [[]], [[6]], [["z"]], "ab", [3], [[True]], [[-1]], [[1, 1]], 5]
+    "groups",
+    [
+        *([[0, 1], [1, 2]], [[]], [[6]], [["z"]], "ab", [3], [[True]], [[-1]], [[1, 1]], 5),
+        *([np.array(0)], np.array(0)),
+    ],
 )
 def test_what_is_no_partition_is_refused_before_the_charge(groups):
     with pytest.raises(ValueError, match="'column_groups'"):

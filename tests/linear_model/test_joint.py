@@ -306,12 +306,16 @@ def test_passes_whose_noise_would_fill_the_memory_are_refused():
         fitted(*made(), n_passes=10**10)
 
 
-def test_so_are_the_most_passes_that_auto_may_make(monkeypatch):
-    memory = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 200_000}
+@pytest.mark.parametrize(
+    ("adjacency", "n_passes"),
+    [("replace_one", 80), ("add_remove", 500)],  # where the number of records is not known
+)
+def test_so_are_the_most_passes_that_auto_may_make(monkeypatch, adjacency, n_passes):
+    memory = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 40_000}
     monkeypatch.setattr("skdpnoise.estimators.parameters.os.sysconf", memory.__getitem__)
     ledger = Forbidden()
-    with pytest.raises(MemoryError, match="the noise of 500 passes"):
-        fitted(*made(), ledger=ledger)
+    with pytest.raises(MemoryError, match=f"the noise of {n_passes} passes"):
+        fitted(*made(), ledger=ledger, adjacency=adjacency)
 
 
 def numbers(n, p, seed=0):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import QuantileRegressor
@@ -14,6 +16,9 @@ from sklearn.metrics import d2_pinball_score
 from sklearn.svm import LinearSVC
 
 from skdpnoise import DPHuberRegressor, DPLinearSVC, DPQuantileRegressor
+from skdpnoise.linear_model._column_groups import NO_GROUP
+from skdpnoise.linear_model._descent import linear_functions
+from skdpnoise.linear_model._joint import RowScaling
 from skdpnoise.privacy import gdp_mu
 from skdpnoise.solvers.losses import hinge, huber, pinball
 from tests._replay import two_runs
@@ -165,3 +170,29 @@ def test_what_is_wrong_is_said_before_the_charge(name, settings, match):
         return
     with pytest.raises(ValueError, match=match):
         fitted(name, *made(name, 100), ledger=Forbidden(), **settings)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_is_bought_of_scores_reads_the_same_bits_of_a_row_in_any_block(sparse):
+    rng = np.random.default_rng(0)
+    p, X = 61, rng.normal(size=(400, 61))
+    facts = 0.0 * np.ones(p), np.ones(p), rng.random(p) < 0.9, 2.0 * np.ones(p), np.ones(p)
+    groups = np.where(np.arange(p) < 5, 0, NO_GROUP)
+    scaling, model = RowScaling(*facts, groups), rng.normal(size=(3, p + 1))
+
+    def scores(rows):
+        data = SimpleNamespace(X=csr_array(rows) if sparse else rows)
+        return linear_functions(model, SimpleNamespace(data=data, features=scaling))
+
+    whole = scores(X)
+    for size in (1, 2, 7, 64):
+        parts = [scores(X[k : k + size]) for k in range(0, 400, size)]
+        np.testing.assert_array_equal(np.concatenate(parts, axis=1), whole)
+    np.testing.assert_array_equal(scores(np.asfortranarray(X)), whole)
+
+
+@every_model
+def test_a_clip_of_any_allowed_size_is_taken(name):
+    X, y = made(name, n=200)
+    for clip in (1e-100, 1e100):
+        assert np.isfinite(fitted(name, X, y, clip=clip).coef_).all()

@@ -201,3 +201,32 @@ def test_what_sparse_rows_cannot_have_is_refused_before_the_charge(name, setting
         given = settings | {"solver": solver} if "solver" in settings else settings
         with pytest.raises(ValueError, match=match):
             fitted(name, sp.csr_array(X), y, ledger=Forbidden(), **given)
+
+
+@every_model
+@pytest.mark.parametrize("noise", ["iid_gaussian", "spr_gaussian", "inid_gaussian"])
+def test_any_normal_noise_is_taken(name, noise):
+    make, settings = MODELS[name]
+    settings = settings | ({"solver": "joint"} if "solver" in make().get_params() else {})
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int) if name == "svc" else np.abs(X[:, 0])
+    model = make(noise=noise, feature_bounds=(-3.0, 3.0), random_state=0, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    assert {one.noise for one in model.privacy_.releases if one.label == "gradients"} == {noise}
+
+
+def test_passes_that_are_not_made_need_no_memory(monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        "skdpnoise.linear_model._joint.check_memory", lambda *facts: asked.append(facts[1])
+    )
+    X = sp.random_array((500, 1000), density=0.01, format="csr", rng=np.random.default_rng(0))
+    settings = {"column_groups": [range(1000)], "random_state": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = DPRidge(1.0, **settings).fit(X, np.asarray(X.sum(axis=1)))
+    assert asked[-1] <= 32.0 * 1001 * 80.0
+    assert model.n_passes_ <= 80

@@ -358,16 +358,17 @@ def _sums_by_groups(
     n_outputs = slopes.shape[1]
     if clip.joint is not None:
         # Rounding to nearest adds at most half a unit to each integer, here too.
-        steps = sum(part.squares * one.grid_size**2 for part, one in pairs)
-        room = np.maximum(clip.joint - 0.5 * np.sqrt(n_outputs * steps), 0.0)
-        sizes = np.sqrt(block.squares) * np.sqrt(in_turn(slopes * slopes)) * unit
+        # All in units of the joint bound, whose square may not be a double.
+        steps = sum(part.squares * (one.grid_size / clip.joint) ** 2 for part, one in pairs)
+        room = np.maximum(1.0 - 0.5 * np.sqrt(n_outputs * steps), 0.0)
+        sizes = np.sqrt(block.squares) * np.sqrt(in_turn(slopes * slopes)) * (unit / clip.joint)
         slopes = slopes * np.minimum(room / sizes * _ROOM, 1.0)[:, np.newaxis]
     whole = [_clipped(slopes, part.squares, unit, one, weights) for part, one in pairs]
     if clip.joint is not None:
         total = np.zeros(len(slopes))
         for (part, one), some in zip(pairs, whole, strict=True):
-            total += part.squares * in_turn(some * some) * one.grid_size**2
-        inside = total <= clip.joint**2 * (1.0 - (_FEW + n_outputs + len(parts)) * _ULP)
+            total += part.squares * in_turn(some * some) * (one.grid_size / clip.joint) ** 2
+        inside = total <= 1.0 - (2.0 * _FEW + n_outputs + len(parts)) * _ULP
         whole = [np.where(inside[:, np.newaxis], some, 0.0) for some in whole]
     sums = np.zeros((n_outputs, clip.groups.size), dtype=np.int64)
     for number, (part, some) in enumerate(zip(parts, whole, strict=True)):

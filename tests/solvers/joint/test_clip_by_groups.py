@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from skdpnoise.solvers.joint import (
     joint_descent,
 )
 from skdpnoise.solvers.joint import descent as module
+from skdpnoise.solvers.losses import SQUARED
 
 RNG = np.random.default_rng(0)
 N, P, K = 200, 5, 3
@@ -157,3 +159,22 @@ def test_noise_differs_between_groups_and_passes_are_in_their_units():
     ]
     first = (paths[0][0] - paths[1][0]) * N / 0.5
     np.testing.assert_allclose(first, np.tile(clip.unit * 2**30, (K, 1)), rtol=1e-9)
+
+
+def rows_of(table, begin, end):
+    return table[begin:end]
+
+
+@pytest.mark.parametrize("bound", [1e-170, 1e-300, 1e150])
+def test_a_joint_bound_whose_square_is_no_double_holds(bound):
+    rng = np.random.default_rng(0)
+    parts = Clip(bound, bound / 8), Clip(bound, bound / 8)
+    clip = GroupedClip(np.array([0, 0, 1]), parts, bound)
+    for _ in range(100):
+        rows = GridRows(rng.normal(size=(1, 2)), grid_size=0.5, limit=3.0, constant=1.0)
+        targets = 1e3 * max(bound, 1.0) * rng.normal(size=(1, 1))
+        found = clipped_gradient_sums(
+            rows, partial(rows_of, targets), np.zeros((1, 3)), loss=SQUARED, clip=clip
+        )
+        assert np.linalg.norm(found / 8.0) <= 1.0
+        assert found.any()
