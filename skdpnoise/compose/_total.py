@@ -12,7 +12,14 @@ from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.report import DECLARED, SOURCE, card, facts_in_html, neighbours, table
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.privacy import (
+    GaussianLoss,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    PureLoss,
+    gdp_mu,
+)
 from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling.words import with_caveat
 
@@ -277,6 +284,8 @@ def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
     if not report.releases:
         return PureLoss(0.0)
     if isinstance(total, PureLoss):
+        return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
+    if isinstance(total, NumericLoss) and guarantee.delta == 0.0:
         return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
     if isinstance(total, GaussianLoss) and guarantee.delta > 0.0:
         return GaussianLoss(max(total.mu, gdp_mu(guarantee.epsilon, guarantee.delta)))

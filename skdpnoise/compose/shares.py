@@ -106,6 +106,13 @@ def with_budget(
     for part in parts:
         share = budget.share(weights[part.label] / total * (1.0 - _BELOW))
         own = part.estimator.get_params(deep=False)
+        if not pure and getattr(part.estimator, "_samples_records", False):
+            raise ValueError(
+                f"The step {part.label!r} samples the records of every batch, which is worth "
+                "nothing in the Gaussian losses that a composition with delta > 0 shares out. Fit "
+                "it by itself, with a guarantee of its own; or set delta=0 of the composition, "
+                "for Laplace noise."
+            )
         new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
         if isinstance(share, PureLoss):
             new["epsilon"], new["delta"] = share.pure_epsilon, 0.0

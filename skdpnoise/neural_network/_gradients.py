@@ -65,7 +65,7 @@ def slots_agree(
     for _ in range(_TRIALS):
         torch.randn(rows.shape, out=rows)
         found = gradients(trained, rows, targets, weights)
-        moved = gradients(trained, rows.roll(1, dims=0), targets, weights)
+        moved = gradients(trained, *(one.roll(1, dims=0) for one in (rows, targets, weights)))
         if not np.array_equal(np.roll(found, 1, axis=0), moved, equal_nan=True):
             return False
     return True

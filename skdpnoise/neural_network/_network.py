@@ -41,6 +41,7 @@ from skdpnoise.sensitivity import GroupedProfile
 
 __all__ = ["PrivateNetwork"]
 
+_QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
 _PREDICTED = 64  # rows at once, always so many: a row's prediction is that of the row alone
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
 
@@ -96,6 +97,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     random_state: Any
     device: str
     module: Any = None
+    _samples_records: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
         "adjacency": [StrOptions({"add_remove"})],
@@ -176,6 +178,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 agree = slots_agree(
                     torch, gradients, *self._trial(torch, data, module, parts, size)
                 )
+                size = size if agree else max(1, size // _QUEUED)
                 training = Training(parts, mechanism, profile, steps, buying.n_people, size, agree)
                 people = self._people(torch, data, scalings, members)
 

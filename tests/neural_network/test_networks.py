@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 torch = pytest.importorskip("torch")
 
-from skdpnoise import DPGridSearchCV, DPStandardScaler, PrivacyLedger  # noqa: E402
+from skdpnoise import DPGridSearchCV, DPPipeline, DPStandardScaler, PrivacyLedger  # noqa: E402
 from skdpnoise.neural_network import (  # noqa: E402
     DPMLPClassifier,
     DPMLPRegressor,
@@ -42,6 +42,13 @@ each_kind = pytest.mark.parametrize(
 )
 
 
+def people():
+    """Return a ledger that nothing has been charged to."""
+    return PrivacyLedger(
+        "people", epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"
+    )
+
+
 def network(width=8, n_outputs=2, n_inputs=4):
     return nn.Sequential(nn.Linear(n_inputs, width), nn.Tanh(), nn.Linear(width, n_outputs))
 
@@ -67,7 +74,7 @@ def test_what_is_spent_is_within_the_guarantee_and_charged_before_the_first_batc
     )
 
     def stop(*_):
-        assert ledger.total.epsilon == pytest.approx(1.0, rel=1e-3)
+        assert ledger.total().epsilon == pytest.approx(1.0, rel=1e-3)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training, "sampled", stop)
@@ -102,7 +109,7 @@ def test_what_is_public_is_not_bought(settings, labels, noise):
     assert [release.label for release in model.privacy_.releases] == labels
     assert model.privacy_.total.delta(1.0) <= 1e-6
     assert model.privacy_.total.epsilon(1e-6) > 0.9
-    assert ledger.total.epsilon <= 1.0
+    assert ledger.total().epsilon <= 1.0
 
 
 def test_batches_of_a_number_hang_on_the_number_of_records():
@@ -235,19 +242,26 @@ class Counts(nn.Module):
         return self.inner(rows)
 
 
+def between(*layers):
+    return lambda: nn.Sequential(nn.Linear(4, 4), *(layer() for layer in layers), nn.Linear(4, 2))
+
+
+def kept_norm():
+    return nn.InstanceNorm1d(2, track_running_stats=True)
+
+
 MIXING = {
-    "batch norm": (lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Linear(3, 2)), "GroupNorm"),
-    "trained batch norm": (
-        lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3).eval(), nn.Linear(3, 2)), "freeze"),
+    "batch norm": (between(lambda: nn.BatchNorm1d(4)), "GroupNorm"),
+    "trained batch norm": (between(lambda: nn.BatchNorm1d(4).eval()), "freeze"),
     "instance norm": (
-        lambda: nn.Sequential(
-            nn.Unflatten(-1, (2, 2)), nn.InstanceNorm1d(2, track_running_stats=True), nn.Flatten(),
-            nn.Linear(4, 2)), "track_running_stats"),
+        between(lambda: nn.Unflatten(-1, (2, 2)), kept_norm, nn.Flatten),
+        "track_running_stats",
+    ),
     "a buffer": (Counts, "buffers"),
     "outputs": (lambda: network(n_outputs=3), "outputs"),
     "nothing to train": (lambda: network().requires_grad_(False), "frozen"),
     "no module": (lambda: 3, "torch.nn.Module"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MIXING)
@@ -258,7 +272,7 @@ def test_what_mixes_records_or_cannot_be_trained_is_refused_before_the_charge(na
     )
     with pytest.raises((TypeError, ValueError), match=text):
         DPNeuralClassifier(module, ledger=ledger, **QUICK).fit(X, LABELS)
-    assert ledger.total.epsilon == 0.0
+    assert ledger.total().epsilon == 0.0
 
 
 @pytest.mark.parametrize(
@@ -305,13 +319,21 @@ def test_pipelines_and_searches():
         DPStandardScaler(adjacency="add_remove", random_state=0), DPMLPClassifier(**QUICK)
     )
     assert pipe.fit(X, LABELS).predict(X).shape == (600,)
-    search = DPGridSearchCV(
-        DPMLPClassifier(max_iter=2, batch_size=0.25),
-        {"learning_rate_init": [0.05, 0.2]},
-        adjacency="add_remove",
-        random_state=0,
-    )
-    assert search.fit(X, LABELS).best_estimator_.predict(X).shape == (600,)
+
+
+def test_a_search_by_pure_privacy_and_none_by_what_sampling_cannot_give():
+    grid = {"learning_rate_init": [0.05, 0.2]}
+    facts = {"adjacency": "add_remove", "random_state": 0}
+    network = DPMLPClassifier(max_iter=2, batch_size=0.25, delta=0.0)
+    search = DPGridSearchCV(network, grid, delta=0.0, **facts).fit(X, LABELS)
+    assert search.best_estimator_.predict(X).shape == (600,)
+    ledger = people()
+    with pytest.raises(ValueError, match="delta=0"):
+        DPGridSearchCV(DPMLPClassifier(), grid, ledger=ledger, **facts).fit(X, LABELS)
+    steps = [("scale", DPStandardScaler()), ("model", DPMLPClassifier())]
+    with pytest.raises(ValueError, match="delta=0"):
+        DPPipeline(steps, ledger=ledger, **facts).fit(X, LABELS)
+    assert ledger.total().epsilon == 0.0
 
 
 def test_callbacks_see_epochs_and_no_loss():
@@ -323,7 +345,12 @@ def test_callbacks_see_epochs_and_no_loss():
 
 def test_without_torch_the_error_names_the_extra():
     code = (
-        "import sys; sys.modules['torch'] = None\n"
+        "import sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'torch':\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Finder())\n"
         "from skdpnoise.neural_network import DPMLPClassifier\n"
         "DPMLPClassifier().fit([[0.0], [1.0]], [0, 1])"
     )
