@@ -7,9 +7,10 @@ MINUTES ?= 15
 
 VENV := .venv
 OLDEST := .venv-oldest
+TORCH := .venv-torch
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all test-oldest docs mutants coverage lint clean
+.PHONY: help demo test test-all test-oldest test-torch docs mutants coverage lint clean
 .NOTPARALLEL:
 
 help:
@@ -17,6 +18,7 @@ help:
 	@echo "make test         set up and run tests, doctests, ruff and mypy"
 	@echo "make test-all     the same, and then the slow cases that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
+	@echo "make test-torch   neural networks, with torch for processors, in an environment of its own"
 	@echo "make docs         the pages as a site in build/docs; a fault in one of them fails"
 	@echo "make mutants      faults in the files that changed, each of which some test must notice"
 	@echo "make coverage     make test, with the lines that no test runs in htmlcov"
@@ -36,6 +38,10 @@ test-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
 	  -o cache_dir=$(OLDEST)/.pytest_cache -m "not slow" $$($(OLDEST)/bin/python .ci/oldest.py tests)
 
+test-torch: $(TORCH)/.test
+	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+	  -o cache_dir=$(TORCH)/.pytest_cache tests/neural_network skdpnoise/neural_network
+
 docs: $(VENV)/.docs
 	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs
 
@@ -53,7 +59,7 @@ lint: $(VENV)/.test
 	$(VENV)/bin/python -m mypy
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(OLDEST) $(TORCH) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	rm -rf build htmlcov .coverage .coverage.* coverage.xml
 	find skdpnoise tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +
 
@@ -72,6 +78,11 @@ $(VENV)/.docs: $(VENV)/.made pyproject.toml
 
 $(OLDEST)/.test: $(OLDEST)/.made pyproject.toml .ci/oldest.py
 	$(OLDEST)/$(PIP) --editable ".[test]" $$($(OLDEST)/bin/python .ci/oldest.py pins)
+	@touch $@
+
+# This version comes without the libraries of graphics cards, which are gigabytes.
+$(TORCH)/.test: $(TORCH)/.made pyproject.toml
+	$(TORCH)/$(PIP) --editable ".[test,torch]" torch==2.13.0
 	@touch $@
 
 %/.made:

@@ -7,6 +7,7 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from zlib import crc32
@@ -37,6 +38,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before cases are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     _leave_cases_to_test_all(items)
+    # What networks compute needs torch: `make test-torch` has an environment with it.
+    if find_spec("torch") is None:
+        for item in items:
+            if "skdpnoise/neural_network/" in item.path.as_posix():
+                item.add_marker(pytest.mark.skip(reason="torch is not installed"))
     # Documentation may show the real data; without them its examples would try a download.
     if _data_folder() is not None:
         return

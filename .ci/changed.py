@@ -21,6 +21,7 @@ ALL = ("Makefile", "pyproject.toml", ".ci/run", ".ci/changed.py", ".ci/oldest.py
 TARGETS = {
     "docs": ("docs/", "skdpnoise/"),
     "test-oldest": ("skdpnoise/", "tests/_", "conftest.py", *(f"{name}/" for name in TESTS)),
+    "test-torch": ("skdpnoise/", "tests/neural_network/", "conftest.py"),
     "mutants": ("skdpnoise/", "tests/", "benchmarks/mutants"),
 }
 

@@ -210,7 +210,8 @@ def borrowed(files: Sequence[SourceFile]) -> list[tuple[str, str]]:
 def newer(files: Sequence[SourceFile], kept: Mapping[str, Sequence[str]]) -> dict[str, Size]:
     """Return the size of every new feature: of the folders, files and definitions named.
 
-    ``file +3`` stands for three lines of code that a new feature needs in an older file.
+    ``file +3`` stands for three lines of code that a new feature needs in an older file, and
+    ``file +3/2`` for two lines of docstrings besides.
     """
     sizes: dict[str, Size] = {}
     seen: set[tuple[str, str]] = set()
@@ -223,7 +224,8 @@ def newer(files: Sequence[SourceFile], kept: Mapping[str, Sequence[str]]) -> dic
             if not inside:
                 raise ValueError(f"{NEW.name} names {place!r}, which is not there.")
             if added:
-                total += Size(int(added), 0)
+                code, _, documented = added.partition("/")
+                total += Size(int(code), int(documented or 0))
                 continue
             for file in inside:
                 if (file.name, definition) in seen or (file.name, "") in seen:

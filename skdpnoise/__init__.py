@@ -23,6 +23,12 @@ if TYPE_CHECKING:
         PrivacyWarning,
     )
     from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+    from skdpnoise.neural_network import (
+        DPMLPClassifier,
+        DPMLPRegressor,
+        DPNeuralClassifier,
+        DPNeuralRegressor,
+    )
     from skdpnoise.preprocessing import (
         BoundsClipper,
         DPMinMaxScaler,
@@ -46,7 +52,11 @@ __all__ = [
     "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
+    "DPMLPClassifier",
+    "DPMLPRegressor",
     "DPMinMaxScaler",
+    "DPNeuralClassifier",
+    "DPNeuralRegressor",
     "DPPipeline",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
@@ -71,6 +81,7 @@ _NAMES = {
     "DPLassoPath DPLinearSVC DPLogisticCD DPLogisticRegression DPPoissonRegressor "
     "DPQuantileRegressor DPRidge PrivacyWarning",
     "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
+    "neural_network": "DPMLPClassifier DPMLPRegressor DPNeuralClassifier DPNeuralRegressor",
     "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
     "privacy": "PrivacyGuarantee",
 }

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ("changed.py", "oldest.py")
-EVERYTHING = ["docs", "test-oldest", "mutants"]
+EVERYTHING = ["docs", "test-oldest", "test-torch", "mutants"]
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 

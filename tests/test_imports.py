@@ -24,7 +24,7 @@ LINE = (
     ("ledger",),
     ("compose",),
     ("estimators",),
-    ("linear_model", "decomposition", "covariance", "preprocessing"),
+    ("linear_model", "neural_network", "decomposition", "covariance", "preprocessing"),
     ("metrics", "model_selection"),
     ("inspection",),
     ("datasets", "plotting"),

@@ -21,6 +21,7 @@ from skdpnoise.mechanisms.matrices.calibrate import (
     calibrate_second_moments,
 )
 from skdpnoise.mechanisms.requests import noise_options
+from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
 from skdpnoise.mechanisms.sharing import shared_budget
@@ -36,11 +37,13 @@ __all__ = [
     "Mechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
+    "SampledMechanism",
     "SymmetricMatrixMechanism",
     "allocate",
     "base_budget",
     "bounded_counts",
     "calibrate",
+    "calibrate_sampled",
     "calibrate_second_moments",
     "capped_profile",
     "choose_repetitions",

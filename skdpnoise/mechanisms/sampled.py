@@ -184,8 +184,9 @@ def calibrate_sampled(
     --------
     >>> profile = GroupedProfile([1.0, 1.0], [0, 0, 0, 1])
     >>> guarantee = PrivacyGuarantee(2.0, 1e-5, "add_remove")
-    >>> calibrate_sampled("inid_gaussian", profile, guarantee, rate=0.01, n_releases=1000).scale
-    array([1.4..., 1.4..., 1.4..., 1.1...])
+    >>> made = calibrate_sampled("inid_gaussian", profile, guarantee, rate=0.01, n_releases=1000)
+    >>> made.scale.round(3)
+    array([1.205, 1.205, 1.205, 1.585])
     """
     family = noise.partition("_")[2]
     if family not in FAMILIES:

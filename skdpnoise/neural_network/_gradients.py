@@ -37,10 +37,8 @@ def sampled(rng: RandomWords, n_people: int, rate: float) -> NDArray[np.intp]:
 def rounds(
     rng: RandomWords, people: NDArray[np.intp], n_slots: int, *, agree: bool
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.bool_]]]:
-    """Yield who stands in each slot, round by round, and which slots are taken.
-
-    `n_slots` is a power of two, so that slots that are drawn are uniform.
-    """
+    """Yield who stands in each slot, round by round, and which slots are taken."""
+    # `n_slots` is a power of two, so that slots that are drawn are uniform.
     if agree:
         places, slots = np.divmod(np.arange(people.size), n_slots)
     else:
@@ -88,21 +86,9 @@ class PersonGradients:
         )
 
     def __call__(self, trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
-        """Return the gradients of every slot as rows of single precision.
-
-        Parameters
-        ----------
-        trained : dict of Tensor
-            The parameters.
-        rows : Tensor of shape (n_slots, n_rows, ...)
-        targets : Tensor of shape (n_slots, n_rows)
-        weights : Tensor of shape (n_slots, n_rows)
-            Of each row of a person in its mean; 0 where there is none.
-
-        Returns
-        -------
-        ndarray of float32 of shape (n_slots, n_parameters)
-        """
+        """Return the gradients of every slot, a row of single precision each."""
+        # rows (n_slots, n_rows, ...), targets and weights (n_slots, n_rows): the weights of a
+        # person's rows in the mean, 0 where there is none.
         parts = self._each(trained, rows, targets, weights)
         flat = [parts[name].reshape(len(rows), -1) for name in self._names]
         return self._torch.cat(flat, dim=1).to(device="cpu", dtype=self._torch.float32).numpy()

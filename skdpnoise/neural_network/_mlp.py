@@ -97,7 +97,7 @@ class DPMLPClassifier(NetworkClassifier):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))
     >>> y = np.where(X[:, 0] * X[:, 1] > 0, "same", "other")
-    >>> model = DPMLPClassifier(hidden_layer_sizes=16, epsilon=3.0, random_state=0).fit(X, y)
+    >>> model = DPMLPClassifier(hidden_layer_sizes=16, epsilon=3.0).fit(X, y)
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """
@@ -206,7 +206,7 @@ class DPMLPRegressor(NetworkRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(2000, 4))
     >>> y = np.abs(X[:, 0])
-    >>> model = DPMLPRegressor(hidden_layer_sizes=16, epsilon=3.0, random_state=0).fit(X, y)
+    >>> model = DPMLPRegressor(hidden_layer_sizes=16, epsilon=3.0).fit(X, y)
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
     """

@@ -92,8 +92,6 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     %(networks: n_samples)s
     %(estimators: rows_per_group, ledger, random_state)s
     %(networks: device)s
-    **module_params : dict
-        Parameters of the module, as ``module__hidden=64``.
 
     Attributes
     ----------
@@ -150,7 +148,7 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     >>> def network(width):
     ...     from torch import nn
     ...     return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
-    >>> model = DPNeuralClassifier(module=network, module__width=16, epsilon=3.0, random_state=0)
+    >>> model = DPNeuralClassifier(module=network, module__width=16, epsilon=3.0)
     >>> model = model.fit(X, y)
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)
@@ -204,8 +202,6 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     %(networks: n_samples)s
     %(estimators: rows_per_group, ledger, random_state)s
     %(networks: device)s
-    **module_params : dict
-        Parameters of the module, as ``module__hidden=64``.
 
     Attributes
     ----------
@@ -262,7 +258,7 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     >>> def network(width):
     ...     from torch import nn
     ...     return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 1))
-    >>> model = DPNeuralRegressor(module=network, module__width=16, epsilon=3.0, random_state=0)
+    >>> model = DPNeuralRegressor(module=network, module__width=16, epsilon=3.0)
     >>> model = model.fit(X, y)
     >>> model.n_steps_, round(model.sampling_rate_, 2)
     (200, 0.1)

@@ -50,12 +50,10 @@ class Shares:
     sampling: Sampling | None  # None where it hangs on the number of people that is bought
 
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
-        r"""Return the noise of the steps, within what the stages before leave.
-
-        Steps that hang on a bought number compose with it as follows: the release of the number
-        is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
-        that does not hang on it.
-        """
+        """Return the noise of the steps, within what the stages before leave."""
+        # Steps that hang on a bought number compose with it as follows: the release of the number
+        # is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
+        # that does not hang on it.
         guarantee, others = self.guarantee, [self.rows, self.features, self.target]
         if self.sampling is None:
             assert isinstance(self.count, PureLoss)

@@ -132,7 +132,7 @@ device : str, default="cpu"
     Where torch computes, such as "cuda".
 module : callable or None, default=None
     Makes a `torch.nn.Module` that takes rows, shape (n, n_features) or that of X, and returns
-    outputs: a class, or a function. Parameters named ``module__...`` go to it. None is a
+    outputs: a class, or a function. Parameters such as ``module__hidden=64`` go to it. None is a
     multilayer perceptron with one layer of 100. Frozen parameters stay as they are made, and are
     declared public.
 module_ : torch.nn.Module

@@ -18,6 +18,7 @@ from skdpnoise.mechanisms import (
     ExponentialMechanism,
     PermuteAndFlip,
     ReportNoisyMax,
+    SampledMechanism,
     bounded_counts,
     calibrate,
     calibrate_second_moments,
@@ -34,6 +35,7 @@ from skdpnoise.privacy import (
     PoissonRepetitions,
     PoissonSampled,
     PrivacyGuarantee,
+    Promised,
     PureLoss,
     RandomisedResponse,
     Repetition,
@@ -64,6 +66,7 @@ MATRIX = {
 CHOICE = NormQuantileMechanism.within(GaussianLoss(0.5))
 FLIP = NormQuantileMechanism.within(PureLoss(0.5))
 SAMPLED = PoissonSampled(0.1)
+STEPS = SampledMechanism(NORMAL, 0.1, 10)
 LAW = TruncatedNegativeBinomial(1.0, 0.1)
 RELEASE = Release("counts", "iid_laplace", 1, 10, (2.0, 2.0), PureLoss(1.0))
 REPORT = PrivacyReport("Example", PrivacyGuarantee(1.0), (RELEASE,), PureLoss(1.0), True)
@@ -237,6 +240,14 @@ LIES = [
     (SAMPLED, {"rate": math.nan}, "rate"),
     (SAMPLED, {"base": "normal"}, "base"),
     (SAMPLED, {"base": PoissonSampled(0.5)}, "base"),  # not symmetric
+    (Promised(0.1), {"delta": -0.1}, "delta"),
+    (Promised(0.1), {"delta": 1.0}, "delta"),
+    (STEPS, {"rate": 0.0}, "rate"),
+    (STEPS, {"rate": 1.5}, "rate"),
+    (STEPS, {"n_releases": 0}, "n_releases"),
+    (STEPS, {"step": dataclasses.replace(NORMAL, n_releases=2, promise=None)}, "step"),
+    (STEPS, {"step": INTEGER}, "noise"),
+    (STEPS, {"step": None}, "step"),
     (PureLoss(1.0), {"pure_epsilon": -1.0}, "pure_epsilon"),
     (PureLoss(1.0), {"pure_epsilon": math.nan}, "pure_epsilon"),
     (GaussianLoss(1.0), {"mu": -1.0}, "mu"),

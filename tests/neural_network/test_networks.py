@@ -14,7 +14,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 torch = pytest.importorskip("torch")
 
-from skdpnoise import DPGridSearchCV, DPPipeline, DPStandardScaler, PrivacyLedger  # noqa: E402
+from skdpnoise import (  # noqa: E402
+    DPGridSearchCV,
+    DPPipeline,
+    DPStandardScaler,
+    PrivacyLedger,
+    neural_network,
+)
 from skdpnoise.neural_network import (  # noqa: E402
     DPMLPClassifier,
     DPMLPRegressor,
@@ -40,6 +46,10 @@ KINDS = [
 each_kind = pytest.mark.parametrize(
     ("make", "y"), KINDS, ids=lambda one: getattr(one, "__name__", "")
 )
+
+
+def test_every_network_is_tested():
+    assert sorted(make.__name__ for make, _ in KINDS) == neural_network.__all__
 
 
 def people():

@@ -7,11 +7,13 @@ from skdpnoise.solvers.joint.descent import (
     clipped_gradient_sums,
     joint_descent,
 )
+from skdpnoise.solvers.joint.parts import ClippedParts
 from skdpnoise.solvers.joint.rows import GridRows, columns_of, hold_parts
 
 __all__ = [
     "SOFTMAX",
     "Clip",
+    "ClippedParts",
     "GridRows",
     "GroupedClip",
     "clipped_gradient_sums",

@@ -1,7 +1,7 @@
 r"""Gradients of single records, clipped in groups of coordinates, as integers within their norms.
 
 .. math:: k_{ij} = \mathrm{trunc}\left(\frac{g_{ij}}{a_g} \min\left(1, \frac{C_g}{|g_{ig}|_r}
-          \right) (1 - 2^{-30})\right), \qquad |k_{ig}|_r \le \lfloor C_g / a_g \rfloor_r
+          \right)\right), \qquad |k_{ig}|_r \le \lfloor C_g / a_g \rfloor_r
 
 with a the grid step of the noise and r the norm of a group. The bound is verified on the integers,
 whose powers are summed exactly: what floating-point arithmetic made of norm and factor does not
@@ -10,18 +10,13 @@ matter. Sums of integers depend on no order.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 __all__ = ["ClippedParts"]
 
-_MARGIN = 1.0 - 2.0**-30  # of factors: nearly all rounding is within it
-_SMALLER = 1.0 - 2.0**-10  # a factor whose integers are too long is made smaller by this
 _LARGEST = 2.0**26  # norm of integers: their powers are summed exactly in double precision
 _LESS = 1.0 - 2.0**-40  # of limits: more than a few roundings
 _MOST_RECORDS = 2**26  # of one call, so that sums are exact, too
@@ -88,65 +83,9 @@ class ClippedParts:
         ndarray of int64 of shape (n_coordinates,)
         """
         assert len(gradients) <= _MOST_RECORDS
+        from skdpnoise.solvers.joint import _part_loops  # compiled when it is used
+
         facts = self.starts, self.bounds, self.steps, self.powers, self.order
-        total = _clipped_sums(gradients, present, *facts).astype(np.int64)
+        total = _part_loops.clipped_sums(gradients, present, *facts).astype(np.int64)
         per_step = (self.steps / self.grid_size).astype(np.int64)  # powers of two
         return np.asarray(total * np.repeat(per_step, np.diff(self.starts)))
-
-
-# Sums of whole numbers are exact, so that their order is free; that of a norm is not seen.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _size(values: NDArray[np.floating[Any]], order: int) -> float:
-    """Return the sum of r-th powers of magnitudes, in double precision."""
-    size = 0.0
-    if order == 1:
-        for value in values:
-            size += abs(np.float64(value))
-    else:
-        for value in values:
-            size += np.float64(value) * np.float64(value)
-    return size
-
-
-@njit(cache=True, nogil=True)
-def _clipped_sums(
-    gradients: NDArray[np.float32],
-    present: NDArray[np.bool_],
-    starts: NDArray[np.int64],
-    bounds: NDArray[np.float64],
-    steps: NDArray[np.float64],
-    powers: NDArray[np.float64],
-    order: int,
-) -> NDArray[np.float64]:
-    """Return sums of integers, which double precision holds."""
-    n_groups, n_coordinates = len(bounds), gradients.shape[1]
-    total, whole = np.zeros(n_coordinates), np.empty(n_coordinates)
-    norms = np.empty(n_groups)
-    for i in np.flatnonzero(present):
-        row = gradients[i]
-        for g in range(n_groups):
-            size = _size(row[starts[g] : starts[g + 1]], order)
-            norms[g] = size if order == 1 else math.sqrt(size)
-        if not np.isfinite(norms).all():
-            continue
-        for g in range(n_groups):
-            here = slice(starts[g], starts[g + 1])
-            factor = _MARGIN / steps[g]
-            if norms[g] > bounds[g]:
-                factor *= bounds[g] / norms[g]
-            _truncate(row[here], factor, powers[g], order, whole[here])
-        total += whole
-    return total
-
-
-@njit(cache=True, nogil=True)
-def _truncate(
-    row: NDArray[np.float32], factor: float, most: float, order: int, whole: NDArray[np.float64]
-) -> None:
-    """Store a multiple of a row as integers, towards zero, of a size that is verified."""
-    while True:
-        for j in range(len(row)):
-            whole[j] = np.trunc(np.float64(row[j]) * factor)
-        if _size(whole, order) <= most:
-            return
-        factor *= _SMALLER
