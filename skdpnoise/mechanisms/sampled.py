@@ -23,7 +23,7 @@ from skdpnoise.privacy import (
     largest_sampled_shift,
     poisson_sampled,
 )
-from skdpnoise.privacy.checks import check_type
+from skdpnoise.privacy.checks import check_type, complaint
 from skdpnoise.sampling import RandomWords
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
@@ -32,6 +32,7 @@ __all__ = ["SampledMechanism", "calibrate_sampled"]
 FAMILIES: dict[str, LossCurve] = {"gaussian": NormalShift(), "laplace": get_noise("laplace")}
 """Families of noise whose loss in many dimensions is that of one number."""
 
+_LEAST_SHIFT = 1e-9  # of a step: below, noise would be more than what is computed
 _OTHER_NOISE = (
     "The 'noise' parameter of {owner} must be normal or Laplace noise, such as 'inid_gaussian' or "
     "'inid_laplace'. Got {noise!r} instead: how sampling changes the loss of others in many "
@@ -174,7 +175,8 @@ def calibrate_sampled(
     Raises
     ------
     ValueError
-        If the noise is another, the relation is ``"replace_one"``, or nothing is left.
+        If the noise is another, the relation is ``"replace_one"``, or nothing is left that a step
+        could cost.
 
     References
     ----------
@@ -193,5 +195,8 @@ def calibrate_sampled(
         raise ValueError(_OTHER_NOISE.format(owner="calibrate_sampled", noise=noise))
     base = FAMILIES[family]
     shift = largest_sampled_shift(guarantee, rate=rate, steps=n_releases, base=base, beside=beside)
+    if not shift > _LEAST_SHIFT:
+        must = f"leave {n_releases} samples of rate {rate:g} more than nothing"
+        raise ValueError(complaint("calibrate_sampled", "guarantee", must, str(guarantee)))
     loss = GaussianLoss(shift) if family == "gaussian" else PureLoss(shift)
     return SampledMechanism(calibrate(noise, sensitivity, loss), float(rate), n_releases)

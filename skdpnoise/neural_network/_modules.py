@@ -77,6 +77,12 @@ def refuse_mixing(owner: str, module: Any) -> None:
                 "parameters to train: call .requires_grad_(False) on it, or use "
                 "torch.nn.GroupNorm."
             )
+        if batch_norm and layer.running_mean is None:
+            raise ValueError(
+                f"The 'module' parameter of {owner} must not have batch norm without statistics of "
+                f"its own, which takes those of a batch. Got {type(layer).__name__} as {name!r}: "
+                "use torch.nn.GroupNorm."
+            )
         if instance_norm and layer.track_running_stats and layer.training:
             raise ValueError(
                 f"The 'module' parameter of {owner} must not keep statistics of records. Got "

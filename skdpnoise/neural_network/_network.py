@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.estimators.callbacks import CallbackSupportMixin, follow_epochs, with_callbacks
-from skdpnoise.estimators.parameters import as_bounds, check_size
+from skdpnoise.estimators.parameters import as_bounds, check_memory, check_size
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table
 from skdpnoise.ledger import Account
@@ -214,6 +214,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         check_size(self, X.shape[0], n_columns)
         target = self._read_target(y, X.shape[0])
         rows = self._grouped(groups, X.shape[0])
+        needed, most = 8.0 * len(X) * int(self.rows_per_group), f"rows_per_group={rows.most}"
+        check_memory(type(self).__name__, needed, most, "Use fewer rows of each group.")
         bounds = as_bounds(self.feature_bounds, n_columns, "feature_bounds", self)
         as_they_are = wide and self.feature_bounds is None
         return Data(X, target, rows, None if as_they_are else bounds)

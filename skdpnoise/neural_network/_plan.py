@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Integral
+from operator import add
 from typing import Any
 
 from skdpnoise.ledger import Account
@@ -51,32 +54,45 @@ class Shares:
 
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
+        others, count, guarantee = (
+            [self.rows, self.features, self.target],
+            self.count,
+            self.guarantee,
+        )
+        made = self._calibrated(guarantee, [*others, count], sampling, profile)
+        if self.sampling is not None:
+            return made
         # Steps that hang on a bought number compose with it as follows: the release of the number
         # is ε'-private, and the steps are, whatever it was, (ε - ε', δ)-private together with all
-        # that does not hang on it.
-        guarantee, others = self.guarantee, [self.rows, self.features, self.target]
-        if self.sampling is None:
-            assert isinstance(self.count, PureLoss)
-            epsilon = guarantee.epsilon * _ROOM - self.count.pure_epsilon
-            guarantee = replace(guarantee, epsilon=epsilon, delta=guarantee.delta * _ROOM)
-        else:
-            others.append(self.count)
-        spent: PrivacyLoss | None = None
-        for loss in others:
-            if loss is not None:
-                spent = loss if spent is None else spent + loss
+        # that does not hang on it. They are also within the sum that an account makes.
+        assert isinstance(count, PureLoss)
+        left = guarantee.epsilon * _ROOM - count.pure_epsilon
+        after = replace(guarantee, epsilon=left, delta=guarantee.delta * _ROOM)
+        least = self._calibrated(after, others, sampling, profile)
+        return max(made, least, key=lambda one: float(one.scale.sum()))
+
+    def _calibrated(
+        self,
+        guarantee: PrivacyGuarantee,
+        before: Sequence[PrivacyLoss | None],
+        sampling: Sampling,
+        profile: GroupedProfile,
+    ) -> SampledMechanism:
+        """Return the least noise of the steps beside other losses."""
+        spent = [loss for loss in before if loss is not None]
         return calibrate_sampled(
             self.noise,
             profile,
             guarantee,
             rate=sampling.rate,
             n_releases=sampling.n_steps,
-            beside=spent,
+            beside=reduce(add, spent) if spent else None,
         )
 
     def spend(self, account: Account, profile: GroupedProfile) -> None:
         """Charge the ledger for the whole fit, before anything private is looked at."""
         if self.sampling is None:
+            self.mechanism(Sampling(1.0, 1), profile)  # raises what any number of steps would raise
             epsilon, delta = _ROOM * self.guarantee.epsilon, _ROOM * self.guarantee.delta
             losses: list[PrivacyLoss] = [NumericLoss(((Promised(delta), epsilon, 1),))]
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from skdpnoise.neural_network import (  # noqa: E402
 )
 from skdpnoise.neural_network import _training as training  # noqa: E402
 from skdpnoise.privacy import PrivacyGuarantee  # noqa: E402
+from tests.contracts._register import Forbidden  # noqa: E402
 
 nn = torch.nn
 RNG = np.random.default_rng(0)
@@ -262,6 +264,10 @@ def kept_norm():
 
 MIXING = {
     "batch norm": (between(lambda: nn.BatchNorm1d(4)), "GroupNorm"),
+    "batch norm without statistics": (
+        between(lambda: nn.BatchNorm1d(4, affine=False, track_running_stats=False).eval()),
+        "statistics",
+    ),
     "trained batch norm": (between(lambda: nn.BatchNorm1d(4).eval()), "freeze"),
     "instance norm": (
         between(lambda: nn.Unflatten(-1, (2, 2)), kept_norm, nn.Flatten),
@@ -367,3 +373,56 @@ def test_without_torch_the_error_names_the_extra():
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ImportError" in ran.stderr
     assert "skdpnoise[torch]" in ran.stderr
+
+
+@pytest.mark.parametrize("width", [8, 9])  # slots of an odd width do not round alike
+@pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace"])
+@pytest.mark.parametrize("rows_per_group", [1, 3])
+def test_a_person_more_moves_the_sum_within_every_bound_and_no_other(
+    monkeypatch, width, noise, rows_per_group
+):
+    groups = None if rows_per_group == 1 else np.repeat(np.arange(200), 3)
+    settings = {"clip_groups": "layer", "noise": noise, "clip": [0.02, 0.3], "batch_size": 1.0}
+    public = {"feature_bounds": (-3, 3), "n_samples": 200, "classes": ["other", "same"]}
+
+    def first_sum(n_rows):
+        """Return the sum of the first batch, and bounds and grid steps of its coordinates."""
+        seen = []
+
+        def note(mechanism, total, noise):
+            seen.append((total.copy(), mechanism))
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(training, "plus_noise", note)
+        model = DPMLPClassifier(width, rows_per_group=rows_per_group, max_iter=1, random_state=0)
+        model.set_params(**settings, **public)
+        some = slice(n_rows)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X[some], LABELS[some], groups=None if groups is None else groups[some])
+        return seen[0]
+
+    with_all, mechanism = first_sum(600)
+    without, _ = first_sum(600 - rows_per_group)
+    moved, order = with_all - without, int(mechanism.sensitivity.order)
+    assert moved.any()
+    end = 5 * width
+    for part, grid, bound in zip(
+        np.split(moved, [end]), mechanism.grid_size[[0, end]], [0.02, 0.3], strict=True
+    ):
+        size = sum(abs(int(k)) ** order for k in part)
+        assert size * Fraction(float(grid)) ** order <= Fraction(bound) ** order
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 1e-6, 0.5])
+@pytest.mark.parametrize("batch_size", [0.25, 100, 1.0])
+def test_any_guarantee_is_kept_or_refused_before_the_charge(epsilon, delta, batch_size):
+    settings = {"batch_size": batch_size, "max_iter": 1, "feature_bounds": (-3, 3)}
+    model = DPMLPClassifier(4, epsilon=epsilon, delta=delta, random_state=0, **settings)
+    try:
+        model.set_params(ledger=Forbidden()).fit(X, LABELS)
+    except ValueError:
+        return
+    except pytest.fail.Exception:
+        model.set_params(ledger=None).fit(X, LABELS)
+    assert model.privacy_.total.delta(epsilon) <= delta
