@@ -5,8 +5,8 @@ gives, blurred, changes little when the image is moved or bent a little. 81 such
 training (two sizes, eight directions, and pairs of a fine and a coarse filter). So they cost no
 privacy: the features of a record are a function of its image alone, to the last bit.
 
-MNIST is read from the folder that SKDPNOISE_DATA names. Without it scikit-learn's digits, enlarged,
-show that everything works; they are too few for good scores.
+MNIST is read from the folder that SKDPNOISE_DATA names; its fit takes minutes. Without it there are
+scikit-learn's digits, enlarged, of which there are far fewer.
 
 References: Bruna and Mallat, arXiv:1203.1513. Tramèr and Boneh, arXiv:2011.11660.
 """
