@@ -48,3 +48,11 @@ def test_the_demo_shows_private_models_beside_ordinary_ones_and_a_report(run, ca
         assert expected in text
     # The guarantee must not rest on a seed.
     assert "randomness: the operating system's cryptographic source" in text
+
+
+def test_features_of_images_are_made_and_a_private_model_is_fitted_to_them(run, capsys):
+    run(EXAMPLES[0].with_name("scattering.py"), "--records", "100", "--passes", "2")
+    text = capsys.readouterr().out
+    for expected in ("100 records x 3,969 features", "test accuracy: 0.", "adjacency: add_remove"):
+        assert expected in text
+    assert "randomness: the operating system's cryptographic source" in text

@@ -15,6 +15,7 @@ from skdpnoise.neural_network._gradients import (  # noqa: E402
 )
 from skdpnoise.neural_network._modules import grouped  # noqa: E402
 from skdpnoise.sampling import random_words  # noqa: E402
+from tests.neural_network._words import Fixed  # noqa: E402
 
 nn = torch.nn
 
@@ -102,19 +103,6 @@ def test_everybody_in_a_sample_stands_in_one_slot_once(agree):
             assert standing.shape == taken.shape == (8,)
             seen += standing[taken].tolist()
         assert sorted(seen) == people.tolist()
-
-
-class Fixed:
-    """Words that are what they are told to be."""
-
-    secure = False
-
-    def __init__(self, words):
-        self.words = np.asarray(words, dtype=np.uint64)
-
-    def take(self, n):
-        found, self.words = self.words[:n], self.words[n:]
-        return found
 
 
 def test_without_agreement_one_person_more_moves_nobody_to_another_slot():

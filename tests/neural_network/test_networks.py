@@ -29,8 +29,10 @@ from skdpnoise.neural_network import (  # noqa: E402
     DPNeuralRegressor,
 )
 from skdpnoise.neural_network import _training as training  # noqa: E402
+from skdpnoise.neural_network._gradients import rounds  # noqa: E402
 from skdpnoise.privacy import PrivacyGuarantee  # noqa: E402
 from tests.contracts._register import Forbidden  # noqa: E402
+from tests.neural_network._words import Fixed  # noqa: E402
 
 nn = torch.nn
 RNG = np.random.default_rng(0)
@@ -381,33 +383,41 @@ def test_without_torch_the_error_names_the_extra():
 def test_a_person_more_moves_the_sum_within_every_bound_and_no_other(
     monkeypatch, width, noise, rows_per_group
 ):
-    groups = None if rows_per_group == 1 else np.repeat(np.arange(200), 3)
     settings = {"clip_groups": "layer", "noise": noise, "clip": [0.02, 0.3], "batch_size": 1.0}
     public = {"feature_bounds": (-3, 3), "n_samples": 200, "classes": ["other", "same"]}
+    words = np.random.default_rng(0).integers(2**40, size=200)  # for slots, where they are drawn
 
-    def first_sum(n_rows):
-        """Return the sum of the first batch, and bounds and grid steps of its coordinates."""
+    def first_sum(some):
+        """Return the sum of the first batch of some people, and the mechanism."""
         seen = []
 
         def note(mechanism, total, noise):
             seen.append((total.copy(), mechanism))
             raise KeyboardInterrupt
 
+        def coupled(rng, people, n_slots, *, agree):
+            return rounds(Fixed(words[some][people]), people, n_slots, agree=agree)
+
         monkeypatch.setattr(training, "plus_noise", note)
+        monkeypatch.setattr(training, "rounds", coupled)
         model = DPMLPClassifier(width, rows_per_group=rows_per_group, max_iter=1, random_state=0)
         model.set_params(**settings, **public)
-        some = slice(n_rows)
+        rows = (some[:, np.newaxis] * rows_per_group + np.arange(rows_per_group)).ravel()
+        groups = None if rows_per_group == 1 else np.repeat(some, rows_per_group)
         with pytest.raises(KeyboardInterrupt):
-            model.fit(X[some], LABELS[some], groups=None if groups is None else groups[some])
+            model.fit(X[rows], LABELS[rows], groups=groups)
         return seen[0]
 
-    with_all, mechanism = first_sum(600)
-    without, _ = first_sum(600 - rows_per_group)
-    moved, order = with_all - without, int(mechanism.sensitivity.order)
-    assert moved.any()
-    end = 5 * width
+    everyone = np.arange(200)
+    moved = []
+    for others in (everyone[1:], everyone[[7, 50, 123]], everyone[:-60:-1]):
+        with_one, mechanism = first_sum(np.append(0, others))
+        moved.append(with_one - first_sum(others)[0])
+    assert moved[0].any()
+    assert all((one == moved[0]).all() for one in moved)  # whoever else is there
+    order, end = int(mechanism.sensitivity.order), 5 * width
     for part, grid, bound in zip(
-        np.split(moved, [end]), mechanism.grid_size[[0, end]], [0.02, 0.3], strict=True
+        np.split(moved[0], [end]), mechanism.grid_size[[0, end]], [0.02, 0.3], strict=True
     ):
         size = sum(abs(int(k)) ** order for k in part)
         assert size * Fraction(float(grid)) ** order <= Fraction(bound) ** order
