@@ -2,6 +2,7 @@
 
 from skdpnoise.plotting.allocation_display import AllocationDisplay
 from skdpnoise.plotting.audit_display import AuditDisplay
+from skdpnoise.plotting.groups_display import GroupsDisplay
 from skdpnoise.plotting.ledger_display import LedgerDisplay
 from skdpnoise.plotting.noise_display import NoiseDisplay
 from skdpnoise.plotting.privacy_loss_display import PrivacyLossDisplay
@@ -9,6 +10,7 @@ from skdpnoise.plotting.privacy_loss_display import PrivacyLossDisplay
 __all__ = [
     "AllocationDisplay",
     "AuditDisplay",
+    "GroupsDisplay",
     "LedgerDisplay",
     "NoiseDisplay",
     "PrivacyLossDisplay",

@@ -12,7 +12,12 @@ from sklearn.linear_model import LinearRegression
 from skdpnoise import DPCoordinateDescentRegressor, PrivacyGuarantee
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.plotting import AllocationDisplay, NoiseDisplay, PrivacyLossDisplay
+from skdpnoise.plotting import (
+    AllocationDisplay,
+    GroupsDisplay,
+    NoiseDisplay,
+    PrivacyLossDisplay,
+)
 from skdpnoise.privacy import GaussianLoss, PureLoss
 from skdpnoise.sensitivity import GroupedProfile, SensitivityProfile
 
@@ -396,3 +401,34 @@ def test_pure_releases_are_shared_by_epsilon_and_mixed_ones_by_equivalent_mu():
     drawn = AllocationDisplay.from_estimator(Reported(first, second))
     np.testing.assert_allclose(drawn.share, [0.2, 0.8], rtol=1e-3)
     assert drawn.kinds == ("sums, 1 × 10 (iid_gaussian)", "more, 1 × 10 (iid_laplace)")
+
+
+GROUPS = {
+    "group": np.array(["first", "second", "last"]),
+    "n_parameters": np.array([4000, 900, 10]),
+    "clip": np.array([0.5, 0.5, 0.7]),
+    "noise": np.array([0.6, 1.1, 2.3]),
+    "signal_to_noise": np.array([0.3, 0.2, 4.0]),
+}
+
+
+def test_groups_of_a_network_are_drawn_as_they_are():
+    model = Reported(Release("gradients", "inid_gaussian", 9, 4910, (0.6, 2.3), GaussianLoss(0.1)))
+    model.allocation_ = GROUPS
+    display = GroupsDisplay.from_estimator(model)
+    assert len(display.ax_) == 4
+    for line, field in zip(display.lines_, list(GROUPS)[1:], strict=True):
+        assert line.get_xdata().tolist() == GROUPS[field].tolist()
+    names = [label.get_text() for label in display.ax_[0].get_yticklabels()]
+    assert names == ["first", "second", "last"]
+    assert display.ax_[0].get_title(loc="left") == "Reported, ε = 1"
+    again = display.plot(ax=plt.subplots(1, 4)[1], name="mine", color="black")
+    assert again.ax_[0].get_title(loc="left") == "mine"
+    assert {line.get_color() for line in again.lines_} == {"black"}
+
+
+def test_what_is_no_network_has_no_groups(estimator):
+    with pytest.raises(TypeError, match="a fitted network"):
+        GroupsDisplay.from_estimator(estimator)
+    with pytest.raises(NotFittedError):
+        GroupsDisplay.from_estimator(DPCoordinateDescentRegressor())

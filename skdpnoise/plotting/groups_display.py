@@ -1,0 +1,130 @@
+"""What each group of parameters of a private network has: clip, noise, and signal over noise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skdpnoise.plotting import _panels
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.sampling.words import with_caveat
+
+_PANELS = ("n_parameters", "clip", "noise", "signal_to_noise")
+_TITLES = ("parameters", "clip C", "noise of a parameter", "signal / noise of a batch")
+
+
+@shared_texts
+@dataclass(kw_only=True, eq=False, repr=False)
+class GroupsDisplay:
+    r"""Parameters, clip, noise and signal over noise of the groups of a private network.
+
+    .. math:: \frac{q n \, C_g}{s_g \sqrt{d_g}}
+
+    is the last: the norm of the sum of a batch whose clipped gradients all agree, over the norm
+    that its noise has about, with d_g parameters in group g. All are public numbers. For Laplace
+    noise, whose clip is an l1 norm, entries are taken to be alike.
+
+    Parameters
+    ----------
+    group : sequence of str
+        Labels of the groups.
+    n_parameters, clip, noise, signal_to_noise : array-like of shape (n_groups,)
+        d, C, the standard deviation s of the noise, and the ratio above.
+    %(displays: name)s
+
+    Attributes
+    ----------
+    ax_ : ndarray of matplotlib Axes
+        Where it was drawn: parameters, clip, noise, and ratio.
+    %(displays: figure_)s
+    lines_ : list of matplotlib Line2D
+        The numbers of each panel.
+
+    References
+    ----------
+    Muthukrishnan and Kalyani, arXiv:2302.03511, Section VI-C.
+
+    Examples
+    --------
+    >>> display = GroupsDisplay(
+    ...     group=["first", "last"],
+    ...     n_parameters=[900, 100],
+    ...     clip=[0.7, 0.7],
+    ...     noise=[0.5, 0.9],
+    ...     signal_to_noise=[2.0, 3.0],
+    ... )
+    >>> [ax.get_xlabel() for ax in display.plot().ax_]
+    ['parameters', 'clip C', 'noise of a parameter', 'signal / noise of a batch']
+    """
+
+    group: Sequence[str]
+    n_parameters: ArrayLike
+    clip: ArrayLike
+    noise: ArrayLike
+    signal_to_noise: ArrayLike
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        self.group = tuple(map(str, self.group))
+        _panels.to_arrays(self, *_PANELS)
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> GroupsDisplay:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        %(panels: ax)s
+        %(displays: name, **kwargs)s
+
+        Returns
+        -------
+        GroupsDisplay
+        """
+        size = (11.0, 1.4 + 0.26 * max(len(self.group), 3))
+        axes = _panels.panels("GroupsDisplay.plot", ax, (1, 4), size)
+        self.ax_, self.lines_ = axes, []
+        for number, (each, field, what) in enumerate(zip(axes, _PANELS, _TITLES, strict=True)):
+            values, names = np.asarray(getattr(self, field)), self.group
+            given = {"color": _panels.COLOURS[number]} | kwargs
+            shown = names if number == 0 else [""] * len(names)
+            self.lines_.append(_panels.spread(each, values, values, what, shown, **given))
+            each.set_xlabel(what)
+        _panels.finish(self, axes[0], name, loc="left")
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, *, ax: Any = None, name: str | None = None, **kwargs: Any
+    ) -> GroupsDisplay:
+        """Draw the groups of a fitted network.
+
+        Parameters
+        ----------
+        %(displays: estimator)s
+        %(panels: ax)s
+        %(displays: name, **kwargs)s
+
+        Returns
+        -------
+        GroupsDisplay
+
+        Raises
+        ------
+        TypeError
+            If it is no network.
+        NotFittedError
+            If it was not fitted.
+        """
+        owner = "GroupsDisplay.from_estimator"
+        report = _panels.report_of(owner, estimator)
+        allocation = getattr(estimator, "allocation_", None)
+        if not isinstance(allocation, dict):
+            allowed = "a fitted network, such as DPMLPClassifier"
+            raise _panels.wrong_kind(owner, "estimator", estimator, allowed)
+        own = f"{report.estimator}, ε = {report.guarantee.epsilon:g}"
+        display = cls(name=with_caveat(own, secure=report.secure), **allocation)
+        return display.plot(ax, name=name, **kwargs)
