@@ -42,6 +42,7 @@ from skdpnoise.sensitivity import GroupedProfile
 __all__ = ["PrivateNetwork"]
 
 _QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
+_COUNTS = 0.1  # of the norm of all clips, for counts of who is within them
 _PREDICTED = 64  # rows at once, always so many: a row's prediction is that of the row alone
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
 
@@ -103,7 +104,11 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         "adjacency": [StrOptions({"add_remove"})],
         "noise": [StrOptions({"auto"} | NOISES)],
         "clip_groups": [StrOptions({"global", "layer", "tensor"}), callable],
-        "clip": [StrOptions({"auto"}), Interval(Real, 1e-12, 1e12, closed="both"), "array-like"],
+        "clip": [
+            StrOptions({"auto", "adaptive"}),
+            Interval(Real, 1e-12, 1e12, closed="both"),
+            "array-like",
+        ],
         "batch_size": [
             StrOptions({"auto"}),
             Interval(Integral, 1, None, closed="left"),
@@ -179,11 +184,15 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                     torch, gradients, *self._trial(torch, data, module, parts, size)
                 )
                 size = size if agree else max(1, size // _QUEUED)
-                training = Training(parts, mechanism, profile, steps, buying.n_people, size, agree)
+                adaptive = isinstance(self.clip, str) and self.clip == "adaptive"
+                facts = buying.n_people, size, agree, adaptive
+                training = Training(parts, mechanism, profile, steps, *facts)
                 people = self._people(torch, data, scalings, members)
 
-                def model(state: dict[str, Any]) -> dict[str, Any]:
-                    return self._fitted(data, scalings, training, state)
+                def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
+                    allocation = training.allocation(state[1])
+                    fitted = self._fitted(data, scalings, training, state[0])
+                    return fitted | {"allocation_": allocation}
 
                 epochs = training.epochs(torch, module, gradients, people, rng)
                 fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
@@ -276,7 +285,13 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                     f"shape {given.shape}."
                 )
             bounds = np.broadcast_to(given, n_groups)
-        return GroupedProfile(bounds, parts.of_coordinates, order)
+        groups = parts.of_coordinates
+        if (
+            isinstance(self.clip, str) and self.clip == "adaptive"
+        ):  # counts of people within each clip, for little of the budget
+            bounds = np.append(bounds, _COUNTS * np.linalg.norm(bounds, order))
+            groups = np.append(groups, np.full(n_groups, n_groups))
+        return GroupedProfile(bounds, groups, order)
 
     def _count(self, buying: Buying, data: Data) -> Buying:
         """Return the same with the numbers of people and of rows, public or bought."""
@@ -349,7 +364,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         module.eval()
         return {
             "module_": module,
-            "allocation_": training.allocation(),
             "n_iter_": training.steps.n_epochs,
             "n_steps_": training.mechanism.n_releases,
             "sampling_rate_": training.mechanism.rate,

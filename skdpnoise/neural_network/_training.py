@@ -31,6 +31,8 @@ __all__ = ["People", "Steps", "Training", "n_slots_for"]
 
 _FEWEST_SLOTS, _MOST_SLOTS = 16, 256
 _MEMORY = 1 << 26  # bytes of the gradients of one round
+# Clips that follow the median of norms: how fast, and how far from where they began.
+_WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -96,26 +98,26 @@ class Training:
     n_people: float  # public or bought
     n_slots: int
     agree: bool  # whether all slots of a batch make the same bits of a row
+    adaptive: bool = False  # whether the clips follow the norms; the last group is of counts
 
     def epochs(
         self, torch: Any, module: Any, gradients: PersonGradients, people: People, rng: RandomWords
-    ) -> Iterator[dict[str, Any]]:
-        """Train the module in place; yield the model after each epoch."""
+    ) -> Iterator[tuple[dict[str, Any], NDArray[np.float64]]]:
+        """Train the module in place; yield the model and the clips after each epoch."""
         named = dict(module.named_parameters())
         trained = {name: named[name] for name in self.groups.names}
         optimizer = self.steps.optimizer(torch, list(trained.values()))
         n_steps = self.mechanism.n_releases
         first_of_mean = n_steps - max(1, round(_AVERAGED * n_steps))
-        clip = math.hypot(*self.profile.bounds)
-        done = 0
+        clips, done = self._bounds.copy(), 0
         mean: dict[str, Any] = {}
         for epoch in range(self.steps.n_epochs):
             until = round((epoch + 1) * n_steps / self.steps.n_epochs)
             for step in range(done, until):
                 values = {name: one.detach() for name, one in trained.items()}
-                noisy = self._noisy_gradient(values, gradients, people, rng)
-                noisy /= self.mechanism.rate * self.n_people
-                self._move(torch, trained, optimizer, noisy, clip)
+                noisy, followed = self._noisy_gradient(values, gradients, people, rng, clips)
+                self._move(torch, trained, optimizer, noisy / math.hypot(*clips))
+                clips = followed
                 if step >= first_of_mean:
                     count = step - first_of_mean + 1
                     for name, one in trained.items():
@@ -123,43 +125,69 @@ class Training:
                         mean[name] = now.clone() if count == 1 else mean[name].lerp(now, 1 / count)
             done = until
             whole = module.state_dict() | mean
-            yield {name: one.detach().clone() for name, one in whole.items()}
+            yield {name: one.detach().clone() for name, one in whole.items()}, clips
 
-    def allocation(self) -> dict[str, NDArray[Any]]:
+    @property
+    def _bounds(self) -> NDArray[np.float64]:
+        """The first clips: those of the groups of parameters."""
+        bounds: NDArray[np.float64] = self.profile.bounds[: len(self.groups.labels)]
+        return bounds
+
+    def allocation(self, clips: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
         """Return what each group has: parameters, clip, noise, and the first over the second."""
         profile, starts = self.profile, self.groups.starts[:-1]
-        deviation = self.mechanism.step.standard_deviation[starts]
+        deviation = self.mechanism.step.standard_deviation[starts] * clips / self._bounds
         size = self.groups.n_parameters
-        most = profile.bounds * self.mechanism.rate * self.n_people
+        most = clips * self.mechanism.rate * self.n_people
         if profile.order == 1.0:  # in Euclidean norm, of entries that are alike
             most = most / np.sqrt(size)
         return {
             "group": np.array(self.groups.labels),
             "n_parameters": size,
-            "clip": profile.bounds.copy(),
+            "clip": clips.copy(),
             "noise": deviation.copy(),
             "signal_to_noise": most / (deviation * np.sqrt(size)),
         }
 
     def _noisy_gradient(
-        self, values: dict[str, Any], gradients: PersonGradients, people: People, rng: RandomWords
-    ) -> NDArray[np.float64]:
-        """Return the noisy sum of the clipped gradients of one sample."""
-        profile, starts = self.profile, self.groups.starts
-        grid_size = self.mechanism.grid_size[starts[:-1]]
-        parts = ClippedParts(starts, profile.bounds, grid_size, int(profile.order))
-        total = np.zeros(starts[-1], dtype=np.int64)
+        self,
+        values: dict[str, Any],
+        gradients: PersonGradients,
+        people: People,
+        rng: RandomWords,
+        clips: NDArray[np.float64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the noisy mean of the clipped gradients of one sample, and the next clips."""
+        # In units of the clips sensitivity and noise are always those of the first ones.
+        starts, order, grid_size = (
+            self.groups.starts,
+            int(self.profile.order),
+            self.mechanism.grid_size,
+        )
+        unit = clips / self._bounds
+        parts = ClippedParts(starts, clips, grid_size[starts[:-1]] * unit, order)
+        total, excess = np.zeros(starts[-1], dtype=np.int64), np.zeros(clips.size, dtype=np.int64)
         chosen = sampled(rng, len(people.members), self.mechanism.rate)
         for standing, taken in rounds(rng, chosen, self.n_slots, agree=self.agree):
-            total += parts.sums(gradients(values, *people.of(standing, taken)), taken)
-        noise = self.mechanism.sample(rng)
-        noisy = plus_noise(self.mechanism, total, noise)
-        return np.asarray(noisy * self.mechanism.grid_size, dtype=np.float64)
+            sums, more = parts.sums_and_excess(
+                gradients(values, *people.of(standing, taken)), taken
+            )
+            total, excess = total + sums, excess + more
+        each = 0
+        if self.adaptive:  # a person is one step of so many for each group, within or beyond
+            each = int(self.profile.bounds[-1] / clips.size ** (1.0 / order) / grid_size[-1])
+            total = np.append(total, each * excess)
+        noisy = plus_noise(self.mechanism, total, self.mechanism.sample(rng))
+        noisy = noisy * grid_size / (self.mechanism.rate * self.n_people)
+        mean = noisy[: starts[-1]] * np.repeat(unit, self.groups.n_parameters)
+        if not self.adaptive:
+            return mean, clips
+        within = 0.5 + 0.5 * noisy[starts[-1] :] / (each * grid_size[-1])
+        followed = clips * np.exp(_FOLLOW * (_WITHIN - within))
+        return mean, np.clip(followed, self._bounds / _FARTHEST, self._bounds * _FARTHEST)
 
-    def _move(
-        self, torch: Any, trained: dict[str, Any], optimizer: Any, gradient: Any, clip: float
-    ) -> None:
-        """Make one step along a noisy gradient, in units of the clip."""
+    def _move(self, torch: Any, trained: dict[str, Any], optimizer: Any, gradient: Any) -> None:
+        """Make one step along a noisy gradient in units of the clip."""
         ends = np.cumsum(self.groups.sizes)
         parts = np.split(gradient, ends[:-1])
         for name, part in zip(self.groups.names, parts, strict=True):
@@ -167,7 +195,7 @@ class Training:
             slope = torch.from_numpy(part.reshape(one.shape)).to(one)
             if one.ndim > 1:  # biases are not penalised
                 slope = slope + self.steps.alpha * one.detach()
-            one.grad = slope / clip
+            one.grad = slope
         optimizer.step()
 
 

@@ -103,10 +103,11 @@ clip_groups : {"global", "layer", "tensor"} or callable, default="global"
     Which parameters are clipped together, and get noise of one scale: all of them, those of a
     layer, or each tensor by itself. A callable takes the name of a tensor, such as "0.weight", and
     returns the label of its group.
-clip : float, array-like of shape (n_groups,) or "auto", default="auto"
+clip : float, array-like of shape (n_groups,), "auto" or "adaptive", default="auto"
     **Public** bound on the norm of a person's gradient in each group, Euclidean for normal noise
     and l1 for Laplace noise. "auto" is 1 over the root of the number of groups; for Laplace noise
-    times the root of the group's size.
+    times the root of the group's size. "adaptive" begins there, and follows the median of norms by
+    noisy counts of who is within, which are one release with the gradient.
 batch_size : int, float or "auto", default="auto"
     How large a batch is about: every record enters each batch by a coin of its own, so that sizes
     vary. A number in (0, 1] is the chance of a record. A whole number is what is expected, which

@@ -380,10 +380,11 @@ def test_without_torch_the_error_names_the_extra():
 @pytest.mark.parametrize("width", [8, 9])  # slots of an odd width do not round alike
 @pytest.mark.parametrize("noise", ["inid_gaussian", "inid_laplace"])
 @pytest.mark.parametrize("rows_per_group", [1, 3])
+@pytest.mark.parametrize("clip", [(0.02, 0.3), "adaptive"])
 def test_a_person_more_moves_the_sum_within_every_bound_and_no_other(
-    monkeypatch, width, noise, rows_per_group
+    monkeypatch, width, noise, rows_per_group, clip
 ):
-    settings = {"clip_groups": "layer", "noise": noise, "clip": [0.02, 0.3], "batch_size": 1.0}
+    settings = {"clip_groups": "layer", "noise": noise, "clip": clip, "batch_size": 1.0}
     public = {"feature_bounds": (-3, 3), "n_samples": 200, "classes": ["other", "same"]}
     words = np.random.default_rng(0).integers(2**40, size=200)  # for slots, where they are drawn
 
@@ -415,12 +416,32 @@ def test_a_person_more_moves_the_sum_within_every_bound_and_no_other(
         moved.append(with_one - first_sum(others)[0])
     assert moved[0].any()
     assert all((one == moved[0]).all() for one in moved)  # whoever else is there
-    order, end = int(mechanism.sensitivity.order), 5 * width
+    profile = mechanism.sensitivity
+    ends = np.cumsum(profile.sizes)
+    assert profile.n_groups == (3 if clip == "adaptive" else 2)
     for part, grid, bound in zip(
-        np.split(moved[0], [end]), mechanism.grid_size[[0, end]], [0.02, 0.3], strict=True
+        np.split(moved[0], ends[:-1]), mechanism.grid_size[ends - 1], profile.bounds, strict=True
     ):
+        order = int(profile.order)
         size = sum(abs(int(k)) ** order for k in part)
-        assert size * Fraction(float(grid)) ** order <= Fraction(bound) ** order
+        assert size * Fraction(float(grid)) ** order <= Fraction(float(bound)) ** order
+
+
+def test_clips_follow_the_median_of_norms():
+    settings = {"clip": "adaptive", "clip_groups": "layer", "feature_bounds": (-3, 3)}
+    settings |= {"max_iter": 150, "batch_size": 0.5, "epsilon": 1e4, "learning_rate_init": 1e-9}
+    model = DPMLPClassifier(8, random_state=0, n_samples=600, **settings).fit(X, LABELS)
+    module = model.module_.train()  # hardly moved: the norms are those of its gradients
+    norms = []
+    for row, label in zip(np.clip(X / 3.0, -1, 1), LABELS, strict=True):
+        module.zero_grad()
+        outputs = module(torch.tensor(row[np.newaxis], dtype=torch.float32))
+        target = torch.tensor([int(label == "same")])
+        nn.functional.cross_entropy(outputs, target).backward()
+        sizes = [float(one.grad.square().sum()) for one in module.parameters()]
+        norms.append([np.sqrt(sum(sizes[:2])), np.sqrt(sum(sizes[2:]))])
+    assert model.allocation_["clip"] == pytest.approx(np.median(norms, axis=0), rel=0.1)
+    assert model.privacy_.total.delta(1e4) <= 1e-6
 
 
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 1e3, 1e6])

@@ -88,3 +88,12 @@ def test_sums_are_those_of_single_records_in_any_order():
     assert (parts.sums(gradients, present) == alone).all()
     assert (parts.sums(gradients[rng.permutation(30)], present) == alone).all()
     assert not parts.sums(gradients, ~present).any()
+
+
+def test_records_within_and_beyond_each_bound_are_counted():
+    gradients = np.zeros((4, 40), dtype=np.float32)
+    gradients[:3, 0] = 0.5, 1.0, 2.0  # of C = 1
+    gradients[3, 5] = np.nan
+    parts = ClippedParts(STARTS, BOUNDS, GRID, 2)
+    assert parts.sums_and_excess(gradients, np.ones(4, dtype=bool))[1].tolist() == [1, 3, 3]
+    assert parts.sums_and_excess(gradients, np.arange(4) < 2)[1].tolist() == [2, 2, 2]

@@ -36,11 +36,11 @@ def clipped_sums(
     steps: NDArray[np.float64],
     powers: NDArray[np.float64],
     order: int,
-) -> NDArray[np.float64]:
-    """Return sums of integers, which double precision holds."""
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return sums of integers, which double precision holds, and how many more were not clipped."""
     n_groups, n_coordinates = len(bounds), gradients.shape[1]
     total, whole = np.zeros(n_coordinates), np.empty(n_coordinates)
-    norms = np.empty(n_groups)
+    norms, excess = np.empty(n_groups), np.zeros(n_groups, dtype=np.int64)
     for i in np.flatnonzero(present):
         row = gradients[i]
         for g in range(n_groups):
@@ -51,11 +51,13 @@ def clipped_sums(
         for g in range(n_groups):
             here = slice(starts[g], starts[g + 1])
             factor = 1.0 / steps[g]
+            excess[g] += 1
             if norms[g] > bounds[g]:
                 factor *= bounds[g] / norms[g] * _MARGIN
+                excess[g] -= 2
             _truncate(row[here], factor, powers[g], order, whole[here])
         total += whole
-    return total
+    return total, excess
 
 
 @njit(cache=True, nogil=True)

@@ -82,10 +82,28 @@ class ClippedParts:
         -------
         ndarray of int64 of shape (n_coordinates,)
         """
+        return self.sums_and_excess(gradients, present)[0]
+
+    def sums_and_excess(
+        self, gradients: NDArray[np.float32], present: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the sums, and of each group the records that are within C less those beyond.
+
+        Parameters
+        ----------
+        gradients, present
+            As of :meth:`sums`. A record whose gradient is not finite counts as neither.
+
+        Returns
+        -------
+        sums : ndarray of int64 of shape (n_coordinates,)
+        excess : ndarray of int64 of shape (n_groups,)
+        """
         assert len(gradients) <= _MOST_RECORDS
         from skdpnoise.solvers.joint import _part_loops  # compiled when it is used
 
         facts = self.starts, self.bounds, self.steps, self.powers, self.order
-        total = _part_loops.clipped_sums(gradients, present, *facts).astype(np.int64)
+        total, excess = _part_loops.clipped_sums(gradients, present, *facts)
         per_step = (self.steps / self.grid_size).astype(np.int64)  # powers of two
-        return np.asarray(total * np.repeat(per_step, np.diff(self.starts)))
+        whole = total.astype(np.int64) * np.repeat(per_step, np.diff(self.starts))
+        return np.asarray(whole), np.asarray(excess)
