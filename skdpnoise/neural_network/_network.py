@@ -235,11 +235,12 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
         module.to(device=self.device, dtype=torch.float32)
         refuse_mixing(owner, module)
-        parts = grouped(owner, module, self.clip_groups)
         rows = torch.zeros((int(self.rows_per_group), *data.X.shape[1:]), device=self.device)
-        before = {name: one.clone() for name, one in module.named_buffers()}
         with torch.no_grad():
+            module(rows)  # lazy layers get their shapes
+            before = {name: one.clone() for name, one in module.named_buffers()}
             found = tuple(module(rows).shape)
+        parts = grouped(owner, module, self.clip_groups)
         must = f"The 'module' parameter of {owner} must"
         if found != (len(rows), data.target.n_outputs):
             raise ValueError(

@@ -207,6 +207,16 @@ def test_a_module_and_its_parameters():
     assert np.allclose(np.log(proba), model.predict_log_proba(X))
 
 
+def test_layers_that_get_their_shapes_from_the_data():
+    def lazy():
+        return nn.Sequential(nn.LazyLinear(8), nn.Tanh(), nn.LazyLinear(2))
+
+    model = DPNeuralClassifier(lazy, feature_bounds=(-3, 3), **QUICK).fit(X, LABELS)
+    assert model.allocation_["n_parameters"].tolist() == [8 * 5 + 2 * 9]
+    again = pickle.loads(pickle.dumps(model.set_params(module=None)))
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
 def test_images():
     images = RNG.normal(size=(60, 1, 6, 6)).astype(np.float32)
 
