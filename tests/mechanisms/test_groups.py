@@ -233,6 +233,7 @@ def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(j
             assert found > 0.5e-2
 
 
+@pytest.mark.quick(5)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("rule", RULES)
 def test_families_that_add_up_take_groups_for_approximate_privacy(rule, name):
