@@ -116,7 +116,7 @@ class DPMLPClassifier(NetworkClassifier):
     batch_size: Any = "auto"
     max_iter: int = 20
     solver: str = "sgd"
-    learning_rate_init: float = 0.05
+    learning_rate_init: float | str = "auto"
     momentum: float = 0.9
     alpha: float = 0.0
     classes: Any = None
@@ -225,7 +225,7 @@ class DPMLPRegressor(NetworkRegressor):
     batch_size: Any = "auto"
     max_iter: int = 20
     solver: str = "sgd"
-    learning_rate_init: float = 0.05
+    learning_rate_init: float | str = "auto"
     momentum: float = 0.9
     alpha: float = 0.0
     feature_bounds: Any = None

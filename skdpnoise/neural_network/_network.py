@@ -90,7 +90,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     batch_size: Any
     max_iter: int
     solver: str
-    learning_rate_init: float
+    learning_rate_init: Any
     momentum: float
     alpha: float
     feature_bounds: Any
@@ -116,7 +116,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         ],
         "max_iter": [Interval(Integral, 1, 10**6, closed="both")],
         "solver": [StrOptions({"sgd", "adam"})],
-        "learning_rate_init": [Interval(Real, 0, 1e6, closed="neither")],
+        "learning_rate_init": [StrOptions({"auto"}), Interval(Real, 0, 1e6, closed="neither")],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, 1e6, closed="both")],
         "feature_bounds": [None, tuple, list, np.ndarray],

@@ -167,7 +167,7 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
     batch_size: Any = "auto"
     max_iter: int = 20
     solver: str = "sgd"
-    learning_rate_init: float = 0.05
+    learning_rate_init: float | str = "auto"
     momentum: float = 0.9
     alpha: float = 0.0
     classes: Any = None
@@ -277,7 +277,7 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
     batch_size: Any = "auto"
     max_iter: int = 20
     solver: str = "sgd"
-    learning_rate_init: float = 0.05
+    learning_rate_init: float | str = "auto"
     momentum: float = 0.9
     alpha: float = 0.0
     feature_bounds: Any = None

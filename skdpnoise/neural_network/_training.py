@@ -33,6 +33,8 @@ _FEWEST_SLOTS, _MOST_SLOTS = 16, 256
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
+# Of "auto" learning rates: more by a power of signal over noise, within ends; and that of "adam".
+_PACE, _PACE_POWER, _SLOWEST, _FASTEST, _OF_ADAM = 1.8, 0.85, 1e-3, 0.3, 2e-3
 _AVERAGED = 0.2  # of the steps: the last ones, whose mean is the model
 
 
@@ -64,7 +66,7 @@ class Steps:
     """How parameters follow noisy gradients: scikit-learn's names."""
 
     solver: str
-    learning_rate: float
+    learning_rate: float | None  # None follows the noise
     momentum: float
     alpha: float
     n_epochs: int
@@ -72,19 +74,24 @@ class Steps:
     @classmethod
     def of(cls, estimator: Any) -> Steps:
         """Return the settings of an estimator."""
+        rate = estimator.learning_rate_init
         return cls(
             estimator.solver,
-            float(estimator.learning_rate_init),
+            None if isinstance(rate, str) else float(rate),
             float(estimator.momentum),
             float(estimator.alpha),
             int(estimator.max_iter),
         )
 
-    def optimizer(self, torch: Any, parameters: list[Any]) -> Any:
-        """Return torch's optimizer."""
+    def optimizer(self, torch: Any, parameters: list[Any], strength: float, n_steps: int) -> Any:
+        """Return torch's optimizer, for a signal over noise of each step."""
+        rate = self.learning_rate
         if self.solver == "adam":
-            return torch.optim.Adam(parameters, lr=self.learning_rate)
-        return torch.optim.SGD(parameters, lr=self.learning_rate, momentum=self.momentum)
+            return torch.optim.Adam(parameters, lr=rate or _OF_ADAM)
+        # The noise of all steps moves parameters by about the root of their number over this.
+        followed = _PACE * strength**_PACE_POWER / math.sqrt(n_steps)
+        rate = rate or min(max(followed, _SLOWEST), _FASTEST)
+        return torch.optim.SGD(parameters, lr=rate, momentum=self.momentum)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,8 +113,12 @@ class Training:
         """Train the module in place; yield the model and the clips after each epoch."""
         named = dict(module.named_parameters())
         trained = {name: named[name] for name in self.groups.names}
-        optimizer = self.steps.optimizer(torch, list(trained.values()))
         n_steps = self.mechanism.n_releases
+        first = self.allocation(self._bounds)
+        noise = math.hypot(*(first["noise"] * np.sqrt(first["n_parameters"])))
+        signal = first["signal_to_noise"] * first["noise"] * np.sqrt(first["n_parameters"])
+        strength = math.hypot(*signal) / noise
+        optimizer = self.steps.optimizer(torch, list(trained.values()), strength, n_steps)
         first_of_mean = n_steps - max(1, round(_AVERAGED * n_steps))
         clips, done = self._bounds.copy(), 0
         mean: dict[str, Any] = {}

@@ -117,9 +117,9 @@ max_iter : int, default=20
     Epochs: in all of them together each record is in so many batches, on average.
 solver : {"sgd", "adam"}, default="sgd"
     What follows the noisy gradients: post-processing.
-learning_rate_init : float, default=0.05
-    Length of a step, in units of the bound on a gradient: of "sgd" with momentum, no batch moves
-    the parameters further, but for its noise.
+learning_rate_init : float or "auto", default="auto"
+    Length of a step, in units of the bound on a gradient. "auto" is longer where the sum of a batch
+    is more beside its noise, by public and released numbers.
 momentum : float, default=0.9
     Of "sgd".
 alpha : float, default=0.0

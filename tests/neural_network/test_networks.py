@@ -165,6 +165,21 @@ def test_groups_are_clipped_and_get_noise_by_themselves(clip_groups, noise):
         assert ratio == pytest.approx(ratio[0])
 
 
+def test_steps_are_longer_where_there_is_less_noise_and_as_long_as_asked_for(monkeypatch):
+    seen = []
+
+    def note(parameters, lr, **_):
+        seen.append(lr)
+        return torch.optim.Adam(parameters, lr=lr)
+
+    monkeypatch.setattr(torch.optim, "SGD", note)
+    for settings in ({"epsilon": 0.02}, {"epsilon": 0.1}, {"epsilon": 1e3}):
+        DPMLPClassifier(4, **QUICK | settings).fit(X, LABELS)
+    assert seen[0] < seen[1] < seen[2] <= 0.3
+    DPMLPClassifier(4, learning_rate_init=0.07, **QUICK).fit(X, LABELS)
+    assert seen[3:] == [0.07]
+
+
 def test_a_clip_for_each_group():
     model = DPMLPClassifier(5, clip_groups="layer", clip=[0.5, 0.2], **QUICK).fit(X, LABELS)
     assert model.allocation_["clip"].tolist() == [0.5, 0.2]
