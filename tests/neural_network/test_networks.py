@@ -173,8 +173,9 @@ def test_steps_are_longer_where_there_is_less_noise_and_as_long_as_asked_for(mon
         return torch.optim.Adam(parameters, lr=lr)
 
     monkeypatch.setattr(torch.optim, "SGD", note)
-    for settings in ({"epsilon": 0.02}, {"epsilon": 0.1}, {"epsilon": 1e3}):
-        DPMLPClassifier(4, **QUICK | settings).fit(X, LABELS)
+    public = {"n_samples": 600, "feature_bounds": (-3, 3)}
+    for epsilon in (0.03, 0.1, 1e3):
+        DPMLPClassifier(100, epsilon=epsilon, **public, **QUICK).fit(X, LABELS)
     assert seen[0] < seen[1] < seen[2] <= 0.3
     DPMLPClassifier(4, learning_rate_init=0.07, **QUICK).fit(X, LABELS)
     assert seen[3:] == [0.07]
