@@ -224,7 +224,7 @@ def test_passes_that_are_not_made_need_no_memory(monkeypatch):
     monkeypatch.setattr(
         "skdpnoise.linear_model._joint.check_memory", lambda *facts: asked.append(facts[1])
     )
-    X = sp.random_array((500, 1000), density=0.01, format="csr", rng=np.random.default_rng(0))
+    X = sp.csr_array((np.random.default_rng(0).random((500, 1000)) < 0.01).astype(float))
     settings = {"column_groups": [range(1000)], "random_state": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
