@@ -100,7 +100,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     measure = resumed(args.out, accuracy)
 
     def row(name: str, epsilon: float, settings: dict[str, Any], bar: float | None) -> list[Any]:
-        seeds = range({"MNIST": 3, "digits": 10}.get(name, 10) if not args.quick else 1)
+        seeds = range(1 if args.quick else 3 if name == "MNIST" else 10)
         jobs = (
             delayed(measure)(name, args.data_dir, epsilon, seed, tuple(settings.items()))
             for seed in seeds

@@ -74,6 +74,7 @@ class PersonGradients:
 
     def __init__(self, torch: Any, module: Any, groups: Groups, loss: Callable[..., Any]) -> None:
         self._torch, self._names = torch, groups.names
+        self._n_threads = torch.get_num_threads()
         state = dict(module.named_parameters()) | dict(module.named_buffers())
         fixed = {name: one.detach() for name, one in state.items() if name not in groups.names}
 
@@ -84,6 +85,11 @@ class PersonGradients:
         self._each = torch.func.vmap(
             torch.func.grad(of_one), in_dims=(None, 0, 0, 0), randomness="different"
         )
+
+    @property
+    def as_tried(self) -> bool:
+        """Whether loops are still divided among as many threads as when slots were tried."""
+        return bool(self._torch.get_num_threads() == self._n_threads)
 
     def __call__(self, trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
         """Return the gradients of every slot, a row of single precision each."""

@@ -98,6 +98,10 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     random_state: Any
     device: str
     module: Any = None
+    # What the kinds of network say: how the target is read, its losses, and it as a tensor.
+    _read_target: Callable[[Any, int], Target]
+    _row_losses: Callable[[Any], Callable[..., Any]]
+    _tensor: Callable[[Any, Target, Scaling | None], Any]
     _samples_records: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
@@ -184,8 +188,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                     torch, gradients, *self._trial(torch, data, module, parts, size)
                 )
                 size = size if agree else max(1, size // _QUEUED)
-                adaptive = isinstance(self.clip, str) and self.clip == "adaptive"
-                facts = buying.n_people, size, agree, adaptive
+                facts = buying.n_people, size, agree, self._adapts
                 training = Training(parts, mechanism, profile, steps, *facts)
                 people = self._people(torch, data, scalings, members)
 
@@ -200,20 +203,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 report = account.report(owner, secure=rng.secure)
             self.__dict__.update(fitted, privacy_=report)
         return self
-
-    # What kind of target there is, the kinds of network say.
-
-    def _read_target(self, y: Any, n_rows: int) -> Target:
-        """Return the target, or refuse what cannot be fitted."""
-        raise NotImplementedError
-
-    def _row_losses(self, torch: Any) -> Callable[..., Any]:
-        """Return the loss of each row from outputs and targets."""
-        raise NotImplementedError
-
-    def _tensor(self, torch: Any, target: Target, scaling: Scaling | None) -> Any:
-        """Return the target as a tensor."""
-        raise NotImplementedError
 
     def _read(self, X: Any, y: Any, groups: Any) -> Data:
         """Return the data, or refuse what cannot be fitted."""
@@ -269,6 +258,11 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         targets = self._tensor(torch, data.target.alike(math.prod(shape)), None).reshape(shape)
         return trained, (rows, targets.to(self.device), torch.ones(shape, device=self.device))
 
+    @property
+    def _adapts(self) -> bool:
+        """Whether the clips follow the norms."""
+        return isinstance(self.clip, str) and self.clip == "adaptive"
+
     def _profile(self, noise: str, parts: Groups) -> GroupedProfile:
         """Return what one person in a sample can do to each group."""
         order = 2 if noise.endswith("_gaussian") else 1
@@ -287,9 +281,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 )
             bounds = np.broadcast_to(given, n_groups)
         groups = parts.of_coordinates
-        if (
-            isinstance(self.clip, str) and self.clip == "adaptive"
-        ):  # counts of people within each clip, for little of the budget
+        if self._adapts:  # counts of people within each clip, for little of the budget
             bounds = np.append(bounds, _COUNTS * np.linalg.norm(bounds, order))
             groups = np.append(groups, np.full(n_groups, n_groups))
         return GroupedProfile(bounds, groups, order)

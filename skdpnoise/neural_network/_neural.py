@@ -113,24 +113,9 @@ class DPNeuralClassifier(ModuleParameters, NetworkClassifier):
 
     Notes
     -----
-    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
-    order and all charged for in ``privacy_``, under the labels in quotes:
-
-    1. "number of records", which a person moves by 1; not with `n_samples`.
-    2. Locations and scales of columns without bounds (those of
-       :func:`~skdpnoise.queries.private_location_scale`).
-    3. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
-       each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.solvers.joint.parts.ClippedParts`), plus exact integer noise, divided by
-       the chance to be sampled times the number of people. A person in the sample moves it by the
-       bounds, and is in it by a coin from the secure source
-       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
-       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
-
-    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
-    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
-    how many there are, and what callbacks see, does not hang on the data. A network's first
-    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+    **Privacy.** Released and charged for is what :class:`DPMLPClassifier` releases, in its order;
+    locations and scales of columns only without a module. The first parameters of the network, its
+    shape, its frozen parameters and labels are public. Batch norm in training is refused.
 
     References
     ----------
@@ -221,26 +206,9 @@ class DPNeuralRegressor(ModuleParameters, NetworkRegressor):
 
     Notes
     -----
-    **Privacy.** Neighbours differ in one record, or person, more or fewer. Released are, in this
-    order and all charged for in ``privacy_``, under the labels in quotes:
-
-    1. "number of records", which a person moves by 1; not with `n_samples`.
-    2. Locations and scales of columns without bounds (those of
-       :func:`~skdpnoise.queries.private_location_scale`).
-    3. Location and scale of the target, "target: ...", as in
-       :class:`~skdpnoise.DPCoordinateDescentRegressor` without bounds.
-    4. "gradients": in each step the sum over a Poisson sample of the people of their gradients,
-       each clipped in its groups and rounded to integers within the bounds
-       (:class:`skdpnoise.solvers.joint.parts.ClippedParts`), plus exact integer noise, divided by
-       the chance to be sampled times the number of people. A person in the sample moves it by the
-       bounds, and is in it by a coin from the secure source
-       (:class:`skdpnoise.mechanisms.sampled.SampledMechanism`). A gradient of one person is a
-       function of that person's rows alone, to the last bit. One that is not finite counts as 0.
-
-    The scales of the noise are calibrated to what the rest leaves, exactly and rounded up
-    (:func:`skdpnoise.privacy.poisson_sampled`). All steps are charged for before the first batch;
-    how many there are, and what callbacks see, does not hang on the data. A network's first
-    parameters, the shape of the network and labels are public. Batch norm in training is refused.
+    **Privacy.** Released and charged for is what :class:`DPMLPRegressor` releases, in its order;
+    locations and scales of columns only without a module. The first parameters of the network, its
+    shape, its frozen parameters and labels are public. Batch norm in training is refused.
 
     References
     ----------

@@ -54,11 +54,8 @@ class Shares:
 
     def mechanism(self, sampling: Sampling, profile: GroupedProfile) -> SampledMechanism:
         """Return the noise of the steps, within what the stages before leave."""
-        others, count, guarantee = (
-            [self.rows, self.features, self.target],
-            self.count,
-            self.guarantee,
-        )
+        others, count = [self.rows, self.features, self.target], self.count
+        guarantee = self.guarantee
         made = self._calibrated(guarantee, [*others, count], sampling, profile)
         if self.sampling is not None:
             return made

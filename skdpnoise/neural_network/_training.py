@@ -115,9 +115,8 @@ class Training:
         trained = {name: named[name] for name in self.groups.names}
         n_steps = self.mechanism.n_releases
         first = self.allocation(self._bounds)
-        noise = math.hypot(*(first["noise"] * np.sqrt(first["n_parameters"])))
-        signal = first["signal_to_noise"] * first["noise"] * np.sqrt(first["n_parameters"])
-        strength = math.hypot(*signal) / noise
+        noise = first["noise"] * np.sqrt(first["n_parameters"])
+        strength = math.hypot(*(first["signal_to_noise"] * noise)) / math.hypot(*noise)
         optimizer = self.steps.optimizer(torch, list(trained.values()), strength, n_steps)
         first_of_mean = n_steps - max(1, round(_AVERAGED * n_steps))
         clips, done = self._bounds.copy(), 0
@@ -170,16 +169,14 @@ class Training:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the noisy mean of the clipped gradients of one sample, and the next clips."""
         # In units of the clips sensitivity and noise are always those of the first ones.
-        starts, order, grid_size = (
-            self.groups.starts,
-            int(self.profile.order),
-            self.mechanism.grid_size,
-        )
+        starts, order = self.groups.starts, int(self.profile.order)
+        grid_size = self.mechanism.grid_size
         unit = clips / self._bounds
         parts = ClippedParts(starts, clips, grid_size[starts[:-1]] * unit, order)
         total, excess = np.zeros(starts[-1], dtype=np.int64), np.zeros(clips.size, dtype=np.int64)
         chosen = sampled(rng, len(people.members), self.mechanism.rate)
-        for standing, taken in rounds(rng, chosen, self.n_slots, agree=self.agree):
+        agree = self.agree and gradients.as_tried  # a callback may have changed it
+        for standing, taken in rounds(rng, chosen, self.n_slots, agree=agree):
             sums, more = parts.sums_and_excess(
                 gradients(values, *people.of(standing, taken)), taken
             )

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
-from skdpnoise.neural_network._gradients import (  # noqa: E402
+from skdpnoise.neural_network._gradients import (
     PersonGradients,
     rounds,
     sampled,
     slots_agree,
 )
-from skdpnoise.neural_network._modules import grouped  # noqa: E402
-from skdpnoise.sampling import random_words  # noqa: E402
-from tests.neural_network._words import Fixed  # noqa: E402
+from skdpnoise.neural_network._modules import grouped
+from skdpnoise.sampling import random_words
+from tests.neural_network._words import Fixed
+
+torch = pytest.importorskip("torch")
 
 nn = torch.nn
 

@@ -13,26 +13,27 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
-torch = pytest.importorskip("torch")
-
-from skdpnoise import (  # noqa: E402
+from skdpnoise import (
     DPGridSearchCV,
     DPPipeline,
     DPStandardScaler,
     PrivacyLedger,
     neural_network,
 )
-from skdpnoise.neural_network import (  # noqa: E402
+from skdpnoise.ledger import BudgetExceededError
+from skdpnoise.neural_network import (
     DPMLPClassifier,
     DPMLPRegressor,
     DPNeuralClassifier,
     DPNeuralRegressor,
 )
-from skdpnoise.neural_network import _training as training  # noqa: E402
-from skdpnoise.neural_network._gradients import rounds  # noqa: E402
-from skdpnoise.privacy import PrivacyGuarantee  # noqa: E402
-from tests.contracts._register import Forbidden  # noqa: E402
-from tests.neural_network._words import Fixed  # noqa: E402
+from skdpnoise.neural_network import _training as training
+from skdpnoise.neural_network._gradients import rounds
+from skdpnoise.privacy import PrivacyGuarantee
+from tests.contracts._register import Forbidden
+from tests.neural_network._words import Fixed
+
+torch = pytest.importorskip("torch")
 
 nn = torch.nn
 RNG = np.random.default_rng(0)
@@ -351,11 +352,13 @@ def test_gradients_that_are_not_finite_change_nothing_but_themselves():
     assert all(one.isfinite().all() for one in model.module_.state_dict().values())
 
 
-def test_an_empty_sample_releases_noise():
-    model = DPMLPClassifier(**QUICK | {"batch_size": 1e-12, "max_iter": 1}, n_samples=600)
-    model.set_params(batch_size=1e-3, epsilon=100.0)
-    fitted = model.fit(X[:2], np.array([0, 1]))
-    assert fitted.n_steps_ == 1000
+def test_an_empty_sample_releases_noise(monkeypatch):
+    monkeypatch.setattr(training, "sampled", lambda *_: np.arange(0))
+    moved, still = (
+        DPMLPClassifier(4, learning_rate_init=rate, **QUICK).fit(X, LABELS).module_[0].weight
+        for rate in (0.1, 1e-300)
+    )
+    assert (moved != still).all()
 
 
 def test_pipelines_and_searches():
@@ -483,3 +486,33 @@ def test_any_guarantee_is_kept_or_refused_before_the_charge(epsilon, delta, batc
     except pytest.fail.Exception:
         model.set_params(ledger=None).fit(X, LABELS)
     assert model.privacy_.total.delta(epsilon) <= delta
+
+
+def test_slots_are_not_trusted_once_torch_divides_its_loops_otherwise(monkeypatch):
+    seen = []
+
+    def note(rng, people, n_slots, *, agree):
+        seen.append(agree)
+        if len(seen) == 2:  # as a callback may do
+            torch.set_num_threads(before + 1)
+        return rounds(rng, people, n_slots, agree=agree)
+
+    before = torch.get_num_threads()
+    monkeypatch.setattr(training, "rounds", note)
+    try:
+        DPMLPClassifier(8, **QUICK).fit(X, LABELS)
+    finally:
+        torch.set_num_threads(before)
+    assert seen == [True] * 2 + [False] * 6
+
+
+def test_a_ledger_says_what_would_fit_where_steps_hang_on_a_bought_number():
+    ledger = PrivacyLedger(
+        "people", epsilon=0.5, delta=1e-6, adjacency="add_remove", storage="memory"
+    )
+    model = DPMLPClassifier(ledger=ledger, **QUICK | {"batch_size": 100})
+    with pytest.raises(BudgetExceededError, match="Nothing was charged"):
+        model.fit(X, LABELS)
+    assert ledger.total().epsilon == 0.0
+    assert model.set_params(epsilon=0.4).fit(X, LABELS).privacy_.total.delta(0.4) <= 1e-6
+    assert ledger.total().epsilon <= 0.5

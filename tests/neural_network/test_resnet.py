@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+from benchmarks.networks import NORMS, WEIGHTS, noise_power
+from skdpnoise import DPNeuralClassifier
 
-from benchmarks.networks import NORMS, WEIGHTS, noise_power  # noqa: E402
-from skdpnoise import DPNeuralClassifier  # noqa: E402
+torch = pytest.importorskip("torch")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resnet20.py"
 ResNet20 = runpy.run_path(str(EXAMPLE))["ResNet20"]
