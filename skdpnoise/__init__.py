@@ -23,12 +23,10 @@ if TYPE_CHECKING:
         PrivacyWarning,
     )
     from skdpnoise.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-    from skdpnoise.neural_network import (
-        DPMLPClassifier,
-        DPMLPRegressor,
-        DPNeuralClassifier,
-        DPNeuralRegressor,
-    )
+    from skdpnoise.neural_network import DPMLPClassifier as DPMLPClassifier
+    from skdpnoise.neural_network import DPMLPRegressor as DPMLPRegressor
+    from skdpnoise.neural_network import DPNeuralClassifier as DPNeuralClassifier
+    from skdpnoise.neural_network import DPNeuralRegressor as DPNeuralRegressor
     from skdpnoise.preprocessing import (
         BoundsClipper,
         DPMinMaxScaler,
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
+# Without what needs an extra: nobody who asks for everything waits for it.
 __all__ = [
     "DPPCA",
     "BoundsClipper",
@@ -52,11 +51,7 @@ __all__ = [
     "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
-    "DPMLPClassifier",
-    "DPMLPRegressor",
     "DPMinMaxScaler",
-    "DPNeuralClassifier",
-    "DPNeuralRegressor",
     "DPPipeline",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
@@ -108,4 +103,4 @@ if not TYPE_CHECKING:  # type checkers take the imports above, and see a misspel
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_rooms()})
+    return sorted({*__all__, *_HOMES, *_rooms()})

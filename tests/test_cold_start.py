@@ -54,7 +54,10 @@ def homes(package: ModuleType = skdpnoise) -> dict[str, str]:
 
 def test_names_are_those_that_type_checkers_see():
     found = homes()
-    assert {*found, "__version__"} == set(skdpnoise.__all__)
+    of_extras = set(import_module("skdpnoise.neural_network").__all__)  # imported by name alone
+    assert {*found, "__version__"} == set(skdpnoise.__all__) | of_extras
+    assert of_extras.isdisjoint(skdpnoise.__all__)
+    assert of_extras <= set(dir(skdpnoise))
     assert {name: f"skdpnoise.{room}" for name, room in skdpnoise._HOMES.items()} == found
     for name, room in found.items():
         assert name in import_module(room).__all__

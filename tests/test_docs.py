@@ -24,7 +24,7 @@ MAY_BE_SEEDED = {"train_test_split", "KFold", "StratifiedKFold", "ShuffleSplit"}
 ABOUT_SEEDS = {("sharp_edges.md", "The seed")}
 CLASSES = [
     getattr(skdpnoise, name)
-    for name in skdpnoise.__all__
+    for name in (*skdpnoise.__all__, *skdpnoise.neural_network.__all__)
     if inspect.isclass(getattr(skdpnoise, name))
 ]
 
