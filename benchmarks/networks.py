@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks._epoch_peer import network
 from benchmarks._kept import resumed
 from benchmarks._report import add_common_arguments, print_table, save_json
 from benchmarks.many import load
@@ -41,24 +42,6 @@ WEIGHTS = [*(a * b for a, b in _SHAPES), 16 * 32, 32 * 64, 640]
 NORMS = [size for size, count in ((16, 7), (32, 7), (64, 7)) for _ in range(2 * count)] + [10]
 
 
-def small_network() -> Any:
-    """Return two convolutions and two layers, with bounded activations: 26,010 numbers."""
-    from torch import nn
-
-    return nn.Sequential(
-        nn.Conv2d(1, 16, 8, 2, padding=3),
-        nn.Tanh(),
-        nn.MaxPool2d(2, 1),
-        nn.Conv2d(16, 32, 4, 2),
-        nn.Tanh(),
-        nn.MaxPool2d(2, 1),
-        nn.Flatten(),
-        nn.Linear(512, 32),
-        nn.Tanh(),
-        nn.Linear(32, 10),
-    )
-
-
 def accuracy(name: str, data_dir: Any, epsilon: float, seed: int, settings: Any) -> float:
     """Return the test accuracy of one fit."""
     import torch
@@ -71,7 +54,7 @@ def accuracy(name: str, data_dir: Any, epsilon: float, seed: int, settings: Any)
     given = dict(settings) | {"feature_bounds": bounds, "random_state": seed}
     make: Any = DPMLPClassifier
     if name == "MNIST":
-        make, given["module"] = DPNeuralClassifier, small_network
+        make, given["module"] = DPNeuralClassifier, network
         X, X_test = X.reshape(-1, 1, 28, 28), X_test.reshape(-1, 1, 28, 28)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -52,12 +52,21 @@ def test_values_are_refused_where_looking_at_each_would_refuse_them(dtype):
     assert seen >= {"", "NaN", "infinity", "subnormal"}
 
 
-def test_a_value_is_found_in_the_last_block_of_a_long_table():
+@pytest.mark.parametrize("options", [{}, {"largest": np.inf, "keeps_subnormal": True}])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_value_is_found_in_the_last_block_of_a_long_table(options, bad):
     X = np.ones((40_001, 3))
-    X[-1, -1] = np.nan
+    X[-1, -1] = bad
     for table in (X, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
-        with pytest.raises(ValueError, match="NaN"):
-            check_values("Model", "X", table)
+        with pytest.raises(ValueError, match="NaN" if np.isnan(bad) else "infinity"):
+            check_values("Model", "X", table, **options)
+
+
+@pytest.mark.parametrize("dtype", LIMITS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_finite_values_whose_sum_is_not_are_taken(dtype, sign):
+    X = np.full((50, 3), sign * LIMITS[dtype].max, dtype=dtype)
+    check_values("Model", "X", X, largest=np.inf, keeps_subnormal=True)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
