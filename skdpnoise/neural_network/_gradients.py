@@ -64,8 +64,9 @@ def slots_agree(
         torch.randn(rows.shape, out=rows)
         found = gradients(trained, rows, targets, weights)
         moved = gradients(trained, *(one.roll(1, dims=0) for one in (rows, targets, weights)))
-        if not np.array_equal(np.roll(found, 1, axis=0), moved, equal_nan=True):
-            return False
+        for one, other in zip(found, moved, strict=True):
+            if not np.array_equal(np.roll(one, 1, axis=0), other, equal_nan=True):
+                return False
     return True
 
 
@@ -91,10 +92,13 @@ class PersonGradients:
         """Whether loops are still divided among as many threads as when slots were tried."""
         return bool(self._torch.get_num_threads() == self._n_threads)
 
-    def __call__(self, trained: dict[str, Any], rows: Any, targets: Any, weights: Any) -> Any:
-        """Return the gradients of every slot, a row of single precision each."""
+    def __call__(
+        self, trained: dict[str, Any], rows: Any, targets: Any, weights: Any
+    ) -> list[NDArray[np.float32]]:
+        """Return the gradients of each tensor, group by group: a row for every slot."""
         # rows (n_slots, n_rows, ...), targets and weights (n_slots, n_rows): the weights of a
         # person's rows in the mean, 0 where there is none.
         parts = self._each(trained, rows, targets, weights)
-        flat = [parts[name].reshape(len(rows), -1) for name in self._names]
-        return self._torch.cat(flat, dim=1).to(device="cpu", dtype=self._torch.float32).numpy()
+        kind = {"device": "cpu", "dtype": self._torch.float32}
+        flat = [parts[name].reshape(len(rows), -1).to(**kind) for name in self._names]
+        return [one.contiguous().numpy() for one in flat]

@@ -187,7 +187,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 agree = slots_agree(
                     torch, gradients, *self._trial(torch, data, module, parts, size)
                 )
-                size = size if agree else max(1, size // _QUEUED)
+                size = size if agree else 2 ** int(math.log2(max(1, size // _QUEUED)))
                 facts = buying.n_people, size, agree, self._adapts
                 training = Training(parts, mechanism, profile, steps, *facts)
                 people = self._people(torch, data, scalings, members)
@@ -227,6 +227,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         rows = torch.zeros((int(self.rows_per_group), *data.X.shape[1:]), device=self.device)
         with torch.no_grad():
             module(rows)  # lazy layers get their shapes
+            # Layers of images are faster when the channels of a place lie side by side.
+            module.to(memory_format=torch.channels_last)
             before = {name: one.clone() for name, one in module.named_buffers()}
             found = tuple(module(rows).shape)
         parts = grouped(owner, module, self.clip_groups)

@@ -29,7 +29,8 @@ from skdpnoise.solvers.joint.parts import ClippedParts
 
 __all__ = ["People", "Steps", "Training", "n_slots_for"]
 
-_FEWEST_SLOTS, _MOST_SLOTS = 16, 256
+_SLOTS_BY, _MOST_SLOTS = 8, 256
+_SPREAD = 1.5  # standard deviations by which a sample may be larger without another round
 _MEMORY = 1 << 26  # bytes of the gradients of one round
 # Clips that follow the median of norms: how fast, and how far from where they began.
 _WITHIN, _FOLLOW, _FARTHEST = 0.5, 0.2, 1e6
@@ -208,7 +209,10 @@ class Training:
 
 
 def n_slots_for(n_parameters: int, sample_size: float) -> int:
-    """Return how many people a round holds, a power of two, by public numbers."""
-    wanted = min(max(sample_size, _FEWEST_SLOTS), _MOST_SLOTS)
-    most = max(1.0, min(wanted * 1.25, _MEMORY / (4.0 * n_parameters)))
-    return int(2 ** math.floor(math.log2(most)))
+    """Return how many people a round holds, so that few slots stay empty, by public numbers."""
+    most = int(min(_MOST_SLOTS, max(1.0, _MEMORY / (4.0 * n_parameters))))
+    whole = min(_SLOTS_BY, most)
+    most -= most % whole
+    wanted = sample_size + _SPREAD * math.sqrt(sample_size)
+    n_rounds = math.ceil(wanted / most)
+    return min(most, whole * math.ceil(wanted / n_rounds / whole))

@@ -90,6 +90,35 @@ def test_sums_are_those_of_single_records_in_any_order():
     assert not parts.sums(gradients, ~present).any()
 
 
+@pytest.mark.parametrize("cuts", [[3, 4], [1, 2, 3, 4, 20], [20], [3], []])
+def test_tables_side_by_side_are_one_table(cuts):
+    gradients = np.stack(list(rows()))
+    gradients[::7, 5] = np.nan
+    present = np.arange(len(gradients)) % 5 > 0
+    parts = ClippedParts(STARTS, BOUNDS, GRID * 1e-4, 1)
+    tables = [np.ascontiguousarray(part) for part in np.split(gradients, cuts, axis=1)]
+    for one, other in zip(
+        parts.sums_and_excess(tables, present),
+        parts.sums_and_excess(gradients, present),
+        strict=True,
+    ):
+        assert (one == other).all()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_is_too_long_is_taken_back_whole(order):
+    # A bound that the norms in floating point miss: then nothing but the integers counts.
+    parts = ClippedParts(STARTS, BOUNDS, GRID, order)
+    object.__setattr__(parts, "powers", np.floor((1.0 - 2.0**-20) * parts.powers))
+    limits = parts.powers.tolist()
+    together, alone = np.zeros(40, dtype=np.int64), np.stack(list(rows())[60:160])
+    for row in alone:
+        whole = parts.sums(row[np.newaxis], np.array([True]))
+        assert all(found <= limit for found, limit in zip(size(whole, order), limits, strict=True))
+        together += whole
+    assert (parts.sums(alone, np.ones(len(alone), dtype=bool)) == together).all()
+
+
 def test_records_within_and_beyond_each_bound_are_counted():
     gradients = np.zeros((4, 40), dtype=np.float32)
     gradients[:3, 0] = 0.5, 1.0, 2.0  # of C = 1

@@ -10,6 +10,7 @@ matter. Sums of integers depend on no order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +21,11 @@ __all__ = ["ClippedParts"]
 _LARGEST = 2.0**26  # norm of integers: their powers are summed exactly in double precision
 _LESS = 1.0 - 2.0**-40  # of limits: more than a few roundings
 _MOST_RECORDS = 2**26  # of one call, so that sums are exact, too
+_MARGIN = 1.0 - 2.0**-30  # of factors: nearly all rounding is within it
+_SMALLER = 1.0 - 2.0**-22  # a factor whose integers are too long is made smaller by this
+
+Gradients = NDArray[np.float32] | Sequence[NDArray[np.float32]]
+Piece = tuple[NDArray[np.float32], tuple[int, int], slice]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,15 +72,15 @@ class ClippedParts:
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "powers", most)
 
-    def sums(self, gradients: NDArray[np.float32], present: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def sums(self, gradients: Gradients, present: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the sums over records of their clipped gradients, in grid steps of the noise.
 
         A record whose gradient is not finite adds nothing.
 
         Parameters
         ----------
-        gradients : ndarray of float32 of shape (n_records, n_coordinates)
-            g, group by group; at most 2**26 records.
+        gradients : ndarray of float32 of shape (n_records, n_coordinates), or sequence of such
+            g, group by group; several stand side by side. At most 2**26 records.
         present : ndarray of bool of shape (n_records,)
             Which rows are records; the others add nothing.
 
@@ -85,7 +91,7 @@ class ClippedParts:
         return self.sums_and_excess(gradients, present)[0]
 
     def sums_and_excess(
-        self, gradients: NDArray[np.float32], present: NDArray[np.bool_]
+        self, gradients: Gradients, present: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the sums, and of each group the records that are within C less those beyond.
 
@@ -99,11 +105,54 @@ class ClippedParts:
         sums : ndarray of int64 of shape (n_coordinates,)
         excess : ndarray of int64 of shape (n_groups,)
         """
-        assert len(gradients) <= _MOST_RECORDS
-        from skdpnoise.solvers.joint import _part_loops  # compiled when it is used
+        from skdpnoise.solvers.joint._part_loops import add_powers  # compiled when it is used
 
-        facts = self.starts, self.bounds, self.steps, self.powers, self.order
-        total, excess = _part_loops.clipped_sums(gradients, present, *facts)
+        assert present.size <= _MOST_RECORDS
+        tables = [gradients] if isinstance(gradients, np.ndarray) else gradients
+        pieces = [list(self._pieces(tables, group)) for group in range(self.bounds.size)]
+        rows, norms = np.flatnonzero(present), np.zeros((self.bounds.size, present.size))
+        for group, size in zip(pieces, norms, strict=True):
+            for table, columns, _ in group:
+                add_powers(table, columns, rows, self.order, size)
+        norms **= 1.0 / self.order
+        rows = rows[np.isfinite(norms[:, rows]).all(axis=0)]
+        bounds = self.bounds[:, np.newaxis]
+        beyond = norms > bounds
+        shrunk = np.divide(_MARGIN * bounds, norms, out=np.ones_like(norms), where=beyond)
+        total = np.zeros(self.starts[-1])
+        for group, factors, most in zip(
+            pieces, shrunk / self.steps[:, np.newaxis], self.powers, strict=True
+        ):
+            self._add(group, rows, factors, most, total)
         per_step = (self.steps / self.grid_size).astype(np.int64)  # powers of two
         whole = total.astype(np.int64) * np.repeat(per_step, np.diff(self.starts))
-        return np.asarray(whole), np.asarray(excess)
+        return whole, rows.size - 2 * np.count_nonzero(beyond[:, rows], axis=1)
+
+    def _pieces(self, tables: Sequence[NDArray[np.float32]], group: int) -> Iterator[Piece]:
+        """Yield the columns of tables that are those of a group, and where they begin there."""
+        ends = np.cumsum([table.shape[1] for table in tables])
+        for table, end in zip(tables, ends.tolist(), strict=True):
+            begin = end - table.shape[1]
+            first, last = max(begin, int(self.starts[group])), min(end, int(self.starts[group + 1]))
+            if first < last:
+                yield table, (first - begin, last - begin), slice(first, last)
+
+    def _add(
+        self,
+        group: list[Piece],
+        rows: NDArray[np.intp],
+        factors: NDArray[np.float64],
+        most: float,
+        total: NDArray[np.float64],
+    ) -> None:
+        """Add the integers of a group, of each record as many as keep within their size."""
+        from skdpnoise.solvers.joint._part_loops import add_whole
+
+        while rows.size:
+            sizes = np.zeros(factors.size)
+            for table, columns, place in group:
+                add_whole(table, columns, rows, factors, self.order, total[place], sizes)
+            rows = rows[~(sizes[rows] <= most)]
+            for table, columns, place in group:
+                add_whole(table, columns, rows, -factors, self.order, total[place], sizes)
+            factors[rows] *= _SMALLER
