@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.compose.compositions import below
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
 from skdpnoise.ledger import PrivacyReport
@@ -77,7 +78,8 @@ def whole_report(
         total = budget  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
     secure = all(report.secure for _, report in reports)
-    declared = declared_of(parts)
+    own = (below(label, name) for label, report in reports for name in report.declared)
+    declared = tuple(dict.fromkeys([*declared_of(parts), *own]))
     bought = [report.n_records for _, report in reports if report.n_records is not None]
     shown = (secure, rows_per_group, declared, max(bought, default=None))
     return PrivacyReport(name, guarantee, releases, total, *shown)

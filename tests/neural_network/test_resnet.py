@@ -14,7 +14,8 @@ from skdpnoise import DPNeuralClassifier
 torch = pytest.importorskip("torch")
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "resnet20.py"
-ResNet20 = runpy.run_path(str(EXAMPLE))["ResNet20"]
+MADE = runpy.run_path(str(EXAMPLE))
+ResNet20 = MADE["ResNet20"]
 
 
 def test_it_has_the_tensors_that_the_formula_is_for():
@@ -48,3 +49,19 @@ def test_one_private_step():
     assert model.n_steps_ == 1
     assert len(model.allocation_["group"]) == 65
     assert np.isfinite(model.predict_proba(images)).all()
+
+
+def test_the_command_for_images_reads_their_files_and_trains_every_arm(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(256, size=(24, 3, 32, 32), dtype=np.uint8)
+    labels = rng.integers(10, size=24).astype(np.uint8)
+    records = np.column_stack([labels, pixels.reshape(24, -1)])
+    names = [*(f"data_batch_{k}.bin" for k in range(1, 6)), "test_batch.bin"]
+    for name, part in zip(names, np.split(records, 6), strict=True):
+        part.tofile(tmp_path / name)
+    images, read = MADE["images_of"](tmp_path, names)
+    assert (read == labels).all()
+    assert (np.rint((images + 1.0) * 127.5) == pixels).all()
+    options = ["--device", "cpu", "--epochs", "1", "--rate", "1.0"]
+    MADE["main"](["--cifar", str(tmp_path), *options])
+    assert capsys.readouterr().out.count("accuracy") == 4
