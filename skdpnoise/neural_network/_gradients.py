@@ -4,8 +4,9 @@ Floating-point arithmetic on a batch may round a record otherwise than alone. So
 size, and empty slots hold zeros: a library runs the same operations on each batch, and none of them
 mixes slots, since :func:`torch.func.vmap` of a function of one person defines them. What is left is
 that one slot may be rounded otherwise than another, where a loop has a remainder. Whether that is
-so is tried before a training, on public random rows (:func:`slots_agree`). If all slots agree, they
-are filled in order. Else every person in a sample draws a slot at random, by itself, and those with
+so is tried before a training, on public random rows and parameters (:func:`slots_agree`): all slots
+get the same row. If they agree, they are filled in order; this trusts that what a slot goes through
+is the same sequence of operations for all values. Else every person in a sample draws a slot at random, by itself, and those with
 the same slot stand in a queue: with and without one person all others keep their slots, and so
 their bits.
 """
@@ -24,7 +25,7 @@ from skdpnoise.sampling import RandomWords
 __all__ = ["PersonGradients", "rounds", "sampled", "slots_agree"]
 
 _WORD = 2.0**64
-_TRIALS = 2  # batches of random rows
+_SCALES = (1.0, 1.0, 1.0, 10.0, 100.0, 1000.0)  # of random rows, a batch of each
 
 
 def sampled(rng: RandomWords, n_people: int, rate: float) -> NDArray[np.intp]:
@@ -56,18 +57,27 @@ def rounds(
 def slots_agree(
     torch: Any, gradients: PersonGradients, trained: dict[str, Any], batch: Any
 ) -> bool:
-    """Whether every slot makes the same bits of a row as the slot beside it, on random rows."""
+    """Whether all slots make the same bits of the same random row."""
     # Operations on one slot are a fixed sequence, whatever the values are. Two sequences that add
-    # in different orders agree on some random numbers, and not on all coordinates of many.
-    rows, targets, weights = batch
-    for _ in range(_TRIALS):
-        torch.randn(rows.shape, out=rows)
-        found = gradients(trained, rows, targets, weights)
-        moved = gradients(trained, *(one.roll(1, dims=0) for one in (rows, targets, weights)))
-        for one, other in zip(found, moved, strict=True):
-            if not np.array_equal(np.roll(one, 1, axis=0), other, equal_nan=True):
+    # in different orders agree on some random numbers, and not on all coordinates of many. The
+    # parameters are random, too, as zeros would hide what comes before them.
+    rows, targets, weights = (one[:1].expand_as(one).clone() for one in batch)
+    for scale in _SCALES:
+        tried = {name: one + _like(torch, one) for name, one in trained.items()}
+        rows[:] = scale * torch.randn_like(rows[0])
+        try:
+            found = gradients(tried, rows, targets, weights)
+        except Exception:  # a network that does not take such rows, such as numbers of words
+            return False
+        for one in found:
+            if not np.array_equal(one, np.broadcast_to(one[0], one.shape), equal_nan=True):
                 return False
     return True
+
+
+def _like(torch: Any, parameter: Any) -> Any:
+    """Return random numbers of the size that a layer begins with."""
+    return torch.randn_like(parameter) / max(1.0, parameter[:1].numel()) ** 0.5
 
 
 class PersonGradients:

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Hashable, Sequence
+import random
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ACTIVATIONS", "Groups", "grouped", "load_torch", "make_module", "refuse_mixing"]
+__all__ = [
+    "ACTIVATIONS",
+    "Groups",
+    "grouped",
+    "keeping_nothing",
+    "load_torch",
+    "make_module",
+    "refuse_mixing",
+]
+
+_DEPTH = 6  # of objects within objects that are looked at
 
 ACTIVATIONS = {"identity": "Identity", "logistic": "Sigmoid", "tanh": "Tanh", "relu": "ReLU"}
 """scikit-learn's names, and those of torch's modules."""
@@ -88,6 +101,69 @@ def refuse_mixing(owner: str, module: Any) -> None:
                 f"The 'module' parameter of {owner} must not keep statistics of records. Got "
                 f"{type(layer).__name__} as {name!r}: use track_running_stats=False."
             )
+
+
+@contextmanager
+def keeping_nothing(owner: str, module: Any) -> Iterator[None]:
+    """Refuse a network that keeps something of a call, or takes numbers of a shared generator."""
+    # Else what one record adds would hang on who came before it, in the same batch or an earlier
+    # one. What is kept outside of a module and its class cannot be seen.
+    before, drawn = _kept(module), _generators()
+    yield
+    after = _kept(module)
+    must = f"The 'module' parameter of {owner} must"
+    for name, value in after.items():
+        if name not in before or before[name] != value:
+            what = "buffers" if name in dict(module.named_buffers()) else "attributes"
+            raise ValueError(
+                f"{must} not change its {what} in forward, which would keep what records are like. "
+                f"Got one that does, {name!r}: leave it constant."
+            )
+    if _generators() != drawn:
+        raise ValueError(
+            f"{must} not take numbers of Python's or numpy's generator in forward, which all "
+            "records of a call would share. Use torch's, such as torch.nn.Dropout."
+        )
+
+
+def _generators() -> tuple[Any, ...]:
+    """Return the states of the generators that a process shares."""
+    kind, keys, *rest = np.random.get_state(legacy=True)  # noqa: NPY002 (that others use)
+    return random.getstate(), kind, np.asarray(keys).tobytes(), *rest
+
+
+def _kept(module: Any) -> dict[str, Any]:
+    """Return all that a network holds beside its parameters, in a form that can be compared."""
+    found: dict[str, Any] = {name: _facts(one, 1) for name, one in module.named_buffers()}
+    own = {"_parameters", "_buffers", "_modules"}
+    for name, layer in module.named_modules():
+        held = [vars(kind) for kind in reversed(type(layer).__mro__)] + [vars(layer)]
+        for key, value in (pair for one in held for pair in one.items()):
+            if key not in own and not key.startswith("__"):
+                found[f"{name}.{key}".lstrip(".")] = _facts(value, _DEPTH)
+    return found
+
+
+def _facts(value: Any, depth: int) -> Any:
+    """Return what is known of a value: numbers themselves, and of other objects what they hold."""
+    if isinstance(value, str | bytes | int | float | complex | None):
+        return repr(value)
+    if hasattr(value, "detach") and hasattr(value, "untyped_storage"):  # a tensor
+        try:
+            return tuple(value.shape), value.detach().cpu().numpy().tobytes()
+        except (RuntimeError, TypeError):  # of a transformation that has ended, or without numbers
+            return id(value)
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes()
+    if isinstance(value, ref):  # which keeps nothing
+        return None
+    if depth == 0 or callable(value):
+        return id(value)
+    if isinstance(value, Mapping):
+        return [(repr(key), _facts(one, depth - 1)) for key, one in value.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_facts(one, depth - 1) for one in value]
+    return id(value), [_facts(one, depth - 1) for one in getattr(value, "__dict__", {}).items()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from skdpnoise.neural_network._gradients import PersonGradients, slots_agree
 from skdpnoise.neural_network._modules import (
     Groups,
     grouped,
+    keeping_nothing,
     load_torch,
     make_module,
     refuse_mixing,
@@ -43,7 +45,8 @@ __all__ = ["PrivateNetwork"]
 
 _QUEUED = 4  # where slots are drawn, so many people in each are waited for on average
 _COUNTS = 0.1  # of the norm of all clips, for counts of who is within them
-_PREDICTED = 64  # rows at once, always so many: a row's prediction is that of the row alone
+_PREDICTED = 64  # rows at once, always so many, so that others hardly change a row's prediction
+_OF_IMAGES = 4  # axes of the weights of a layer of images
 NOISES = {f"{rule}_{family}" for rule in ("iid", "spr", "inid") for family in FAMILIES}
 
 
@@ -167,7 +170,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             bought = data.opens, data.target.bounds is not None
             shares = share_out(self, account.guarantee, features=bought[0], target=bought[1])
             rng = random_words(self.random_state)
-            with torch.random.fork_rng(devices=[]):  # whose state a user may rely on
+            # Whose state a user may rely on; and no error tells that a gradient is not a number.
+            with torch.random.fork_rng(devices=[]), torch.autograd.set_detect_anomaly(False):
                 torch.manual_seed(int(rng.take(1)[0] >> np.uint64(1)))
                 module, parts, gradients = self._network(torch, data)
                 profile = self._profile(shares.noise, parts)
@@ -192,10 +196,14 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 training = Training(parts, mechanism, profile, steps, *facts)
                 people = self._people(torch, data, scalings, members)
 
+                pristine = copy.deepcopy(module)  # which no private row passes through
+
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
+                    fitted = copy.deepcopy(pristine)
+                    fitted.load_state_dict(state[0])
                     allocation = training.allocation(state[1])
-                    fitted = self._fitted(data, scalings, training, state[0])
-                    return fitted | {"allocation_": allocation}
+                    own = {"module_": fitted.eval(), "allocation_": allocation}
+                    return own | self._fitted(data, scalings, training)
 
                 epochs = training.epochs(torch, module, gradients, people, rng)
                 fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
@@ -226,30 +234,27 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
         module.to(device=self.device, dtype=torch.float32)
         refuse_mixing(owner, module)
-        rows = torch.zeros((int(self.rows_per_group), *data.X.shape[1:]), device=self.device)
+        shape = int(self.rows_per_group), *data.X.shape[1:]
+        rows = torch.zeros(shape, device=self.device, dtype=torch.float32)
         with torch.no_grad():
             module(rows)  # lazy layers get their shapes
+            with keeping_nothing(owner, module):
+                found = tuple(module(rows).shape)
             # Layers of images are faster when the channels of a place lie side by side.
-            module.to(memory_format=torch.channels_last)
-            before = {name: one.clone() for name, one in module.named_buffers()}
-            found = tuple(module(rows).shape)
+            for one in module.parameters():
+                if one.ndim == _OF_IMAGES:
+                    one.data = one.data.contiguous(memory_format=torch.channels_last)
         parts = grouped(owner, module, self.clip_groups)
-        must = f"The 'module' parameter of {owner} must"
         if found != (len(rows), data.target.n_outputs):
             raise ValueError(
-                f"{must} make {data.target.n_outputs} outputs of each row, of shape "
-                f"{(len(rows), data.target.n_outputs)} from rows of shape {tuple(rows.shape)}. Got "
-                f"shape {found}."
+                f"The 'module' parameter of {owner} must make {data.target.n_outputs} outputs of "
+                f"each row, of shape {(len(rows), data.target.n_outputs)} from rows of shape "
+                f"{tuple(rows.shape)}. Got shape {found}."
             )
-        for name, one in module.named_buffers():
-            if not torch.equal(one, before[name]):
-                raise ValueError(
-                    f"{must} not change its buffers in forward, which would keep what records are "
-                    f"like. Got one that does, {name!r}: leave it constant."
-                )
         gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
         trained, batch = self._trial(torch, data, module, parts, 1)
-        gradients(trained, *batch)
+        with keeping_nothing(owner, module):
+            gradients(trained, *batch)
         return module, parts, gradients
 
     def _trial(
@@ -257,10 +262,11 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
     ) -> tuple[dict[str, Any], Any]:
         """Return parameters, and a batch of zeros."""
         trained = {n: p.detach() for n, p in module.named_parameters() if n in parts.names}
-        shape = n_slots, int(self.rows_per_group)
-        rows = torch.zeros((*shape, *data.X.shape[1:]), device=self.device)
+        shape, kind = (n_slots, int(self.rows_per_group)), {"device": self.device}
+        rows = torch.zeros((*shape, *data.X.shape[1:]), dtype=torch.float32, **kind)
         targets = self._tensor(torch, data.target.alike(math.prod(shape)), None).reshape(shape)
-        return trained, (rows, targets.to(self.device), torch.ones(shape, device=self.device))
+        ones = torch.ones(shape, dtype=torch.float32, **kind)
+        return trained, (rows, targets.to(self.device), ones)
 
     @property
     def _adapts(self) -> bool:
@@ -348,19 +354,10 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         return People(torch, rows, targets, members)
 
     def _fitted(
-        self,
-        data: Data,
-        scalings: tuple[Scaling | None, Scaling | None],
-        training: Training,
-        state: dict[str, Any],
+        self, data: Data, scalings: tuple[Scaling | None, Scaling | None], training: Training
     ) -> dict[str, Any]:
-        """Return the fitted attributes from the parameters so far."""
-        # A network of its own, which no private row has passed through.
-        module = make_module(self, int(np.prod(data.X.shape[1:])), data.target.n_outputs)
-        module.load_state_dict(state)
-        module.eval()
+        """Return the fitted attributes beside the network."""
         return {
-            "module_": module,
             "n_iter_": training.steps.n_epochs,
             "n_steps_": training.mechanism.n_releases,
             "sampling_rate_": training.mechanism.rate,
@@ -378,7 +375,8 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         with torch.no_grad():
             for begin in range(0, len(X), _PREDICTED):
                 some = _in_units(X[begin : begin + _PREDICTED], self._scalings[0])
-                rows = torch.zeros((_PREDICTED, *X.shape[1:]), device=self.device)
+                shape, kind = (_PREDICTED, *X.shape[1:]), {"dtype": torch.float32}
+                rows = torch.zeros(shape, device=self.device, **kind)
                 rows[: len(some)] = torch.from_numpy(some)
                 found.append(module(rows)[: len(some)].cpu().numpy())
         return np.concatenate(found).astype(np.float64)

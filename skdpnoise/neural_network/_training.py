@@ -114,6 +114,12 @@ class Training:
         """Train the module in place; yield the model and the clips after each epoch."""
         named = dict(module.named_parameters())
         trained = {name: named[name] for name in self.groups.names}
+        first_names = {id(one): name for name, one in trained.items()}
+        same = [  # a tensor may have several names
+            (name, first_names[id(one)])
+            for name, one in module.named_parameters(remove_duplicate=False)
+            if id(one) in first_names
+        ]
         n_steps = self.mechanism.n_releases
         first = self.allocation(self._bounds)
         noise = first["noise"] * np.sqrt(first["n_parameters"])
@@ -135,7 +141,7 @@ class Training:
                         now = one.detach()
                         mean[name] = now.clone() if count == 1 else mean[name].lerp(now, 1 / count)
             done = until
-            whole = module.state_dict() | mean
+            whole = module.state_dict() | {name: mean[first] for name, first in same if mean}
             yield {name: one.detach().clone() for name, one in whole.items()}, clips
 
     @property

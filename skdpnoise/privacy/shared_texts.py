@@ -134,8 +134,8 @@ device : str, default="cpu"
 module : callable or None, default=None
     Makes a `torch.nn.Module` that takes rows, shape (n, n_features) or that of X, and returns
     outputs: a class, or a function. Parameters such as ``module__hidden=64`` go to it. None is a
-    multilayer perceptron with one layer of 100. Frozen parameters stay as they are made, and are
-    declared public.
+    multilayer perceptron with one layer of 100. It must keep nothing of the rows. What it makes is
+    declared public, with frozen parameters, which stay as they are.
 module_ : torch.nn.Module
     The trained network, in eval mode: the mean of the last fifth of its states.
 allocation_ : dict of ndarray

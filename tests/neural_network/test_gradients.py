@@ -133,3 +133,33 @@ def test_slots_that_round_otherwise_are_found():
         return found
 
     assert not slots_agree(torch, uneven, trained, batch(32, 1))
+
+
+def test_a_head_of_zeros_does_not_hide_slots_that_round_otherwise():
+    torch.manual_seed(0)
+
+    def trained(zeros):
+        last = nn.Linear(33, 2)
+        if zeros:
+            nn.init.zeros_(last.weight)
+        module = nn.Sequential(nn.Linear(8, 33), nn.Tanh(), nn.Linear(33, 33), nn.Tanh(), last)
+        groups = grouped("Test", module, "layer")
+        values = {n: p.detach() for n, p in module.named_parameters()}
+        return values, PersonGradients(torch, module, groups, row_losses)
+
+    shape = (24, 1)
+    zeros = torch.zeros(*shape, 8), torch.zeros(shape, dtype=torch.long), torch.ones(shape)
+    found = []
+    for last_is_zero in (False, True):
+        values, gradients = trained(last_is_zero)
+        found.append(slots_agree(torch, gradients, values, zeros))
+    assert found[0] == found[1]
+
+
+def test_a_network_that_does_not_take_random_rows_is_not_trusted():
+    def refusing(values, rows, targets, weights):
+        raise IndexError("no such word")
+
+    shape = (8, 1)
+    zeros = torch.zeros(*shape, 4), torch.zeros(shape, dtype=torch.long), torch.ones(shape)
+    assert not slots_agree(torch, refusing, {"a": torch.zeros(2, 2)}, zeros)

@@ -1,0 +1,221 @@
+"""Networks that keep something of a call, and networks of every kind that must be taken."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from skdpnoise.neural_network import DPNeuralClassifier
+from tests.contracts._register import Forbidden
+
+torch = pytest.importorskip("torch")
+
+nn = torch.nn
+RNG = np.random.default_rng(0)
+ROWS, LABELS = RNG.normal(size=(60, 4)), RNG.integers(2, size=60)
+ONCE = {"max_iter": 1, "batch_size": 1.0, "n_samples": 60, "classes": [0, 1], "random_state": 0}
+
+
+class Head(nn.Module):
+    """A linear layer, and what a test does before it."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, rows):
+        return self.head(rows) * self.also(rows)
+
+    def also(self, rows):
+        return 1.0
+
+
+class Counts(Head):
+    calls = 0
+
+    def also(self, rows):
+        self.calls += 1
+        return 1.0
+
+
+class CountsForAll(Head):
+    calls = 0
+
+    def also(self, rows):
+        CountsForAll.calls += 1
+        return 1.0
+
+
+class Inherits(CountsForAll):
+    pass
+
+
+class Lists(Head):
+    def __init__(self):
+        super().__init__()
+        self.facts = {"seen": []}
+
+    def also(self, rows):
+        self.facts["seen"].append(len(rows))
+        return 1.0
+
+
+class Remembers(Head):
+    def __init__(self):
+        super().__init__()
+        self.mean = torch.zeros(4)
+
+    def also(self, rows):
+        self.mean = 0.9 * self.mean + 0.1 * rows.detach().mean(0)
+        return 1.0
+
+
+class NumpysCoin(Head):
+    def also(self, rows):
+        return float(np.random.uniform() < 0.9)  # noqa: NPY002
+
+
+class PythonsCoin(Head):
+    def also(self, rows):
+        return float(random.random() < 0.9)
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (Counts, "calls"),
+        (CountsForAll, "calls"),
+        (Inherits, "calls"),
+        (Lists, "facts"),
+        (Remembers, "mean"),
+        (NumpysCoin, "generator"),
+        (PythonsCoin, "generator"),
+    ],
+)
+def test_what_a_network_keeps_of_a_call_is_refused_before_the_charge(module, text):
+    with pytest.raises(ValueError, match=text):
+        DPNeuralClassifier(module, ledger=Forbidden(), **ONCE).fit(ROWS, LABELS)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = nn.LSTM(4, 8, batch_first=True), nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.head(self.inner(rows)[0][:, -1])
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, rows):
+        return self.head(self.inner(rows).mean(1))
+
+
+class Words(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = nn.Embedding(10, 4), nn.Linear(4, 2)
+
+    def forward(self, rows):
+        return self.head(self.inner(rows.long()).mean(1))
+
+
+def volumes():
+    return nn.Sequential(nn.Conv3d(1, 2, 2), nn.Flatten(), nn.LazyLinear(2))
+
+
+TAKEN = {
+    "recurrent": (Recurrent, RNG.normal(size=(60, 5, 4))),
+    "attention and dropout": (Attention, RNG.normal(size=(60, 5, 4))),
+    "words": (Words, RNG.integers(10, size=(60, 6))),
+    "volumes": (volumes, RNG.normal(size=(60, 1, 3, 3, 3))),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_networks_of_every_kind_are_taken(name):
+    module, rows = TAKEN[name]
+    model = DPNeuralClassifier(module, **ONCE).fit(rows, LABELS)
+    assert np.isfinite(model.predict_proba(rows)).all()
+
+
+def test_a_tensor_that_is_no_buffer_is_that_of_the_training():
+    class Projects(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.made = torch.randn(4, 8)
+            self.head = nn.Linear(8, 2)
+
+        def forward(self, rows):
+            made.append(self.made)
+            return self.head(rows @ self.made)
+
+    made = []
+    model = DPNeuralClassifier(Projects, **ONCE).fit(ROWS, LABELS)
+    assert torch.equal(model.module_.made, made[0])
+    assert torch.equal(made[0], made[-1])
+
+
+def test_a_factory_that_makes_another_network_each_time_is_called_once():
+    widths = iter([8, 16])
+
+    def network():
+        width = next(widths)
+        return nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, 2))
+
+    model = DPNeuralClassifier(network, **ONCE).fit(ROWS, LABELS)
+    assert model.module_[0].out_features == 8
+
+
+def test_a_tensor_of_two_names_is_the_same_in_the_model():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two, self.head = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 2)
+            self.two.weight = self.one.weight
+
+        def forward(self, rows):
+            return self.head(self.two(torch.tanh(self.one(rows))))
+
+    settings = ONCE | {"max_iter": 10}
+    model = DPNeuralClassifier(Tied, **settings).fit(ROWS, LABELS)
+    state = model.module_.state_dict()
+    assert torch.equal(state["one.weight"], state["two.weight"])
+    # The mean of the last steps, as of any other tensor: not the last step.
+    last = []
+    move = torch.optim.SGD.step
+
+    def step(self, *args):
+        move(self, *args)
+        last[:] = [one.detach().clone() for one in self.param_groups[0]["params"]]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.SGD, "step", step)
+        again = DPNeuralClassifier(Tied, **settings).fit(ROWS, LABELS).module_
+    assert torch.equal(again.one.weight, model.module_.one.weight)
+    assert not torch.equal(last[0], again.one.weight)
+
+
+def test_another_default_type_of_torch_changes_nothing():
+    plain = DPNeuralClassifier(lambda: nn.Linear(4, 2), **ONCE).fit(ROWS, LABELS)
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = DPNeuralClassifier(lambda: nn.Linear(4, 2), **ONCE).fit(ROWS, LABELS)
+        assert model.predict_proba(ROWS).shape == plain.predict_proba(ROWS).shape
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_no_error_tells_that_a_gradient_is_not_a_number():
+    rows = ROWS.copy()
+    rows[3] = 1e39
+    with torch.autograd.set_detect_anomaly(True):
+        DPNeuralClassifier(lambda: nn.Linear(4, 2), **ONCE).fit(rows, LABELS)
+        assert torch.is_anomaly_enabled()
