@@ -6,9 +6,9 @@ mixes slots, since :func:`torch.func.vmap` of a function of one person defines t
 that one slot may be rounded otherwise than another, where a loop has a remainder. Whether that is
 so is tried before a training, on public random rows and parameters (:func:`slots_agree`): all slots
 get the same row. If they agree, they are filled in order; this trusts that what a slot goes through
-is the same sequence of operations for all values. Else every person in a sample draws a slot at random, by itself, and those with
-the same slot stand in a queue: with and without one person all others keep their slots, and so
-their bits.
+is the same sequence of operations for all values. Else every person in a sample draws a slot at
+random, by itself, and those with the same slot stand in a queue: with and without one person all
+others keep their slots, and so their bits.
 """
 
 from __future__ import annotations
