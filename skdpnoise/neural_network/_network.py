@@ -254,7 +254,15 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         gradients = PersonGradients(torch, module, parts, self._row_losses(torch))
         trained, batch = self._trial(torch, data, module, parts, 1)
         with keeping_nothing(owner, module):
-            gradients(trained, *batch)
+            try:
+                gradients(trained, *batch)
+            except RuntimeError as error:
+                raise ValueError(
+                    f"The 'module' parameter of {owner} must work under torch.func.vmap, which "
+                    "makes gradients of single records. Got a network that does not: a layer that "
+                    "torch cannot vectorise, such as GRU (LSTM can), or a step that hangs on the "
+                    "values of a row, such as 'if' (torch.where can)."
+                ) from error
         return module, parts, gradients
 
     def _trial(

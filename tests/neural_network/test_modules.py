@@ -146,6 +146,26 @@ def test_networks_of_every_kind_are_taken(name):
     assert np.isfinite(model.predict_proba(rows)).all()
 
 
+class HangsOnValues(Head):
+    def also(self, rows):
+        return 1.0 if rows.sum() > 0 else 2.0
+
+
+class Gated(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.head = nn.GRU(4, 8, batch_first=True), nn.Linear(8, 2)
+
+    def forward(self, rows):
+        return self.head(self.inner(rows)[0][:, -1])
+
+
+@pytest.mark.parametrize(("module", "rows"), [(HangsOnValues, ROWS), (Gated, ROWS[:, np.newaxis])])
+def test_what_torch_cannot_vectorise_is_refused_before_the_charge(module, rows):
+    with pytest.raises(ValueError, match=r"torch\.func\.vmap"):
+        DPNeuralClassifier(module, ledger=Forbidden(), **ONCE).fit(rows, LABELS)
+
+
 def test_a_tensor_that_is_no_buffer_is_that_of_the_training():
     class Projects(nn.Module):
         def __init__(self):
