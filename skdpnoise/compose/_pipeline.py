@@ -27,9 +27,16 @@ from skdpnoise.compose.lists import read_once, target_without_lists
 from skdpnoise.compose.numbers import BUDGET, check_grouped, check_numbers
 from skdpnoise.compose.parts import private_parts, taken_apart
 from skdpnoise.compose.register import register_private
-from skdpnoise.compose.shares import check_shareable, pure_noise, whole_budget, with_budget
+from skdpnoise.compose.shares import (
+    check_shareable,
+    pure_noise,
+    samples_records,
+    whole_budget,
+    with_budget,
+)
 from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import (
+    as_loss,
     charge_whole,
     declared_of,
     noises_of,
@@ -221,7 +228,8 @@ class DPPipeline(FittedSteps):
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        budget = whole_budget(guarantee, pure=pure_noise(copy))
+        samples = samples_records(copy)
+        budget = whole_budget(guarantee, pure=pure_noise(copy), samples=samples)
         rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:
@@ -236,7 +244,8 @@ class DPPipeline(FittedSteps):
         # charge
         if releases:
             unit = "record" if rows is None else "group"
-            charge_whole(self, guarantee, budget, unit, noises_of(parts), declared_of(parts))
+            cost, noises = as_loss(budget), noises_of(parts)
+            charge_whole(self, guarantee, cost, unit, noises, declared_of(parts))
         # draw
         cap = Cap(budget, self.adjacency)
         with held_back():

@@ -7,6 +7,7 @@ A copy could be spent a second time, and what another process charges would be l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from threading import Lock
 from typing import Any, NoReturn
@@ -14,11 +15,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from skdpnoise.compose._total import allowed_loss
+from skdpnoise.compose.approximate import ApproximateBudget, Budget
 from skdpnoise.compose.charged import Allowance
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, LossBudget, NumericLoss, PureLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss, gdp_mu
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
+_EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is rounded up
 
 
 class Rehearsed(Exception):
@@ -48,12 +51,13 @@ class _OneObject(Allowance):
 class Cap(_OneObject):
     """Stands where a ledger would, and lets the parts of one run spend no more than it may cost."""
 
-    def __init__(self, limit: LossBudget | None, adjacency: str) -> None:
+    def __init__(self, limit: Budget | None, adjacency: str) -> None:
         self.limit, self.adjacency = limit, adjacency
         self.n_charges = 0
         self.asked = self.refused = False
         self._spent: dict[str, float] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
+        self._last: dict[str, PrivacyLoss] = {}  # of the last fit of a part, charged so far
         self._lock = Lock()
 
     @property
@@ -98,6 +102,8 @@ class Cap(_OneObject):
                 f"reports {len(stated)} ({_pairs(stated)}): it was fitted more than once, or where "
                 "it could not charge. No guarantee holds."
             )
+        if isinstance(self.limit, ApproximateBudget):
+            return  # a report is within its guarantee, which is what was counted
         spent = self._spent.get(label, 0.0)
         released = sum(self._amount(report.total) for report in reports)
         allowed = sum(map(self._allowed, reports))
@@ -112,8 +118,12 @@ class Cap(_OneObject):
         if self.limit is None:
             raise Rehearsed
         with self._lock:
-            amount = self._amount(cost)
-            within = sum(self._spent.values()) + amount <= self._amount(self.limit)
+            approximate = isinstance(self.limit, ApproximateBudget)
+            amount = 0.0 if approximate else self._amount(cost)
+            if approximate:
+                within = self._is_promised(part, cost, stated)
+            else:
+                within = sum(self._spent.values()) + amount <= self._amount(self.limit)
             if adjacency != self.adjacency or not within:
                 self.refused = True
                 raise BudgetExceededError(
@@ -124,6 +134,28 @@ class Cap(_OneObject):
             self.n_charges += 1
             if stated is not None:  # the first charge of a fit states the guarantee of all of it
                 self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
+
+    def _is_promised(self, part: str, cost: Any, stated: Any) -> bool:
+        """Return whether a charge is within its fit's (ε, δ), and these are within the limit."""
+        # Fits are counted by the guarantees that they state, which add up; what a fit charges after
+        # the first charge must be within the guarantee that this one stated.
+        if type(cost) not in (PureLoss, GaussianLoss, NumericLoss):
+            return False
+        if stated is None and part not in self._fits:
+            return False
+        found = [pair for pairs in self._fits.values() for pair in pairs]
+        if stated is not None:
+            epsilon, delta = float(stated[0]), float(stated[1])
+            found.append((epsilon, delta))
+            self._last[part] = cost
+        else:
+            epsilon, delta = self._fits[part][-1]
+            self._last[part] = self._last[part] + cost
+        own = self._last[part].delta(epsilon * (1.0 + _EXACT)) <= delta
+        sums = (math.fsum(one) for one in zip(*found, strict=True))
+        limit = self.limit
+        assert isinstance(limit, ApproximateBudget)
+        return own and all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
 
     def _allowed(self, report: PrivacyReport) -> float:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skdpnoise.compose.approximate import ApproximateBudget, Budget
 from skdpnoise.compose.caps import Cap
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
@@ -15,7 +16,6 @@ from skdpnoise.mechanisms.requests import CHOICES
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import (
     GaussianLoss,
-    LossBudget,
     PrivacyGuarantee,
     PureLoss,
     gdp_epsilon,
@@ -79,16 +79,27 @@ def pure_noise(estimator: Any) -> bool:
     return False
 
 
-def whole_budget(guarantee: PrivacyGuarantee, *, pure: bool) -> LossBudget:
-    """Return what the guarantee of a composition allows, in ε or in μ."""
+def samples_records(estimator: Any) -> bool:
+    """Return whether a private part samples records, so that its loss is no Gaussian one."""
+    for part in private_parts(estimator):
+        inner = [child for _, child in inner_of(part.estimator)[0]]
+        if getattr(part.estimator, "_samples_records", False) or any(map(samples_records, inner)):
+            return True
+    return False
+
+
+def whole_budget(guarantee: PrivacyGuarantee, *, pure: bool, samples: bool = False) -> Budget:
+    """Return what the guarantee of a composition allows: in ε, in μ, or in both ε and δ."""
     if pure or guarantee.delta == 0.0:
         return PureLoss(guarantee.epsilon)
+    if samples:
+        return ApproximateBudget.of(guarantee)
     return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
 
 
 def with_budget(
     estimator: Any,
-    budget: LossBudget,
+    budget: Budget,
     delta: float,
     *,
     ledger: Cap | None,
@@ -98,7 +109,7 @@ def with_budget(
     """Return an unfitted copy whose private parts share a budget."""
     copy = clone(estimator)
     parts = private_parts(copy)
-    pure = isinstance(budget, PureLoss)
+    pure = not isinstance(budget, GaussianLoss)  # weights are of ε
     if weights is None:
         weights = {part.label: _weight(part.estimator, pure=pure) for part in parts}
     total = sum(weights[part.label] for part in parts)
@@ -106,16 +117,11 @@ def with_budget(
     for part in parts:
         share = budget.share(weights[part.label] / total * (1.0 - _BELOW))
         own = part.estimator.get_params(deep=False)
-        if not pure and getattr(part.estimator, "_samples_records", False):
-            raise ValueError(
-                f"The step {part.label!r} samples the records of every batch, which is worth "
-                "nothing in the Gaussian losses that a composition with delta > 0 shares out. Fit "
-                "it by itself, with a guarantee of its own; or set delta=0 of the composition, "
-                "for Laplace noise."
-            )
         new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
         if isinstance(share, PureLoss):
             new["epsilon"], new["delta"] = share.pure_epsilon, 0.0
+        elif isinstance(share, ApproximateBudget):
+            new["epsilon"], new["delta"] = share.epsilon, share.delta
         else:
             new["epsilon"], new["delta"] = _stated(share.mu, delta), delta
             if own.get("noise") in CHOICES:

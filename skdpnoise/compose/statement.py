@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from skdpnoise.compose.approximate import ApproximateBudget, Budget
 from skdpnoise.compose.compositions import below
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
 from skdpnoise.ledger import PrivacyReport
 from skdpnoise.ledger.declared import said_public
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.words import HIDDEN_SEED, is_seeded
 
 
@@ -54,9 +55,14 @@ def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
     return tuple(part.label for part in parts if part.kind == "declared")
 
 
+def as_loss(budget: Budget) -> PrivacyLoss:
+    """Return the loss of all that has a budget."""
+    return budget.numeric() if isinstance(budget, ApproximateBudget) else budget
+
+
 def whole_report(
     pipeline: Any,
-    budget: LossBudget,
+    budget: Budget,
     fitted: Collection[Part],
     parts: Collection[Part],
     rows_per_group: int | None,
@@ -75,7 +81,7 @@ def whole_report(
     spent = [report.total for _, report in reports if report.releases]
     total: PrivacyLoss = reduce(add, spent) if spent else PureLoss(0.0)
     if not isinstance(total, PureLoss | GaussianLoss):
-        total = budget  # what was allowed is known in advance, and is more
+        total = as_loss(budget)  # what was allowed is known in advance, and is more
     guarantee = PrivacyGuarantee(pipeline.epsilon, pipeline.delta, pipeline.adjacency)
     secure = all(report.secure for _, report in reports)
     own = (below(label, name) for label, report in reports for name in report.declared)

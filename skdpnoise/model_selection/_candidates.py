@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from skdpnoise.compose import Part, taken_apart
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import is_private
-from skdpnoise.compose.shares import check_shareable, pure_noise
+from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records
 from skdpnoise.estimators.targets import public_classes
 from skdpnoise.model_selection._delegation import Delegation
 
@@ -35,6 +35,7 @@ class Candidate:
     estimator: Any
     parts: tuple[Part, ...]  # its leaves: private, public, or declared public by the user
     pure: bool  # whether the noise of the private parts calls for a pure budget
+    samples: bool  # whether one of them samples records
 
     @property
     def private(self) -> list[Part]:
@@ -64,7 +65,8 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
         estimator = clone(search.estimator)
         estimator.set_params(**clone(fixed, safe=False))
         parts = _parts(owner, estimator, search.public)
-        candidate = Candidate(fixed, estimator, parts, pure_noise(estimator))
+        kind = pure_noise(estimator), samples_records(estimator)
+        candidate = Candidate(fixed, estimator, parts, *kind)
         _check_private_parts(owner, candidate, search.adjacency)
         _check_objects(owner, candidate)
         candidates.append(candidate)

@@ -17,6 +17,7 @@ import numpy as np
 from joblib import delayed
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.compose.approximate import pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.estimators.seal import silence
 from skdpnoise.model_selection._candidates import Candidate
@@ -51,7 +52,7 @@ def _try_choice(problem: Problem, strategy: Strategy) -> None:
     """Buy the units of a made-up target, and choose by made-up losses."""
     if problem.buys:
         made_up = np.linspace(-1.0, 1.0, problem.parts.reference.size)
-        release_units(problem, made_up, strategy.total)
+        release_units(problem, made_up, pure_part(strategy.total))
     shape = (len(problem.candidates), problem.parts.validation.size)
     strategy.choose(problem, np.broadcast_to(np.int64(0), shape), Target())
 

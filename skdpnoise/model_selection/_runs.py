@@ -14,6 +14,7 @@ from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from skdpnoise.compose.approximate import Budget
 from skdpnoise.compose.caps import Cap, Rehearsed, UnsettledError
 from skdpnoise.compose.charged import after_charge
 from skdpnoise.compose.fitting import rehearse
@@ -94,7 +95,7 @@ class Priced:
     """An unfitted estimator whose private parts share a budget; it has no ledger yet."""
 
     estimator: Any
-    budget: LossBudget  # what one fit of it may spend
+    budget: Budget  # what one fit of it may spend
     labels: tuple[str, ...]  # its private parts
 
 
@@ -115,7 +116,7 @@ class Problem:
     classes: NDArray[Any] | None  # public labels
     rng: RandomWords
 
-    def priced(self, estimator: Any, budget: LossBudget) -> Priced:
+    def priced(self, estimator: Any, budget: Budget) -> Priced:
         """Return a copy of an estimator whose parts ask for a budget together, and no more."""
         asking = with_budget(estimator, budget, self.delta, ledger=None, rng=self.rng)
         for _, one in private_estimators(asking):

@@ -20,6 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
+from skdpnoise.compose.approximate import pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
@@ -41,7 +42,7 @@ from skdpnoise.model_selection._delegation import Delegation
 from skdpnoise.model_selection._rehearsal import rehearse
 from skdpnoise.model_selection._runs import Outcome, Parts, Problem, Rows, Target
 from skdpnoise.model_selection._strategies import NoisyMax, OneRelease, RepeatedRuns, Strategy
-from skdpnoise.privacy import Adjacency, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy import Adjacency, PrivacyGuarantee
 from skdpnoise.privacy.checks import check_type
 from skdpnoise.privacy.repetition.laws import PoissonRepetitions, TruncatedNegativeBinomial
 from skdpnoise.privacy.shared_texts import shared_texts
@@ -182,7 +183,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             if problem.buys:
                 # Also from an empty part: how many records are in it may be private.
                 y = problem.y[problem.parts.reference]
-                target, hidden = _runs.release_units(problem, y, strategy.total)
+                target, hidden = _runs.release_units(problem, y, pure_part(strategy.total))
             outcome = strategy.run(problem, target, self.n_jobs, tell)
             if outcome.model is None:
                 raise _runs.SearchStopped(_runs.FAILED)
@@ -213,7 +214,8 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         self, guarantee: PrivacyGuarantee, candidates: Sequence[Candidate], most: int | None
     ) -> Strategy:
         """Return the strategy, "auto" being the one that leaves most to each fit."""
-        total = whole_budget(guarantee, pure=candidates[0].pure)
+        pure, samples = candidates[0].pure, any(one.samples for one in candidates)
+        total = whole_budget(guarantee, pure=pure, samples=samples)
         total = total if most is None else total.per_row(most)
         release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions
@@ -233,9 +235,9 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
             return each
         if isinstance(law, str):
             law = choose_repetitions(max(count, 2), guarantee, coverage=_COVERAGE, best=_BEST)
-        kind = "pure" if isinstance(total, PureLoss) else "gaussian"
-        runs = RepeatedRuns.within(guarantee, law, kind, most or 1)
-        if name == "auto" and number_of(each.fit_budget) >= _NEARLY * number_of(runs.fit_budget):
+        runs = RepeatedRuns.within(guarantee, law, total, most or 1)
+        sizes = [number_of(pure_part(one.fit_budget)) for one in (each, runs)]
+        if name == "auto" and sizes[0] >= _NEARLY * sizes[1]:
             return each
         return runs
 

@@ -39,15 +39,21 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skdpnoise.compose.approximate import ApproximateBudget, Budget, pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
-from skdpnoise.mechanisms.selection import ExponentialMechanism, base_budget, repeated_loss
+from skdpnoise.mechanisms.selection import (
+    ExponentialMechanism,
+    approximate_base,
+    base_budget,
+    repeated_loss,
+)
 from skdpnoise.metrics.scoring import BITS
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate
 from skdpnoise.model_selection._runs import Losses, Outcome, Priced, Problem, Target
-from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss
+from skdpnoise.privacy import GaussianLoss, LossBudget, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.repetition.laws import RepetitionLaw
 from skdpnoise.queries import private_argmax
 from skdpnoise.sampling import integers_below
@@ -68,8 +74,8 @@ class Strategy(ABC):
 
     name: ClassVar[str]  # what the parameter `strategy` calls it
     released: ClassVar[str]  # in words
-    total: LossBudget  # of each part of the records, with respect to one row
-    fit_budget: LossBudget  # what one fit of a candidate may cost
+    total: Budget  # of each part of the records, with respect to one row
+    fit_budget: Budget  # what one fit of a candidate may cost
     choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
 
     def loss(self, rows: int) -> PrivacyLoss:
@@ -92,7 +98,7 @@ class Strategy(ABC):
     ) -> PrivacyReport:
         """Return the report of a search, known before it begins."""
         loss = self.loss(rows_per_group or 1)
-        noise = _runs.score_noise(self.fit_budget, problem.adjacency)
+        noise = _runs.score_noise(pure_part(self.fit_budget), problem.adjacency)
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
@@ -117,7 +123,7 @@ class OneRelease(Strategy):
 
     @classmethod
     def within(
-        cls, total: LossBudget, candidates: Sequence[Candidate], *, apart: bool
+        cls, total: Budget, candidates: Sequence[Candidate], *, apart: bool
     ) -> OneRelease | None:
         """Return the release that makes all candidates; None if they need fits of their own."""
         first = candidates[0].estimator
@@ -136,6 +142,7 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
+        assert not isinstance(total, ApproximateBudget)  # second moments sample no records
         budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
         return cls(total, *budgets, path, apart)
 
@@ -158,10 +165,10 @@ class NoisyMax(Strategy):
     refit: bool
 
     @classmethod
-    def within(cls, total: LossBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
+    def within(cls, total: Budget, n_candidates: int, *, refit: bool) -> NoisyMax:
         """Return the fits of so many candidates."""
         choice = total.share(1.0 - _REFIT) if refit else total
-        return cls(total, choice.share(1.0 / n_candidates), choice, refit)
+        return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         priced = [problem.priced(c.estimator, self.fit_budget) for c in problem.candidates]
@@ -187,21 +194,30 @@ class RepeatedRuns(Strategy):
     # `total` is that of one run: the best of several costs no less, at every ε.
     name = "repeated"
     released = "the best of a random number of runs, each within {budget}, and its score"
-    base: LossBudget  # of one run, with respect to the unit that is protected
+    base: Budget  # of one run, with respect to the unit that is protected
     law: RepetitionLaw
 
     @classmethod
     def within(
-        cls, guarantee: PrivacyGuarantee, law: RepetitionLaw, kind: str, rows_per_group: int
+        cls, guarantee: PrivacyGuarantee, law: RepetitionLaw, total: Budget, rows_per_group: int
     ) -> RepeatedRuns:
         """Return the runs with the largest base budget that the guarantee allows."""
-        base = base_budget(guarantee, law, kind)
+        # A run fits to one part of the records, and scores on another.
+        base: Budget
+        if isinstance(total, ApproximateBudget):
+            base = ApproximateBudget(*approximate_base(guarantee, law))
+        else:
+            base = base_budget(
+                guarantee, law, "pure" if isinstance(total, PureLoss) else "gaussian"
+            )
         row = base if rows_per_group == 1 else base.per_row(rows_per_group)
-        return cls(row, row, row, base, law)
+        return cls(row, row, pure_part(row), base, law)
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
-        return repeated_loss(self.base, self.law)
+        base = self.base
+        loss = base.numeric() if isinstance(base, ApproximateBudget) else base
+        return repeated_loss(loss, self.law)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""
@@ -226,7 +242,7 @@ class RepeatedRuns(Strategy):
         # So nothing is seen of a run that failed unless all have.
         keys = []
         for k, own in enumerate(losses):
-            score = problem.noisy_score(own, self.fit_budget, target)
+            score = problem.noisy_score(own, self.choice_budget, target)
             tie = int(problem.rng.take(1)[0])
             failed = len(models) > 0 and models[k] is None
             keys.append((-np.inf if failed else score, tie, k))

@@ -57,10 +57,10 @@ def test_every_network_is_tested():
     assert sorted(make.__name__ for make, _ in KINDS) == neural_network.__all__
 
 
-def people():
+def people(epsilon=1.0):
     """Return a ledger that nothing has been charged to."""
     return PrivacyLedger(
-        "people", epsilon=1.0, delta=1e-6, adjacency="add_remove", storage="memory"
+        "people", epsilon=epsilon, delta=1e-6, adjacency="add_remove", storage="memory"
     )
 
 
@@ -368,19 +368,61 @@ def test_pipelines_and_searches():
     assert pipe.fit(X, LABELS).predict(X).shape == (600,)
 
 
-def test_a_search_by_pure_privacy_and_none_by_what_sampling_cannot_give():
-    grid = {"learning_rate_init": [0.05, 0.2]}
-    facts = {"adjacency": "add_remove", "random_state": 0}
-    network = DPMLPClassifier(max_iter=2, batch_size=0.25, delta=0.0)
-    search = DPGridSearchCV(network, grid, delta=0.0, **facts).fit(X, LABELS)
+GRID = {"learning_rate_init": [0.05, 0.2]}
+FACTS = {"adjacency": "add_remove", "random_state": 0, "epsilon": 3.0}
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
+@pytest.mark.parametrize(("make", "y"), [(DPMLPClassifier, LABELS), (DPMLPRegressor, NUMBERS)])
+def test_searches_share_out_epsilon_and_delta(delta, strategy, make, y):
+    ledger = people(epsilon=3.1)
+    network = make(max_iter=2, batch_size=0.25)
+    search = DPGridSearchCV(
+        network, GRID, delta=delta, strategy=strategy, refit=True, ledger=ledger, **FACTS
+    )
+    search.fit(X, y)
     assert search.best_estimator_.predict(X).shape == (600,)
-    ledger = people()
-    with pytest.raises(ValueError, match="delta=0"):
-        DPGridSearchCV(DPMLPClassifier(), grid, ledger=ledger, **facts).fit(X, LABELS)
-    steps = [("scale", DPStandardScaler()), ("model", DPMLPClassifier())]
-    with pytest.raises(ValueError, match="delta=0"):
-        DPPipeline(steps, ledger=ledger, **facts).fit(X, LABELS)
-    assert ledger.total().epsilon == 0.0
+    assert search.privacy_.total.delta(3.0) <= delta
+    assert ledger.total().epsilon == pytest.approx(3.0, rel=1e-4)
+    spent = search.best_estimator_  # whose parameters are its share
+    budget = search.fit_budget_
+    if strategy == "repeated":
+        pair = (budget.pure_epsilon, 0.0) if delta == 0.0 else (budget.epsilon, budget.delta)
+        assert spent.epsilon <= pair[0]
+        assert spent.delta <= pair[1]
+    else:  # the winner was fitted again
+        assert spent.epsilon <= 1.5
+        assert spent.delta <= 0.5 * delta
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_pipeline_shares_out_epsilon_and_delta(delta):
+    scaler = DPStandardScaler(adjacency="add_remove", feature_bounds=(-5, 5))
+    steps = [("scale", scaler), ("model", DPMLPClassifier(max_iter=2, batch_size=0.25))]
+    ledger = people(epsilon=3.1)
+    pipe = DPPipeline(steps, delta=delta, ledger=ledger, **FACTS).fit(X, LABELS)
+    parts = [step for _, step in pipe.steps_]  # whose parameters are their shares
+    assert sum(part.epsilon for part in parts) <= 3.0
+    assert sum(part.delta for part in parts) <= delta
+    assert pipe.privacy_.total.delta(3.0) <= delta
+    assert ledger.total().epsilon == pytest.approx(3.0, rel=1e-4)
+    # And a search around it, which fits it within its own part.
+    around = DPGridSearchCV(pipe.set_params(ledger=None), {"model__alpha": [0.0, 0.1]}, **FACTS)
+    around.set_params(delta=delta).fit(X, LABELS)
+    assert around.privacy_.total.delta(3.0) <= delta
+
+
+@pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
+def test_a_search_for_groups_promises_it_for_groups(strategy):
+    network = DPMLPClassifier(max_iter=2, batch_size=0.25)
+    search = DPGridSearchCV(network, GRID, rows_per_group=2, strategy=strategy, **FACTS)
+    search.fit(X, LABELS, groups=np.arange(600) // 2)
+    assert search.privacy_.unit == "group"
+    assert search.privacy_.total.delta(3.0) <= 1e-6
+    each = search.best_estimator_
+    assert 2.0 * each.epsilon <= 3.0
+    assert 2.0 * np.exp(each.epsilon) * each.delta <= 1e-6
 
 
 def test_callbacks_see_epochs_and_no_loss():

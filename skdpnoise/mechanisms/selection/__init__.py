@@ -8,13 +8,19 @@ from skdpnoise.mechanisms.selection.choices import (
     range_epsilon,
     whole_quanta,
 )
-from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
+from skdpnoise.mechanisms.selection.repeated import (
+    approximate_base,
+    base_budget,
+    choose_repetitions,
+    repeated_loss,
+)
 
 __all__ = [
     "ExponentialMechanism",
     "PermuteAndFlip",
     "ReportNoisyMax",
     "Selection",
+    "approximate_base",
     "base_budget",
     "choose_repetitions",
     "range_epsilon",

@@ -20,7 +20,7 @@ from skdpnoise.mechanisms.selection.choices import range_epsilon
 from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.privacy.checks import check_count, check_option, check_real, check_type
 from skdpnoise.privacy.conversions import bisect, gdp_mu
-from skdpnoise.privacy.curves import NormalShift
+from skdpnoise.privacy.curves import NormalShift, Promised
 from skdpnoise.privacy.loss import LossBudget
 from skdpnoise.privacy.repetition.curve import Composed, Repetition, bound_of
 from skdpnoise.privacy.repetition.laws import RepetitionLaw, TruncatedNegativeBinomial, check_law
@@ -29,6 +29,7 @@ _MARGIN = 1e-12
 _DOMINATED = 16.0  # standard deviations to which a curve is compared: δ is 1e-57 there
 _SHAPES = (0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)  # η that are tried
 _AS_GOOD = 0.99
+_OF_RUNS = 0.1  # of δ, for all runs
 
 
 def repeated_loss(base: PrivacyLoss, law: RepetitionLaw) -> PureLoss | NumericLoss:
@@ -135,6 +136,43 @@ def base_budget(
     if isinstance(guarantee, GaussianLoss):
         return GaussianLoss(_dominated_mu(guarantee.mu, law))
     return GaussianLoss(_gaussian_base(guarantee.epsilon, guarantee.delta, law))
+
+
+@lru_cache(maxsize=64)
+def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[float, float]:
+    """Return ε and δ of one run for which the best of K runs keeps a guarantee.
+
+    Parameters
+    ----------
+    guarantee : PrivacyGuarantee
+        What the whole search may cost, with δ > 0.
+    law : TruncatedNegativeBinomial or PoissonRepetitions
+        Law of K.
+
+    Returns
+    -------
+    epsilon, delta : float
+        Rounded down. A tenth of δ, divided by the mean of K, is that of one run.
+
+    References
+    ----------
+    :class:`~skdpnoise.privacy.Repetition`, of the curve that (ε, δ)-privacy implies.
+
+    Examples
+    --------
+    >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81)
+    >>> epsilon, delta = approximate_base(PrivacyGuarantee(1.0, 1e-6), law)
+    >>> round(epsilon, 4), f"{delta:.1e}"
+    (0.3389, '1.2e-09')
+    """
+    check_law("approximate_base", law)
+    wanted, delta = guarantee.epsilon, _OF_RUNS * guarantee.delta / max(law.mean, 1.0)
+
+    def keeps(epsilon: float) -> bool:
+        loss = repeated_loss(NumericLoss(((Promised(delta), epsilon, 1),)), law)
+        return bool(loss.delta(wanted) <= guarantee.delta)
+
+    return bisect(keeps, 0.0, wanted)[0], delta
 
 
 def choose_repetitions(

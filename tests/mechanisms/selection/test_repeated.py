@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 
@@ -10,6 +11,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from skdpnoise.mechanisms import base_budget, choose_repetitions, repeated_loss
+from skdpnoise.mechanisms.selection import approximate_base
 from skdpnoise.privacy import (
     GaussianLoss,
     NumericLoss,
@@ -19,7 +21,7 @@ from skdpnoise.privacy import (
     Repetition,
     TruncatedNegativeBinomial,
 )
-from skdpnoise.privacy.curves import NormalShift, RandomisedResponse
+from skdpnoise.privacy.curves import NormalShift, Promised, RandomisedResponse
 from skdpnoise.privacy.repetition.curve import RepetitionBound, _all_runs, _table
 from tests.privacy.repetition._laws import EVERY, LAWS, probabilities
 
@@ -171,6 +173,20 @@ def naive_bound(law, mu, epsilon):
 
 
 @pytest.mark.quick(3)
+@EVERY
+@pytest.mark.parametrize("guarantee", [TOTAL, PrivacyGuarantee(3.0, 1e-2)])
+def test_the_best_of_runs_that_only_promise_keeps_the_guarantee_whatever_the_order(law, guarantee):
+    epsilon, delta = approximate_base(guarantee, law)
+    larger = (1.0 - delta) * math.exp(epsilon) / (1.0 + math.exp(epsilon))
+    p = np.array([delta, larger, 1.0 - delta - larger, 0.0])
+    q = p[[3, 2, 1, 0]]  # the pair that dominates all that is (ε, δ)-private
+    for levels in itertools.permutations(range(4)):
+        best = [best_of(law, masses, np.array(levels)) for masses in (p, q)]
+        assert both_orders(*best)(guarantee.epsilon)[0] <= guarantee.delta * (1.0 + 1e-9)
+    loss = repeated_loss(NumericLoss(((Promised(delta), 1.02 * epsilon, 1),)), law)
+    assert loss.delta(guarantee.epsilon) > guarantee.delta
+
+
 @pytest.mark.parametrize("name", ["eta -0.5", "eta 0", "eta 1", "Poisson"])
 @pytest.mark.parametrize(("mu", "epsilon"), [(0.1, 0.6), (0.2, 1.2), (0.3, 1.0)])
 def test_without_prices_the_bound_is_what_grids_make_of_it(name, mu, epsilon):
