@@ -14,16 +14,11 @@ _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
 
 @dataclass(frozen=True, slots=True)
 class ApproximateBudget:
-    r"""What parts that are :math:`(\varepsilon_k, \delta_k)`-private share: both numbers add up.
+    """What parts that are (ε, δ)-private each share: both numbers add up."""
 
-    Steps that sample records lose most of what sampling gives where Gaussian losses are shared out:
-    the tail of their loss is that of a step without sampling.
-
-    References
-    ----------
-    Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16 (sums)
-    and Theorem 2.2 (groups).
-    """
+    # Dwork and Roth, "The Algorithmic Foundations of Differential Privacy", 2014, Theorem 3.16
+    # (sums) and Theorem 2.2 (groups). Steps that sample records would lose most of what sampling
+    # gives if Gaussian losses were shared out: their tail is that of a step without sampling.
 
     epsilon: float
     delta: float

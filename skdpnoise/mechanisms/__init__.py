@@ -23,7 +23,12 @@ from skdpnoise.mechanisms.matrices.calibrate import (
 from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.mechanisms.sampled import SampledMechanism, calibrate_sampled
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
-from skdpnoise.mechanisms.selection.repeated import base_budget, choose_repetitions, repeated_loss
+from skdpnoise.mechanisms.selection.repeated import (
+    approximate_base,
+    base_budget,
+    choose_repetitions,
+    repeated_loss,
+)
 from skdpnoise.mechanisms.sharing import shared_budget
 
 __all__ = [
@@ -40,6 +45,7 @@ __all__ = [
     "SampledMechanism",
     "SymmetricMatrixMechanism",
     "allocate",
+    "approximate_base",
     "base_budget",
     "bounded_counts",
     "calibrate",

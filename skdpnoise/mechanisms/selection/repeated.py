@@ -163,7 +163,7 @@ def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[f
     >>> law = TruncatedNegativeBinomial(eta=1.0, gamma=1 / 81)
     >>> epsilon, delta = approximate_base(PrivacyGuarantee(1.0, 1e-6), law)
     >>> round(epsilon, 4), f"{delta:.1e}"
-    (0.3389, '1.2e-09')
+    (0.3378, '1.2e-09')
     """
     check_law("approximate_base", law)
     wanted, delta = guarantee.epsilon, _OF_RUNS * guarantee.delta / max(law.mean, 1.0)
