@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skdpnoise.compose import Part, taken_apart
+from skdpnoise.compose.compositions import below
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records
@@ -46,6 +47,16 @@ class Candidate:
     def declared(self) -> list[str]:
         """Labels of the parts that the user vouches for."""
         return [part.label for part in self.parts if part.kind == "declared"]
+
+    @property
+    def declared_parameters(self) -> list[str]:
+        """Names of parameters that are code of the user's, declared public by being given."""
+        return [
+            below(label, name)
+            for label, one in _estimators(self.estimator)
+            for name in getattr(type(one), "_declares", ())
+            if getattr(one, name) is not None
+        ]
 
 
 def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[Candidate, ...]:
@@ -115,7 +126,10 @@ def _check_objects(owner: str, candidate: Candidate) -> None:
                 f"The 'estimator' parameter of {owner} must be unchanged by a clone. Got "
                 f"{_named(name, one)}, whose clone has attributes of its own: {sorted(own)}."
             )
+        own_code = getattr(type(one), "_declares", ())  # of exact classes: others are refused
         for key, value in given.items():
+            if key.partition("__")[0] in own_code:
+                continue
             strange = strange_type(value, known)
             if strange is not None:
                 raise TypeError(

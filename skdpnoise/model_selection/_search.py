@@ -437,7 +437,8 @@ def _winner(search: PrivateSearchCV, fitted: bool) -> tuple[Children, Collection
     if not fitted or not hasattr(search, "best_estimator_"):
         return (), ()
     winner = search.best_estimator_
-    return (("", winner),), set(search.privacy_.declared) & set(winner.get_params())
+    steps = {name for name, one in winner.get_params().items() if hasattr(one, "fit")}
+    return (("", winner),), set(search.privacy_.declared) & steps
 
 
 for _search in (DPGridSearchCV, DPRandomizedSearchCV):

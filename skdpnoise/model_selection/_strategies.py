@@ -103,7 +103,8 @@ class Strategy(ABC):
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
         line = Release(released, noise.noise, 1, len(problem.candidates), span, loss)
-        declared = sorted({label for one in problem.candidates for label in one.declared})
+        named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
+        declared = sorted({label for labels in named for label in labels})
         secure, rows = problem.rng.secure, rows_per_group
         return PrivacyReport(owner, guarantee, (line,), loss, secure, rows, tuple(declared))
 

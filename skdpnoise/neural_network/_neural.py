@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from functools import wraps
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from sklearn.base import BaseEstimator
 
@@ -20,6 +20,8 @@ _PREFIX = "module__"
 
 class ModuleParameters(BaseEstimator):
     """Parameters of the module beside those of the estimator."""
+
+    _declares: ClassVar[tuple[str, ...]] = ("module",)  # the user's code, and so its parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, those of the module too.

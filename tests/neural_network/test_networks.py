@@ -19,6 +19,7 @@ from skdpnoise import (
     DPStandardScaler,
     PrivacyLedger,
     neural_network,
+    total_guarantee,
 )
 from skdpnoise.ledger import BudgetExceededError
 from skdpnoise.neural_network import (
@@ -394,6 +395,17 @@ def test_searches_share_out_epsilon_and_delta(delta, strategy, make, y):
     else:  # the winner was fitted again
         assert spent.epsilon <= 1.5
         assert spent.delta <= 0.5 * delta
+
+
+def test_a_search_takes_a_module_and_states_that_it_is_declared_public():
+    model = DPNeuralClassifier(network, module__width=4, max_iter=1, batch_size=0.5)
+    search = DPGridSearchCV(model, {"module__width": [2, 4]}, **FACTS).fit(X, LABELS)
+    assert search.privacy_.declared == ("module",)
+    assert "module" in total_guarantee(search).declared
+    scaler = DPStandardScaler(adjacency="add_remove", feature_bounds=(-5, 5))
+    pipe = DPPipeline([("scale", scaler), ("net", model)], **FACTS)
+    search = DPGridSearchCV(pipe, {"net__module__width": [2, 4]}, **FACTS).fit(X, LABELS)
+    assert search.privacy_.declared == ("net__module",)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
