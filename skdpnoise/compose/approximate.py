@@ -10,6 +10,7 @@ from skdpnoise.privacy import LossBudget, NumericLoss, PrivacyGuarantee, Promise
 __all__ = ["ApproximateBudget", "Budget", "pure_part"]
 
 _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
+_LARGEST = 700.0  # whose exponential is a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,11 @@ class ApproximateBudget:
     def per_row(self, rows: int) -> ApproximateBudget:
         """Return what makes this the budget of groups of so many rows, if each row has it."""
         each = self.epsilon / rows * _ROOM
+        if rows * each > _LARGEST:
+            raise ValueError(
+                f"The 'epsilon' parameter must be at most {_LARGEST:g} where groups of {rows} rows "
+                f"share epsilon and delta. Got {self.epsilon:g}."
+            )
         return ApproximateBudget(each, self.delta / (rows * math.exp((rows - 1) * each)) * _ROOM)
 
     def for_group(self, rows: int) -> NumericLoss:

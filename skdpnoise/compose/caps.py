@@ -147,15 +147,17 @@ class Cap(_OneObject):
         if stated is not None:
             epsilon, delta = float(stated[0]), float(stated[1])
             found.append((epsilon, delta))
-            self._last[part] = cost
+            charged = cost
         else:
             epsilon, delta = self._fits[part][-1]
-            self._last[part] = self._last[part] + cost
-        own = self._last[part].delta(epsilon * (1.0 + _EXACT)) <= delta
+            charged = self._last[part] + cost
+        if not charged.delta(epsilon * (1.0 + _EXACT)) <= delta:
+            return False
+        self._last[part] = charged
         sums = (math.fsum(one) for one in zip(*found, strict=True))
         limit = self.limit
         assert isinstance(limit, ApproximateBudget)
-        return own and all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
+        return all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
 
     def _allowed(self, report: PrivacyReport) -> float:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""

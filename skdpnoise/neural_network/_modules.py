@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import copy
 import math
+import pickle
 import random
+import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import _lru_cache_wrapper
 from itertools import pairwise
+from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 from weakref import ref
 
@@ -26,6 +30,7 @@ __all__ = [
 ]
 
 _DEPTH = 6  # of objects within objects that are looked at
+_CODE = (type, BuiltinFunctionType, ModuleType, property, staticmethod, classmethod)
 
 ACTIVATIONS = {"identity": "Identity", "logistic": "Sigmoid", "tanh": "Tanh", "relu": "ReLU"}
 """scikit-learn's names, and those of torch's modules."""
@@ -117,7 +122,7 @@ def keeping_nothing(owner: str, module: Any) -> Iterator[None]:
             what = "buffers" if name in dict(module.named_buffers()) else "attributes"
             raise ValueError(
                 f"{must} not change its {what} in forward, which would keep what records are like. "
-                f"Got one that does, {name!r}: leave it constant."
+                f"Got one that does, or that cannot be looked into, {name!r}: leave it constant."
             )
     if _generators() != drawn:
         raise ValueError(
@@ -132,38 +137,65 @@ def _generators() -> tuple[Any, ...]:
     return random.getstate(), kind, np.asarray(keys).tobytes(), *rest
 
 
-def _kept(module: Any) -> dict[str, Any]:
+def _kept(module: Any, depth: int = _DEPTH) -> dict[str, Any]:
     """Return all that a network holds beside its parameters, in a form that can be compared."""
     found: dict[str, Any] = {name: _facts(one, 1) for name, one in module.named_buffers()}
     own = {"_parameters", "_buffers", "_modules"}
     for name, layer in module.named_modules():
-        held = [vars(kind) for kind in reversed(type(layer).__mro__)] + [vars(layer)]
+        kinds = [one for one in type(layer).__mro__ if not one.__module__.startswith("torch.")]
+        held = [vars(kind) for kind in reversed(kinds) if kind is not object] + [vars(layer)]
         for key, value in (pair for one in held for pair in one.items()):
             if key not in own and not key.startswith("__"):
-                found[f"{name}.{key}".lstrip(".")] = _facts(value, _DEPTH)
+                found[f"{name}.{key}".lstrip(".")] = _facts(value, depth)
     return found
 
 
 def _facts(value: Any, depth: int) -> Any:
-    """Return what is known of a value: numbers themselves, and of other objects what they hold."""
+    """Return what is known of a value; what cannot be looked into is equal to nothing."""
     if isinstance(value, str | bytes | int | float | complex | None):
         return repr(value)
-    if hasattr(value, "detach") and hasattr(value, "untyped_storage"):  # a tensor
+    if isinstance(value, ref):  # which keeps nothing
+        return None
+    if isinstance(value, sys.modules["torch"].Tensor):
         try:
             return tuple(value.shape), value.detach().cpu().numpy().tobytes()
         except (RuntimeError, TypeError):  # of a transformation that has ended, or without numbers
             return id(value)
-    if isinstance(value, np.ndarray):
-        return value.shape, value.tobytes()
-    if isinstance(value, ref):  # which keeps nothing
-        return None
-    if depth == 0 or callable(value):
-        return id(value)
+    if depth == 0:
+        return object()
     if isinstance(value, Mapping):
         return [(repr(key), _facts(one, depth - 1)) for key, one in value.items()]
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple):
         return [_facts(one, depth - 1) for one in value]
-    return id(value), [_facts(one, depth - 1) for one in getattr(value, "__dict__", {}).items()]
+    return _facts_of_object(value, depth - 1)
+
+
+def _facts_of_object(value: Any, depth: int) -> Any:
+    """Return what is known of code, or of an object that holds something."""
+    torch = sys.modules["torch"]
+    if isinstance(value, _CODE):
+        return id(value)
+    if isinstance(value, FunctionType | MethodType):
+        return id(value), [_facts(one, depth) for one in _held_by(value)]
+    if isinstance(value, torch.nn.Module):
+        return _kept(value, depth)
+    if isinstance(value, _lru_cache_wrapper):
+        return id(value), value.cache_info()
+    if isinstance(value, torch.Generator):
+        return _facts(value.get_state(), depth)
+    try:
+        return pickle.dumps(value)
+    except Exception:
+        held = getattr(value, "__dict__", None)
+        return object() if held is None else (id(value), _facts(held, depth))
+
+
+def _held_by(function: Any) -> list[Any]:
+    """Return what a function keeps: attributes, values of an enclosing function, and defaults."""
+    plain = getattr(function, "__func__", function)
+    cells = plain.__closure__ or ()
+    enclosed = [cell.cell_contents for cell in cells if cell != CellType()]
+    return [vars(plain), enclosed, list(plain.__defaults__ or ()), plain.__kwdefaults__ or {}]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import collections
+import functools
+import itertools
 import random
 
 import numpy as np
@@ -16,6 +19,9 @@ nn = torch.nn
 RNG = np.random.default_rng(0)
 ROWS, LABELS = RNG.normal(size=(60, 4)), RNG.integers(2, size=60)
 ONCE = {"max_iter": 1, "batch_size": 1.0, "n_samples": 60, "classes": [0, 1], "random_state": 0}
+
+
+MADE = []  # outside of all networks, where nobody looks
 
 
 class Head(nn.Module):
@@ -80,6 +86,112 @@ class NumpysCoin(Head):
 class PythonsCoin(Head):
     def also(self, rows):
         return float(random.random() < 0.9)
+
+
+class Slots:
+    __slots__ = ("n",)
+
+
+def _with(name, make, use):
+    """Return a network that holds something, and uses it in forward."""
+
+    class Holds(Head):
+        def __init__(self):
+            super().__init__()
+            setattr(self, name, make())
+
+        def also(self, rows):
+            return use(getattr(self, name))
+
+    return Holds
+
+
+def _of_slots():
+    one = Slots()
+    one.n = 0
+    return one
+
+
+def _slots_count(one):
+    one.n += 1
+    return 1.0
+
+
+def _append(one):
+    one.append(1)
+    return 1.0
+
+
+def _in_a_closure():
+    calls = []
+
+    class Encloses(Head):
+        def also(self, rows):
+            calls.append(1)
+            return 1.0
+
+    return Encloses()
+
+
+class Cached(Head):
+    @functools.lru_cache  # noqa: B019
+    def seen(self, size):
+        return size
+
+    def also(self, rows):
+        self.seen(object())
+        return 1.0
+
+
+def _hidden_modules():
+    return [Counts()]
+
+
+def _use_hidden(modules):
+    modules[0].also(None)
+    return 1.0
+
+
+def _generate():
+    yield from range(10**6)
+
+
+HOLDERS = {
+    "numpy's generator": _with("kept", lambda: np.random.default_rng(0), lambda one: one.random()),
+    "a random state": _with("kept", lambda: np.random.RandomState(0), lambda one: one.uniform()),
+    "Python's generator": _with("kept", lambda: random.Random(0), lambda one: one.random()),
+    "torch's generator": _with(
+        "kept", torch.Generator, lambda one: torch.rand(1, generator=one).item()
+    ),
+    "a deque": _with("kept", collections.deque, _append),
+    "bytes": _with("kept", bytearray, _append),
+    "a count": _with("kept", itertools.count, lambda one: 1.0 + 0.0 * next(one)),
+    "slots": _with("kept", _of_slots, _slots_count),
+    "hidden modules": _with("kept", _hidden_modules, _use_hidden),
+    "an iterator": _with("kept", _generate, lambda one: 1.0 + 0.0 * next(one)),
+    "a closure": _in_a_closure,
+    "a cache": Cached,
+}
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_whatever_a_network_holds_must_not_change(name):
+    error = TypeError if name == "an iterator" else ValueError  # which no network is copied with
+    with pytest.raises(error, match=r"not change its attributes|cannot pickle"):
+        DPNeuralClassifier(HOLDERS[name], ledger=Forbidden(), **ONCE).fit(ROWS, LABELS)
+
+
+def test_what_a_network_holds_and_leaves_alone_is_taken():
+    class Holds(Head):
+        def __init__(self):
+            super().__init__()
+            self.rng, self.past = np.random.default_rng(0), collections.deque([1])
+            self.act, self.layers, self.facts = torch.tanh, [nn.Linear(2, 2)], {"a": Slots}
+
+        def also(self, rows):
+            return self.act(rows[:, :1])
+
+    assert DPNeuralClassifier(Holds, **ONCE).fit(ROWS, LABELS).n_steps_ == 1
 
 
 @pytest.mark.parametrize(
@@ -174,13 +286,12 @@ def test_a_tensor_that_is_no_buffer_is_that_of_the_training():
             self.head = nn.Linear(8, 2)
 
         def forward(self, rows):
-            made.append(self.made)
+            MADE.append(self.made)
             return self.head(rows @ self.made)
 
-    made = []
     model = DPNeuralClassifier(Projects, **ONCE).fit(ROWS, LABELS)
-    assert torch.equal(model.module_.made, made[0])
-    assert torch.equal(made[0], made[-1])
+    assert torch.equal(model.module_.made, MADE[0])
+    assert torch.equal(MADE[0], MADE[-1])
 
 
 def test_a_factory_that_makes_another_network_each_time_is_called_once():

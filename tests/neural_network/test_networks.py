@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skdpnoise import (
     DPGridSearchCV,
+    DPLogisticCD,
     DPPipeline,
     DPStandardScaler,
     PrivacyLedger,
@@ -395,6 +396,15 @@ def test_searches_share_out_epsilon_and_delta(delta, strategy, make, y):
     else:  # the winner was fitted again
         assert spent.epsilon <= 1.5
         assert spent.delta <= 0.5 * delta
+
+
+def test_a_search_of_which_some_candidates_sample_records():
+    linear = DPLogisticCD(adjacency="add_remove", n_passes=2)
+    perceptron = DPMLPClassifier(max_iter=2, batch_size=0.25)
+    pipe = make_pipeline(linear)
+    grid = {"dplogisticcd": [linear, perceptron]}
+    search = DPGridSearchCV(pipe, grid, **FACTS).fit(X, LABELS)
+    assert search.privacy_.total.delta(3.0) <= 1e-6
 
 
 def test_a_search_takes_a_module_and_states_that_it_is_declared_public():

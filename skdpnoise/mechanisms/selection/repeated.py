@@ -154,6 +154,11 @@ def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[f
     epsilon, delta : float
         Rounded down. A tenth of δ, divided by the mean of K, is that of one run.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is of another type, or δ is 0.
+
     References
     ----------
     :class:`~skdpnoise.privacy.Repetition`, of the curve that (ε, δ)-privacy implies.
@@ -166,6 +171,8 @@ def approximate_base(guarantee: PrivacyGuarantee, law: RepetitionLaw) -> tuple[f
     (0.3378, '1.2e-09')
     """
     check_law("approximate_base", law)
+    check_type("approximate_base", "guarantee", guarantee, PrivacyGuarantee)
+    check_real("approximate_base", "guarantee.delta", guarantee.delta, high=1.0)
     wanted, delta = guarantee.epsilon, _OF_RUNS * guarantee.delta / max(law.mean, 1.0)
 
     def keeps(epsilon: float) -> bool:
