@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,11 +70,8 @@ def quieter(group: NDArray[np.intp], factor: float) -> Iterator[None]:
         noise[group] = np.rint(noise[group] / factor).astype(np.int64)
         return noise
 
-    SampledMechanism.sample = faulty  # type: ignore[method-assign]
-    try:
+    with mock.patch.object(SampledMechanism, "sample", faulty):
         yield
-    finally:
-        SampledMechanism.sample = sample  # type: ignore[method-assign]
 
 
 def audited(

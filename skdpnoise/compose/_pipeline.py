@@ -17,6 +17,7 @@ from skdpnoise.compose.advice import (
     advise_on_public_number,
     held_back,
 )
+from skdpnoise.compose.approximate import as_loss
 from skdpnoise.compose.caps import Cap, UnsettledError
 from skdpnoise.compose.charged import after_charge, is_charged
 from skdpnoise.compose.columns import read_features
@@ -36,7 +37,6 @@ from skdpnoise.compose.shares import (
 )
 from skdpnoise.compose.silence import silence
 from skdpnoise.compose.statement import (
-    as_loss,
     charge_whole,
     declared_of,
     noises_of,

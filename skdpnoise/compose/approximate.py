@@ -5,9 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from skdpnoise.privacy import LossBudget, NumericLoss, PrivacyGuarantee, Promised, PureLoss
+from skdpnoise.privacy import (
+    LossBudget,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    Promised,
+    PureLoss,
+)
 
-__all__ = ["ApproximateBudget", "Budget", "pure_part"]
+__all__ = ["ApproximateBudget", "Budget", "as_loss", "pure_part"]
 
 _ROOM = 1.0 - 1e-9  # for what rounding adds to sums of shares
 _LARGEST = 700.0  # whose exponential is a number
@@ -59,6 +66,11 @@ class ApproximateBudget:
 
 Budget = LossBudget | ApproximateBudget
 """What a composition divides among its parts."""
+
+
+def as_loss(budget: Budget) -> PrivacyLoss:
+    """Return the loss of all that has a budget."""
+    return budget.numeric() if isinstance(budget, ApproximateBudget) else budget
 
 
 def pure_part(budget: Budget) -> LossBudget:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.approximate import ApproximateBudget, Budget
+from skdpnoise.compose.approximate import Budget, as_loss
 from skdpnoise.compose.compositions import below
 from skdpnoise.compose.numbers import NUMBERS
 from skdpnoise.compose.parts import Part
@@ -53,11 +53,6 @@ def noises_of(parts: Collection[Part]) -> str:
 def declared_of(parts: Collection[Part]) -> tuple[str, ...]:
     """Return the labels of the steps for which the user vouches."""
     return tuple(part.label for part in parts if part.kind == "declared")
-
-
-def as_loss(budget: Budget) -> PrivacyLoss:
-    """Return the loss of all that has a budget."""
-    return budget.numeric() if isinstance(budget, ApproximateBudget) else budget
 
 
 def whole_report(

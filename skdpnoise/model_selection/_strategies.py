@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.compose.approximate import ApproximateBudget, Budget, pure_part
+from skdpnoise.compose.approximate import ApproximateBudget, Budget, as_loss, pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
@@ -216,9 +216,7 @@ class RepeatedRuns(Strategy):
 
     def loss(self, rows: int) -> PrivacyLoss:
         """Loss of the best of all runs; one run has the base loss for a group."""
-        base = self.base
-        loss = base.numeric() if isinstance(base, ApproximateBudget) else base
-        return repeated_loss(loss, self.law)
+        return repeated_loss(as_loss(self.base), self.law)
 
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:
         """Draw how many runs, and run; ties are broken by chance."""

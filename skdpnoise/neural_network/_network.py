@@ -174,6 +174,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
             with torch.random.fork_rng(devices=[]), torch.autograd.set_detect_anomaly(False):
                 torch.manual_seed(int(rng.take(1)[0] >> np.uint64(1)))
                 module, parts, gradients = self._network(torch, data)
+                pristine = copy.deepcopy(module)  # which no private row passes through
                 profile = self._profile(shares.noise, parts)
                 shares.spend(account, profile)
                 # bound
@@ -195,8 +196,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 facts = buying.n_people, size, agree, self._adapts
                 training = Training(parts, mechanism, profile, steps, *facts)
                 people = self._people(torch, data, scalings, members)
-
-                pristine = copy.deepcopy(module)  # which no private row passes through
 
                 def model(state: tuple[dict[str, Any], NDArray[np.float64]]) -> dict[str, Any]:
                     fitted = copy.deepcopy(pristine)

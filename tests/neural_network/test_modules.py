@@ -80,7 +80,7 @@ class Remembers(Head):
 
 class NumpysCoin(Head):
     def also(self, rows):
-        return float(np.random.uniform() < 0.9)  # noqa: NPY002
+        return float(np.random.uniform() < 0.9)  # noqa: NPY002 (what is refused)
 
 
 class PythonsCoin(Head):
@@ -134,7 +134,7 @@ def _in_a_closure():
 
 
 class Cached(Head):
-    @functools.lru_cache  # noqa: B019
+    @functools.lru_cache  # noqa: B019 (what is refused)
     def seen(self, size):
         return size
 
