@@ -41,6 +41,8 @@ test-oldest: $(OLDEST)/.test
 test-torch: $(TORCH)/.test
 	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
 	  -o cache_dir=$(TORCH)/.pytest_cache tests/neural_network skdpnoise/neural_network
+	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
+	  -o cache_dir=$(TORCH)/.pytest_cache tests/contracts -k "DPMLP or DPNeural"
 
 docs: $(VENV)/.docs
 	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs

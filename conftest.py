@@ -17,6 +17,7 @@ import pytest
 
 from skdpnoise.sampling import words
 
+_QUICK = 3  # cases of a test that `make test` runs, if the test does not say otherwise
 NO_DATA = "the real data are not here: set SKDPNOISE_DATA to the folder with the files"
 
 
@@ -59,14 +60,20 @@ def pytest_collection_finish() -> None:
 
 
 def _leave_cases_to_test_all(items: list[pytest.Item]) -> None:
-    """Mark cases of a test as slow, but as many, evenly spread, as its marker `quick` says."""
+    """Mark cases as slow, but _QUICK of each test, or as many as its marker `quick` says.
+
+    Those are evenly spread, from another one on in each test, so that every estimator of a register
+    is in some.
+    """
     tests = defaultdict(list)
     for item in items:
-        marker = item.get_closest_marker("quick")
-        if marker is not None:
-            tests[item.nodeid.partition("[")[0], *marker.args].append(item)
-    for (_, n_quick), cases in tests.items():
-        kept = {len(cases) * (2 * k + 1) // (2 * n_quick) for k in range(n_quick)}
+        if item.get_closest_marker("slow") is None:
+            marker = item.get_closest_marker("quick")
+            n_quick = _QUICK if marker is None else marker.args[0]
+            tests[item.nodeid.partition("[")[0], n_quick].append(item)
+    for (name, n_quick), cases in tests.items():
+        first = crc32(name.encode())
+        kept = {(len(cases) * k // n_quick + first) % len(cases) for k in range(n_quick)}
         for number, case in enumerate(cases):
             if number not in kept:
                 case.add_marker(pytest.mark.slow)

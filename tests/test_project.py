@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 
 import skdpnoise
 from skdpnoise.compose import register
-from tests.contracts._register import ENTRIES
+from tests.contracts._register import ENTRIES, NETWORKS
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -75,12 +75,10 @@ def test_every_private_estimator_is_in_the_register_of_the_tests():
         cls
         for cls in register._private
         if cls.__module__.startswith("skdpnoise.")
-        # They need torch: tests/neural_network has a list of its own, and a test that it is whole.
-        and not cls.__module__.startswith("skdpnoise.neural_network.")
         # An example that ran before may have registered a class of its own.
         and getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls
     }
-    assert {entry.make for entry in ENTRIES if entry.spends} == ours
+    assert {entry.make for entry in [*ENTRIES, *NETWORKS] if entry.spends} == ours
 
 
 def test_one_version_and_one_licence_are_stated_everywhere():

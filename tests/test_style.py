@@ -1,11 +1,13 @@
 """ruff and mypy find nothing to say; `make test` runs a part of every file of tests."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks.size import SourceFile, exported, long_parameter_lists
@@ -130,12 +132,24 @@ def test_as_many_cases_are_quick_as_the_marker_says_evenly_spread(pytester):
             @pytest.mark.parametrize("k", range(2))
             def test_k(self, k):
                 pass
+
+        @pytest.mark.parametrize("k", range(9))
+        def test_without_a_marker(k):
+            print(f"nine {k}")
+
+        @pytest.mark.parametrize("k", [0, pytest.param(1, marks=pytest.mark.slow), 2, 3])
+        def test_of_which_one_is_slow(k):
+            pass
         """
     )
     quick = pytester.runpytest_subprocess("-m", "not slow", "-s", "-p", "no:xdist")
-    quick.assert_outcomes(passed=4, deselected=6)
-    quick.stdout.fnmatch_lines(["*case 2*", "*case 6*"])
-    pytester.runpytest_subprocess("-m", "slow").assert_outcomes(passed=6, deselected=4)
+    quick.assert_outcomes(passed=2 + 2 + 3 + 3, deselected=6 + 6 + 1)
+    shown = quick.stdout.str()
+    two, nine = (sorted(map(int, re.findall(rf"{what} (\d)", shown))) for what in ("case", "nine"))
+    assert np.diff(two).tolist() == [4]
+    assert np.diff(nine).tolist() == [3, 3]
+    slow = pytester.runpytest_subprocess("-m", "slow", "-p", "no:xdist")
+    slow.assert_outcomes(passed=13, deselected=10)
 
 
 def test_examples_draw_the_same_words_in_every_run(pytester):

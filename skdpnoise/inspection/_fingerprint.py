@@ -315,6 +315,13 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
         return [(f".{side}", getattr(value, side)) for side in ("left", "right", "closed")]
     if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
         return [("state", value.__getstate__())]
+    if name in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+        here = value.detach().cpu()
+        size = here.untyped_storage().nbytes() // here.element_size()
+        memory = here.as_strided((size,), (1,), 0).numpy()  # that of which it may be a view
+        kept = value.shape, value.stride(), value.storage_offset(), value.requires_grad
+        graph = [(".grad", value.grad), (".grad_fn", value.grad_fn)]
+        return [("memory", memory.copy()), ("words", [*map(str, kept), str(value.device)]), *graph]
     if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
         return [("memory", memoryview(value).tobytes()), (".base", value.base)]
     return None

@@ -13,6 +13,7 @@ from skdpnoise.sampling import RandomWords
 
 __all__ = ["Data", "Scaling", "Target", "members_of"]
 
+_BLOCK = 1024  # rows that are put into these units at once
 LIMIT = 3.0  # standard deviations, to which what has no bounds is clipped
 
 
@@ -26,9 +27,13 @@ class Scaling:
 
     def __call__(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """Return values in units of the network, clipped, each by itself."""
-        with np.errstate(all="ignore"):
-            standard = (values.astype(np.float64) - self.center) / self.scale
-        return np.clip(standard, -self.limit, self.limit).astype(np.float32)
+        found = np.empty(values.shape, dtype=np.float32)
+        for begin in range(0, len(values), _BLOCK):
+            some = slice(begin, begin + _BLOCK)
+            with np.errstate(all="ignore"):
+                standard = (values[some].astype(np.float64) - self.center) / self.scale
+            found[some] = np.clip(standard, -self.limit, self.limit)
+        return found
 
     def back(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Return predictions in the user's units."""

@@ -180,7 +180,9 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 # bound
                 buying = self._count(Buying(account, rng, shares, int(self.rows_per_group)), data)
                 members = members_of(data.rows, rng)
-                scalings = self._buy_scalings(buying, data, members[members >= 0])
+                whole = data.rows.codes is None
+                used = slice(None) if whole else members[members >= 0]
+                scalings = self._buy_scalings(buying, data, used)
                 # calibrate, charge
                 sampling = shares.sampling or planned_sampling(self, buying.n_people)
                 assert sampling is not None
@@ -323,7 +325,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         return replace(buying, n_people=float(n_people), n_rows=float(n_rows))
 
     def _buy_scalings(
-        self, buying: Buying, data: Data, used: NDArray[np.intp]
+        self, buying: Buying, data: Data, used: slice | NDArray[np.intp]
     ) -> tuple[Scaling | None, Scaling | None]:
         """Buy what must be known of features and target, of these rows."""
         features = target = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,10 @@ from skdpnoise import (
     DPLinearSVC,
     DPLogisticCD,
     DPMinMaxScaler,
+    DPMLPClassifier,
+    DPMLPRegressor,
+    DPNeuralClassifier,
+    DPNeuralRegressor,
     DPPipeline,
     DPPoissonRegressor,
     DPQuantileRegressor,
@@ -94,6 +99,10 @@ class Entry:
         The score on clear data with little noise that shows that it learns.
     uncentred : dict
         Parameters without which it would look for the mean; of the estimators of second moments.
+    adjacencies : tuple of str
+        The relations that it can protect; the first is its default.
+    by_torch : bool
+        Whether it is a network: batches drawn by coins, and floats computed by torch.
     """
 
     make: Callable[..., BaseEstimator]
@@ -107,6 +116,8 @@ class Entry:
     reads_sparse: bool = False
     enough: float = 0.87
     uncentred: dict[str, Any] = field(default_factory=dict)
+    adjacencies: tuple[str, ...] = ("replace_one", "add_remove")
+    by_torch: bool = False
     alone: ClassVar[bool] = True  # not made of other estimators
 
     @property
@@ -117,11 +128,15 @@ class Entry:
     def estimator(self, **parameters: Any) -> BaseEstimator:
         """Return an unfitted estimator."""
         if not self.takes(**parameters):
-            pytest.skip("it has normal noise only")
+            pytest.skip("it has no such noise, or does not protect this relation")
         return self.make(**{**self.settings, **parameters})
 
-    def takes(self, *, delta: Any = 1e-6, noise: Any = "auto", **_: Any) -> bool:
-        """Whether it can have this noise."""
+    def takes(
+        self, *, delta: Any = 1e-6, noise: Any = "auto", adjacency: Any = None, **_: Any
+    ) -> bool:
+        """Whether it can have this noise and protect this relation."""
+        if adjacency in ("replace_one", "add_remove") and adjacency not in self.adjacencies:
+            return False
         return self.pure or (delta != 0.0 and "laplace" not in str(noise))
 
     @property
@@ -259,10 +274,30 @@ ENTRIES = [
     ),
     Entry(BoundsClipper, settings={"feature_bounds": (-1.0, 1.0)}, spends=False),
 ]
+# `make test-torch` has an environment for them.
+NETWORKS = [
+    Entry(
+        make,
+        target,
+        {"max_iter": 2, "batch_size": 0.25},
+        pure=False,
+        refuses_extremes=False,
+        adjacencies=("add_remove",),
+        by_torch=True,
+    )
+    for make, target in (
+        (DPMLPClassifier, "labels"),
+        (DPMLPRegressor, "numbers"),
+        (DPNeuralClassifier, "labels"),
+        (DPNeuralRegressor, "numbers"),
+    )
+]
+if find_spec("torch") is not None:
+    ENTRIES += NETWORKS
 PRIVATE = [entry for entry in ENTRIES if entry.spends]
 # The first entry of every class.
 CLASSES = list({entry.make: entry for entry in reversed(PRIVATE) if entry.alone}.values())[::-1]
-MODELS = [entry for entry in CLASSES if entry.target is not None]
+MODELS = [entry for entry in CLASSES if entry.target is not None and not entry.by_torch]
 DESCENTS = [entry for entry in CLASSES if entry.descends]
 MATRICES = [entry for entry in CLASSES if entry.uncentred]
 

@@ -39,7 +39,7 @@ from skdpnoise.queries import groups
 from skdpnoise.queries.groups import GroupedRows, group_codes, sample_rows
 from skdpnoise.sampling import SeededWords
 from tests._replay import two_runs
-from tests.contracts._register import MATRICES, Entry, each, every_private_class
+from tests.contracts._register import CLASSES, MATRICES, Entry, each, every_private_class
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
 
@@ -247,10 +247,11 @@ def test_the_report_states_the_guarantee_for_groups(entry, adjacency, delta):
     assert report.total.delta(2.0) <= delta
     at = 0.0 if np.isfinite(report.total.epsilon(0.0)) else delta  # pure, or not
     assert report.total.epsilon(at) <= 2.0
-    assert isinstance(report.total, (GaussianLoss, PureLoss))
+    # What numbers say of the noise of a row is not known for several; networks sample people.
+    assert isinstance(report.total, (GaussianLoss, PureLoss)) or entry.by_torch
 
 
-@every_private_class
+@each([entry for entry in CLASSES if not entry.by_torch])  # these have a test of their own
 def test_noise_that_is_made_for_a_row_where_a_group_is_promised_is_refused(monkeypatch, entry):
     for loss in (PureLoss, GaussianLoss):
         monkeypatch.setattr(loss, "per_row", lambda self, rows: self)
@@ -302,7 +303,7 @@ PERSON = pd.Series(np.arange(400) // 4, name="person").astype("category")
 def test_groups_reach_a_step_of_a_pipeline_that_asks_for_them(entry):
     with config_context(enable_metadata_routing=True):
         first, step, last = (
-            made(rows_per_group=2).set_fit_request(groups=True)
+            made(rows_per_group=2, adjacency=entry.adjacencies[0]).set_fit_request(groups=True)
             for made in (DPStandardScaler, entry.estimator, DPLogisticCD)
         )
         pipeline = make_pipeline(*((step, last) if entry.transforms else (first, step)))

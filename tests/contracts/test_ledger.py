@@ -173,7 +173,8 @@ def test_the_ledger_is_charged_before_a_word_is_drawn(monkeypatch, entry, adjace
     ledger, take = Notebook(), word_sources.SystemWords.take
 
     def noted(self, n):
-        assert len(ledger.charges) == 1
+        # Of a network one word is the seed of its first parameters, which are public.
+        assert len(ledger.charges) == 1 or (entry.by_torch and n == 1)
         return take(self, n)
 
     monkeypatch.setattr(word_sources.SystemWords, "take", noted)
@@ -308,8 +309,10 @@ def test_another_adjacency_or_unit_is_refused_by_the_ledger():
 
 
 @every_private_class
-@pytest.mark.parametrize("ledger", [Notebook(), PrivacyLedger("patients", 9.0, 1e-3)])
-def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, ledger):
+@pytest.mark.parametrize("kind", [Notebook, PrivacyLedger])
+def test_a_clone_has_the_same_ledger_and_not_a_copy(entry, kind):
+    of_data = {"adjacency": entry.adjacencies[0]}
+    ledger = Notebook() if kind is Notebook else PrivacyLedger("patients", 9.0, 1e-3, **of_data)
     model = entry.estimator(ledger=ledger)
     assert clone(model).ledger is ledger
     assert clone(make_pipeline(model))[0].ledger is ledger
@@ -330,7 +333,8 @@ def _fit_pickled(pickled, y):
 @every_private_class
 def test_a_pickle_and_worker_processes_charge_the_same_budget(tmp_path, entry):
     pytest.importorskip("sqlalchemy")
-    ledger = PrivacyLedger("patients", 50.0, 1e-3, f"sqlite:///{tmp_path}/budget.db")
+    place, adjacency = f"sqlite:///{tmp_path}/budget.db", entry.adjacencies[0]
+    ledger = PrivacyLedger("patients", 50.0, 1e-3, place, adjacency=adjacency)
     pickled, y, name = (
         pickle.dumps(entry.estimator(ledger=ledger)),
         entry.y(X),

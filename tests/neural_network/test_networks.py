@@ -29,6 +29,7 @@ from skdpnoise.neural_network import (
     DPNeuralClassifier,
     DPNeuralRegressor,
 )
+from skdpnoise.neural_network import _network as network_fits
 from skdpnoise.neural_network import _training as training
 from skdpnoise.neural_network._gradients import rounds
 from skdpnoise.privacy import PrivacyGuarantee
@@ -150,6 +151,13 @@ def test_a_person_counts_once_whatever_rows_there_are():
     some = DPMLPClassifier(rows_per_group=3, feature_bounds=(-3, 3), n_samples=600, **QUICK)
     some.fit(X, LABELS, groups=people)  # no dearer than a row
     assert some.allocation_["noise"] == pytest.approx(one.allocation_["noise"])
+
+
+@each_kind
+def test_noise_that_is_made_for_a_row_where_a_person_is_promised_is_refused(make, y, monkeypatch):
+    monkeypatch.setattr(network_fits.Buying, "of_rows", lambda self, loss: loss)
+    with pytest.raises(BudgetExceededError):
+        make(rows_per_group=3, **QUICK).fit(X, y, groups=np.arange(600) // 3)
 
 
 @pytest.mark.parametrize("clip_groups", ["global", "layer", "tensor", lambda name: name[-4:]])
