@@ -5,6 +5,9 @@ WORKERS ?= 2
 # `make mutants` begins none after so many minutes.
 MINUTES ?= 15
 
+# Bytecode of tests with rewritten assertions is kept: each process would make it anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 OLDEST := .venv-oldest
 TORCH := .venv-torch

@@ -64,6 +64,7 @@ def test_names_are_those_that_type_checkers_see():
         assert getattr(skdpnoise, name) is getattr(import_module(room), name)
 
 
+@pytest.mark.slow
 def test_compositions_are_imported_when_they_are_asked_for():
     found = homes(compose)
     assert {name: f"skdpnoise.compose.{home}" for name, home in compose._HOMES.items()} == found
@@ -80,6 +81,7 @@ def test_compositions_are_imported_when_they_are_asked_for():
     assert run(code) == []
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -197,6 +199,7 @@ print("pandas" not in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_without_pandas_all_but_its_frames_work_and_these_name_the_extra(tmp_path):
     script = tmp_path / "without.py"
     script.write_text(WITHOUT_PANDAS, "utf-8")

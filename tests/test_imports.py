@@ -132,6 +132,7 @@ def test_only_the_doors_stand_outside_the_rooms():
     assert outside == ["__init__.py", "__main__.py"]
 
 
+@pytest.mark.slow
 def test_no_file_is_borrowed_from_another_folder_and_no_imports_go_in_a_circle():
     files = [SourceFile(path, ROOT / PACKAGE) for path in FILES]
     assert borrowed(files) == []

@@ -32,6 +32,7 @@ def test_every_estimator_is_planned_at_every_epsilon_under_both_relations_in_eve
     assert total == pytest.approx(benchmark.FALSE_ALARM)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_where_it_stopped_and_shows_what_is_known(tmp_path, monkeypatch, capsys):
     case = SOUND[6]
     plan = [(case, 1.0, "replace_one", 20), (BROKEN[1], 1.0, "replace_one", 0)]

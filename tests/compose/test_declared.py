@@ -116,7 +116,7 @@ def test_it_is_listed_wherever_it_stands_and_however_many_there_are(make):
     assert not in_the_model or FURTHER[make] <= set(total_guarantee(model).declared)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [in_a_grid, nested, very_many], ids=lambda make: make.__name__)
 def test_an_audit_lists_it_wherever_it_stands(make):
     report = audit(make(), X[:20], Y[:20], method="replay", n_replays=1, random_state=0)

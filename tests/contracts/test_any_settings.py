@@ -126,7 +126,7 @@ class Draw:
 
 
 @each(MODELS)
-@pytest.mark.quick(len(MODELS) // 2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("block", range(12))
 def test_no_setting_lets_a_record_move_more_than_is_paid_for_or_show_elsewhere(entry, block):
     found, fitted = {}, 0

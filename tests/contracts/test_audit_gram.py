@@ -178,7 +178,7 @@ GRAMS = [
 ]
 
 
-@pytest.mark.quick(4)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", FITS)
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @each(GRAMS)

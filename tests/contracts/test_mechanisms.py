@@ -59,7 +59,7 @@ CASES = [
 ]
 
 
-@pytest.mark.quick(15)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize(("noise", "name", "guarantee", "n_releases"), CASES)
 def test_the_charge_never_exceeds_the_guarantee_and_one_per_cent_less_noise_would(
     noise, name, guarantee, n_releases
@@ -93,7 +93,7 @@ def test_weights_of_coordinates_and_releases_are_heeded(noise, weighted):
     assert error <= plain.expected_error(weights=weights) * (1.0 + 1e-3)
 
 
-@pytest.mark.quick(11)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize(
     ("noise", "name"),
     [(noise, name) for noise in NOISES for name in SENSITIVITIES if worth_trying(noise, name)],
@@ -136,7 +136,6 @@ def test_the_same_words_give_the_same_noise_and_half_the_epsilon_more_of_it(nois
     assert both.delta(1.0) <= 2e-6 * np.exp(1.0)
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("noise", ON_THE_BOX)
 def test_an_explanation_names_the_noise_and_public_numbers_only(noise):
     text = calibrated(noise, "box").explain()

@@ -148,7 +148,7 @@ def test_functions_keep_the_shape_of_their_argument(noise):
     assert noise.max_loss(np.array([0.0, 1.0])).shape == (2,)
 
 
-@pytest.mark.quick(14)
+@pytest.mark.quick(8)
 @every_density
 @pytest.mark.parametrize("bits", [0, 24, 40])
 def test_draws_follow_the_density(noise, bits):
@@ -239,7 +239,7 @@ def test_the_gaussian_loss_of_a_shift_contains_its_curve(noise, shift):
         assert noise.hockey_stick(epsilon, shift) <= gdp_delta(mu, epsilon) * (1 + 1e-7) + 1e-300
 
 
-@pytest.mark.quick(38)
+@pytest.mark.quick(8)
 @every_density
 @pytest.mark.parametrize("shift", [0.01, 0.3, 1.0, 4.0])
 def test_the_gaussian_loss_of_a_log_concave_noise_is_its_largest_rise(noise, shift):

@@ -74,7 +74,7 @@ def answer(entry: Entry, X, y, settings):
     return others, ledger.charges
 
 
-@pytest.mark.quick(7)
+@pytest.mark.quick(3)
 @every_private_estimator
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
@@ -93,7 +93,7 @@ def test_pathological_neighbours_are_charged_alike_and_nothing_else_is_heard(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(3)
 @every_private_estimator
 def test_what_a_user_asks_of_warnings_and_of_floats_does_not_stop_a_fit(entry):
     with np.errstate(all="raise"), warnings.catch_warnings():

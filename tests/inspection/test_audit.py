@@ -314,6 +314,7 @@ def test_one_run_looks_at_predictions_covariances_or_a_score_of_ones_own():
 # What is said
 
 
+@pytest.mark.slow
 def test_a_report_prints_claimed_beside_found_and_the_most_it_could_show():
     report = audit(DPStandardScaler(**BOUNDED), X, n_fits=40, random_state=0)
     text, card = str(report), report._repr_html_()
@@ -347,6 +348,7 @@ def test_an_audit_with_a_seed_finds_the_same_again():
     assert one.results[1] != other.results[1]
 
 
+@pytest.mark.slow
 def test_progress_is_told_to_a_function_to_its_end():
     told = []
     audit(

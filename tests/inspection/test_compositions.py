@@ -88,7 +88,7 @@ COMPOSITIONS = {
 }
 
 
-@pytest.mark.quick(2)
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_replays_find_nothing_against_compositions_that_are_sound(name, adjacency):

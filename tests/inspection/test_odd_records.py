@@ -69,7 +69,7 @@ def mixed(adjacency, model):
     return DPPipeline([("parts", parts), ("model", model)], adjacency=adjacency)
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("kind", ["frame", "polars", "nullable"])
 def test_frames_of_numbers_and_texts_are_audited_with_missing_and_unseen_values(kind, adjacency):

@@ -73,6 +73,7 @@ def test_a_model_of_dense_rows_predicts_for_sparse_ones():
     )
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize(
     "settings", [{"column_groups": [range(100_000)]}, {"feature_bounds": (0, 1)}]
 )

@@ -118,7 +118,7 @@ def test_sparse_rows_give_the_same_model_in_any_format(name, settings):
 
 
 @every_model
-@pytest.mark.quick(10)
+@pytest.mark.quick(4)
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 def test_a_wrong_declaration_costs_no_guarantee(name, sparse, adjacency):

@@ -220,6 +220,7 @@ def hockey_stick(shifts, epsilon, step=0.01):
     return sum(m * -np.expm1(epsilon - loss) for loss, m in atoms.items() if loss > epsilon)
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("joint", [None, 2.1])
 def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(joint):
     profile = GroupedProfile([1.0, 2.0], [0, 0, 1], order=1, joint=joint)
@@ -233,7 +234,7 @@ def test_laplace_noise_on_groups_meets_its_guarantee_at_every_change_of_a_grid(j
             assert found > 0.5e-2
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("rule", RULES)
 def test_families_that_add_up_take_groups_for_approximate_privacy(rule, name):
@@ -262,6 +263,7 @@ def test_pure_laplace_noise_spends_epsilon_on_the_norms_of_groups():
     assert 0.5 * 0.999 < worst <= 0.5 * (1.0 + 1e-12)
 
 
+@pytest.mark.slow
 def test_auto_takes_groups_and_search_is_not_worse():
     profile = GroupedProfile([1.0, 1.0, 3.0], np.repeat([0, 1, 2], [20, 5, 1]), order=1)
     for guarantee in (PrivacyGuarantee(1.0, 1e-6), PrivacyGuarantee(1.0), GaussianLoss(0.2)):

@@ -249,7 +249,6 @@ def test_a_list_of_filters_that_is_restored_after_a_seal_does_not_keep_it():
     assert not any(kind is _Unheard for _, _, kind, *_ in warnings.filters)
 
 
-@pytest.mark.quick(4)
 @quiet
 @pytest.mark.parametrize("strategy", ["auto", "noisy_max", "repeated"])
 @pytest.mark.parametrize("budget", [(0.01, 0.0), (0.01, 1e-6), (8.0, 1e-6)])

@@ -85,6 +85,7 @@ STRATEGIES = {
 }
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_clearly_better_candidate_is_chosen(name, data):
     search = DPGridSearchCV(

@@ -83,7 +83,7 @@ def integrated(base, shift, rate, epsilon, adding):
         return mpmath.quad(lambda x: max(excess(x), mpmath.mpf(0)), inner)
 
 
-@pytest.mark.quick(5)
+@pytest.mark.quick(2)
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize(
     ("rate", "shift", "epsilon"),
@@ -236,7 +236,7 @@ def check_bar(rate, mu, steps, deltas=DELTAS):
         assert low * (1.0 - 1e-9) <= found <= 1.005 * high + 1e-12
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "mu", "steps"),
     [(0.01, 1.0, 10_000), (1e-4, 2.0, 100), (0.1, 0.5, 100)],
@@ -261,6 +261,7 @@ def test_laplace_steps_are_between_the_estimates_of_dp_accounting(rate, shift, s
     assert low <= sampled_laplace(shift, rate, steps).epsilon(1e-6) <= 1.005 * high
 
 
+@pytest.mark.slow
 def test_a_count_bought_first_composes_as_in_dp_accounting():
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     interval = {"value_discretization_interval": 1e-4}

@@ -179,7 +179,7 @@ def test_a_longer_request_begins_with_the_shorter_one(sampler, density):
     assert (sampler(SeededWords(9), 1_000, 10)[:30] == sampler(SeededWords(9), 30, 10)).all()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("normal", "density"), [(False, expon), (True, halfnorm)])
 def test_beginning_anew_with_fresh_words_only_would_be_noticed(normal, density):
     """The wrong rule, on purpose: a draw that does not fit into one word is thrown away."""
