@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 
 from skdpnoise.inspection.transcript import Meeting, Transcript
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.mechanisms import AdditiveMechanism, KNormMechanism, SymmetricMatrixMechanism
+from skdpnoise.mechanisms import (
+    AdditiveMechanism,
+    KNormMechanism,
+    SampledMechanism,
+    SymmetricMatrixMechanism,
+)
 from skdpnoise.mechanisms.allocation import worst_case_norm
 from skdpnoise.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from skdpnoise.privacy import GaussianLoss, PrivacyLoss, PureLoss
@@ -148,6 +153,9 @@ def _share(mechanism: Any, changes: Sequence[NDArray[Any]], flat: NDArray[np.flo
         return float(sum(norms) / (mechanism.n_releases * (size + rounding)))
     if type(mechanism) in _SELECTIONS:
         return _share_of_choice(mechanism, changes)
+    if type(mechanism) is SampledMechanism:  # by the same coins in both fits
+        each = [change.astype(np.float64) for change in changes]
+        return max(_share_additive(mechanism.step, [one], one.ravel()) for one in each)
     raise TypeError(
         f"The replay does not know what a change costs under a {type(mechanism).__name__}: audit "
         "with method='black_box'."

@@ -68,7 +68,8 @@ class ReplayResult:
         """What was found, in a few words."""
         if self.problems:
             return f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
-        return "no cost" if self.epsilon is None else f"epsilon = {self.epsilon:.3g} is used"
+        used = "an unknown part" if self.epsilon is None else f"epsilon = {self.epsilon:.3g}"
+        return f"{used} is used"
 
     @property
     def most(self) -> str | None:
