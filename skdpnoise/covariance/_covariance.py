@@ -52,7 +52,7 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
         Whether the second moments are about the origin; else about a private mean.
     row_norm : float or None, default=None
         Public bound on the norm of a centred row; None finds one privately.
-    feature_bounds : tuple (low, high) or None, default=None
+    feature_bounds : tuple (low, high), dict of such by column, or None, default=None
         Public bounds on the features, each a number or of shape (n_features,).
     %(estimators: rows_per_group, ledger, random_state, n_jobs)s
 
@@ -98,7 +98,7 @@ class DPCovariance(PrivateMomentsMixin, EmpiricalCovariance):
     store_precision: bool = True
     assume_centered: bool = False
     row_norm: float | None = None
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     rows_per_group: int = 1
     ledger: Ledger | None = None
     random_state: Any = None

@@ -61,7 +61,7 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Whether to subtract a private mean; else components are those of rows about the origin.
     row_norm : float or None, default=None
         Public bound R on the norm of a centred row. None finds a quantile of the norms privately.
-    feature_bounds : tuple (low, high) or None, default=None
+    feature_bounds : tuple (low, high), dict of such by column, or None, default=None
         Public bounds on the features, each a number or of shape (n_features,); infinite where
         nothing is known. Columns whose bounds are narrow get less noise.
     whiten : bool, default=False
@@ -139,7 +139,7 @@ class DPPCA(PrivateMomentsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     adjacency: Adjacency = "replace_one"
     center: bool = True
     row_norm: float | None = None
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     whiten: bool = False
     rows_per_group: int = 1
     ledger: Ledger | None = None

@@ -79,7 +79,7 @@ class PrivateMomentsMixin(PrivateFitMixin, ABC):
         **PrivateFitMixin._parameter_constraints,
         "noise": [StrOptions(set(SECOND_MOMENT_NOISES))],
         "row_norm": [None, Interval(Real, 0, None, closed="neither")],
-        "feature_bounds": [None, tuple, list, np.ndarray],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "n_jobs": JOBS,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -117,9 +118,12 @@ def as_bounds(bounds: Any, n_columns: int, name: str, estimator: Any) -> NDArray
         return np.tile([[-np.inf], [np.inf]], n_columns)
     expected = (
         f"The {name!r} parameter of {_name(estimator)} must be a pair (low, high) of numbers or of "
-        f"arrays of shape ({n_columns},), public and with low < high"
+        f"arrays of shape ({n_columns},), or a dict of pairs of numbers by the names of columns, "
+        "public and with low < high"
     )
     ends = _ends(bounds, n_columns)
+    if isinstance(bounds, dict):
+        ends = _ends_by_name(bounds, getattr(estimator, "feature_names_in_", None), expected)
     if ends is None:
         raise ValueError(f"{expected}. Got {_shapes(bounds)}.")
     if np.isnan(ends).any():
@@ -148,6 +152,29 @@ def _ends(bounds: Any, n_columns: int) -> NDArray[np.float64] | None:
         return np.stack([np.broadcast_to(end, n_columns) for end in (low, high)])
     except (TypeError, ValueError):
         return None
+
+
+def _ends_by_name(
+    bounds: dict[Any, Any], names: Sequence[str] | None, expected: str
+) -> NDArray[np.float64]:
+    """Return both ends of the bounds of each column, infinite where a name is not given."""
+    if names is None:
+        raise ValueError(
+            f"{expected}. Got names, and X has none: pass a frame whose columns have text as "
+            "names, or bounds for all columns in their order."
+        )
+    unknown = [name for name in bounds if not isinstance(name, str) or name not in names]
+    if unknown:
+        shown = f"{unknown[0]!r}" if isinstance(unknown[0], str) else type(unknown[0]).__name__
+        raise ValueError(f"{expected}. Got {shown}, which is not the name of a column of X.")
+    ends = np.tile([[-np.inf], [np.inf]], len(names))
+    for place, name in enumerate(names):
+        if name in bounds:
+            pair = _ends(bounds[name], 1)
+            if pair is None:
+                raise ValueError(f"{expected}. Got {_shapes(bounds[name])} for column {name!r}.")
+            ends[:, place] = pair[:, 0]
+    return ends
 
 
 def _doubles(values: Any) -> NDArray[np.float64] | None:

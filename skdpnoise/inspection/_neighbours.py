@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +15,7 @@ from sklearn.utils import get_tags, indexable
 from skdpnoise.inspection._tables import (
     as_table,
     column_name,
+    names_of,
     numbers,
     numeric_columns,
     odd_values,
@@ -172,7 +173,7 @@ class _Records:
         self._numeric = list(numeric_columns(X))
         values = numbers(X, self._numeric)
         largest = np.maximum(np.abs(values).max(axis=0, initial=0.0), 1.0)
-        low, high = bounds_of(estimator, values)
+        low, high = bounds_of(estimator, values, columns=names_of(X, self._numeric))
         axis, other = np.zeros((2, values.shape[1]))
         axis[:1] = other[-1:] = 1.0
         far = np.minimum(_FAR * largest, np.maximum(largest, _FARTHEST))
@@ -250,7 +251,12 @@ def append_rows(data: Data, rows: Any, targets: Any) -> Data:
 
 
 def bounds_of(
-    estimator: Any, values: NDArray[np.float64], *, target: bool = False, far: float = 1.0
+    estimator: Any,
+    values: NDArray[np.float64],
+    *,
+    target: bool = False,
+    far: float = 1.0,
+    columns: Sequence[Any] = (),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return public bounds, or, where there are none, the range of the data."""
     low, high = values.min(axis=0), values.max(axis=0)
@@ -262,6 +268,9 @@ def bounds_of(
     for name, given in estimator.get_params(deep=True).items():
         if name.rpartition("__")[2] not in names or given is None:
             continue
+        if isinstance(given, dict):
+            pairs = [given.get(column, (-np.inf, np.inf)) for column in columns]
+            given = tuple(zip(*pairs, strict=True))
         try:
             public = [np.broadcast_to(np.asarray(end, float), low.shape) for end in given]
         except (TypeError, ValueError):  # of another step, with other columns

@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from skdpnoise.inspection._bounds import one_run_bound, one_run_most
 from skdpnoise.inspection._claims import check_fits, fit_quietly, seeded_clones
 from skdpnoise.inspection._neighbours import Data, append_rows, bounds_of
-from skdpnoise.inspection._tables import numbers, numeric_columns, taken, with_numbers
+from skdpnoise.inspection._tables import names_of, numbers, numeric_columns, taken, with_numbers
 from skdpnoise.inspection.report import OneRunResult
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -90,7 +90,7 @@ def _canaries(estimator: Any, data: Data, count: int) -> tuple[Data, Data]:
             "Use another method, or audit what comes after the encoding."
         )
     values = numbers(X, range(n_columns))
-    low, high = bounds_of(estimator, values)
+    low, high = bounds_of(estimator, values, columns=names_of(X, range(n_columns)))
     axis = np.arange(count) % n_columns
     center = 0.5 * (low + high)
     one, other = np.tile(center, (2, count, 1))

@@ -17,6 +17,7 @@ __all__ = [
     "Odd",
     "as_table",
     "column_name",
+    "names_of",
     "numbers",
     "numeric_columns",
     "odd_values",
@@ -48,6 +49,11 @@ def as_table(X: Any) -> Any:
 def column_name(X: Any, column: int) -> str:
     """Return how a report names a column."""
     return repr(X.columns[column]) if hasattr(X, "columns") else str(column)
+
+
+def names_of(X: Any, columns: Sequence[int]) -> list[Any]:
+    """Return the names of columns; none of an array."""
+    return [X.columns[k] for k in columns] if hasattr(X, "columns") else []
 
 
 def numeric_columns(X: Any) -> dict[int, np.dtype[Any]]:

@@ -82,7 +82,7 @@ class PrivateLinearModel(PrivateFitMixin, BaseEstimator):
         "clip": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "budget_growth": [StrOptions({"auto"}), Interval(Real, 1, None, closed="left")],
         "row_norm": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
-        "feature_bounds": [None, tuple, list, np.ndarray],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "target_bounds": [None, tuple, list, np.ndarray],
         "column_groups": [None, dict, "array-like"],
         "error_weights": [StrOptions({"curvature", "uniform"}), "array-like"],
@@ -484,7 +484,7 @@ class DPCoordinateDescentRegressor(LeastSquaresModel):
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     error_weights: str | ArrayLike = "curvature"

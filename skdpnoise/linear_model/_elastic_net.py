@@ -95,7 +95,7 @@ class DPElasticNet(LeastSquaresModel):
     alpha: float = 1.0
     l1_ratio: float = 0.5
     fit_intercept: bool = True
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1

@@ -131,7 +131,7 @@ class DPLassoPath(QuietScoreMixin, RegressorMixin, PrivateLinearModel):
     eps: float = 1e-3
     fit_intercept: bool = True
     row_norm: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1
     ledger: Ledger | None = None

@@ -124,7 +124,7 @@ class DPLinearSVC(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, WholeG
     fit_intercept: bool = True
     n_passes: int | str = "auto"
     clip: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     column_groups: Any = None
     classes: ArrayLike | None = None
     rows_per_group: int = 1

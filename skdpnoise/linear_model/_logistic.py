@@ -166,7 +166,7 @@ class DPLogisticCD(CallbackSupportMixin, QuietScoreMixin, ClassifierMixin, Eithe
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     column_groups: Any = None
     classes: ArrayLike | None = None
     class_weight: Any = None

@@ -144,7 +144,7 @@ class DPPoissonRegressor(CallbackSupportMixin, QuietScoreMixin, RegressorMixin, 
     n_passes: int | str = "auto"
     clip: float | str = "auto"
     budget_growth: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     error_weights: Any = "curvature"

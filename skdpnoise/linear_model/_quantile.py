@@ -123,7 +123,7 @@ class DPQuantileRegressor(
     fit_intercept: bool = True
     n_passes: int | str = "auto"
     clip: float | str = "auto"
-    feature_bounds: tuple[Any, Any] | None = None
+    feature_bounds: tuple[Any, Any] | dict[str, Any] | None = None
     column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1

@@ -93,7 +93,7 @@ class DPRidge(LeastSquaresModel):
     solver: str = "auto"
     alpha: float = 1.0
     fit_intercept: bool = True
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     column_groups: Any = None
     target_bounds: tuple[float, float] | None = None
     rows_per_group: int = 1

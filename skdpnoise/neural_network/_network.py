@@ -126,7 +126,7 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
         "learning_rate_init": [StrOptions({"auto"}), Interval(Real, 0, 1e6, closed="neither")],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "alpha": [Interval(Real, 0, 1e6, closed="both")],
-        "feature_bounds": [None, tuple, list, np.ndarray],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "n_samples": [None, Interval(Integral, 1, None, closed="left")],
         "device": [str],
     }

@@ -46,12 +46,15 @@ class BoundsClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "feature_bounds": [None, tuple, list, np.ndarray],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
     }
 
     def __init__(
-        self, feature_bounds: tuple[ArrayLike, ArrayLike] | None = None, *, copy: bool = True
+        self,
+        feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None,
+        *,
+        copy: bool = True,
     ) -> None:
         self.feature_bounds = feature_bounds
         self.copy = copy

@@ -43,14 +43,14 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateFitMixin._parameter_constraints,
         "noise": [StrOptions(set(noise_options(adaptive=True)))],
-        "feature_bounds": [None, tuple, list, np.ndarray],
+        "feature_bounds": [None, tuple, list, dict, np.ndarray],
         "copy": ["boolean"],
     }
 
     _: KW_ONLY
     noise: str = "auto"
     adjacency: Adjacency = "replace_one"
-    feature_bounds: tuple[ArrayLike, ArrayLike] | None = None
+    feature_bounds: tuple[ArrayLike, ArrayLike] | dict[str, Any] | None = None
     copy: bool = True
     rows_per_group: int = 1
     ledger: Ledger | None = None

@@ -34,9 +34,11 @@ error_weights : "curvature", "uniform" or array-like, default="curvature"
     How much noise in each coordinate matters to the allocation of "inid" noise: the inverse
     public curvature; 1; or positive weights of shape (n_features,), with one more for the
     intercept. Standardised columns share one curvature, so that the first two agree.
-feature_bounds : tuple (low, high) or None, default=None
+feature_bounds : tuple (low, high), dict of such by column, or None, default=None
     **Public** bounds of the features in their own units, each a number or an array of shape
-    (n_features,); infinite where a column has none. They must not be read from the data.
+    (n_features,); infinite where a column has none. For frames also a dict, such as
+    ``{"age": (17, 90)}``, of columns by name; others have none. They must not be read from the
+    data.
 column_groups : list or dict of lists of columns, default=None
     Groups of columns, by number or name, each of which shares one unit in every row: one-hot
     columns of one category, or hashed words with norm 1. This **declares** that the part of a
