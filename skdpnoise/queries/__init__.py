@@ -2,6 +2,11 @@
 
 from skdpnoise.queries.aggregates import PrivateEstimate, private_count, private_mean, private_sum
 from skdpnoise.queries.argmax import private_argmax
+from skdpnoise.queries.categories import (
+    CategoryMechanism,
+    PrivateCategories,
+    private_categories,
+)
 from skdpnoise.queries.histogram import noisy_histogram, private_histogram
 from skdpnoise.queries.location_scale import LocationScale, private_location_scale
 from skdpnoise.queries.moments import Moments, private_moments
@@ -9,13 +14,16 @@ from skdpnoise.queries.norm_quantile import NormQuantileMechanism, private_norm_
 from skdpnoise.queries.quantiles import Quantiles, private_quantiles
 
 __all__ = [
+    "CategoryMechanism",
     "LocationScale",
     "Moments",
     "NormQuantileMechanism",
+    "PrivateCategories",
     "PrivateEstimate",
     "Quantiles",
     "noisy_histogram",
     "private_argmax",
+    "private_categories",
     "private_count",
     "private_histogram",
     "private_location_scale",

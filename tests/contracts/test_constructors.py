@@ -41,7 +41,7 @@ from skdpnoise.privacy import (
     Repetition,
     TruncatedNegativeBinomial,
 )
-from skdpnoise.queries import NormQuantileMechanism
+from skdpnoise.queries import CategoryMechanism, NormQuantileMechanism
 from skdpnoise.sensitivity import RowBounds, SensitivityProfile
 
 PROFILE = SensitivityProfile([1.0, 2.0], l1=2.5)
@@ -63,6 +63,9 @@ MATRIX = {
     )
     for name in ("iid_gaussian", "inid_gaussian", "inid_laplace", "k_norm", "wishart")
 }
+TWO, HALF = (SensitivityProfile([size, size]) for size in (1.0, 0.5))
+SHARED = SensitivityProfile([1.0, 1.0], l1=1.5)
+NAMES = CategoryMechanism(calibrate("iid_laplace", TWO, PureLoss(0.5)), 30.0)
 CHOICE = NormQuantileMechanism.within(GaussianLoss(0.5))
 FLIP = NormQuantileMechanism.within(PureLoss(0.5))
 SAMPLED = PoissonSampled(0.1)
@@ -224,6 +227,15 @@ LIES = [
     (MATRIX["inid_laplace"], {"row_bounds": RowBounds(2, 1.0)}, "row_scale"),
     (MATRIX["inid_laplace"], {"row_bounds": PROFILE}, "row_bounds"),
     (FLIP, {"bounded_range": True}, "bounded_range"),
+    (NAMES, {"threshold": 0.9}, "threshold"),
+    (NAMES, {"threshold": math.nan}, "threshold"),
+    (NAMES, {"adjacency": "none"}, "adjacency"),
+    (NAMES, {"additive": PURE}, "additive"),
+    (NAMES, {"additive": INTEGER}, "additive"),
+    (NAMES, {"additive": calibrate("iid_laplace", ONE, PureLoss(0.5))}, "additive"),
+    (NAMES, {"additive": calibrate("iid_laplace", HALF, PureLoss(0.5))}, "additive"),
+    (NAMES, {"additive": calibrate("iid_laplace", SHARED, PureLoss(0.5))}, "additive"),
+    (NAMES, {"additive": SHELLS}, "additive"),
     (CHOICE, {"bounded_range": False}, "bounded_range"),
     (CHOICE, {"selection": ReportNoisyMax(1.0, 1.0)}, "selection"),
     (FLIP.selection, {"sensitivity": 0.0}, "sensitivity"),

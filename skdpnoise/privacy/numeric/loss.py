@@ -84,7 +84,7 @@ class NumericLoss(Loss):
             if isinstance(curve, NormalShift):
                 normal.append(math.sqrt(count) * shift)  # normal shifts compose exactly
             elif curve.max_loss(shift) > 0.0:
-                merged[curve, shift] += count
+                merged[curve, max(shift, _SMALLEST)] += count
         mu = math.hypot(*normal)
         if mu > 0.0:
             merged[NormalShift(), mu * (1.0 + _TOLERANCE)] = 1
@@ -204,8 +204,25 @@ def _orders(groups: list[Group]) -> tuple[bool, ...]:
     return (False,) if all(one is other for one, other in pairs) else (False, True)
 
 
+def _without_chances(groups: list[Group]) -> tuple[list[Group], float]:
+    """Return what is composed with chances c of disclosure, and c: δ = c + (1 - c) δ(the rest)."""
+    # A curve that ends nowhere, with no shift, loses all with probability H(0), else nothing.
+    kept, logs = [], 0.0
+    for curve, shifts, counts in groups:
+        alone = (shifts <= _SMALLEST) & np.isinf(curve.max_loss(shifts))
+        if alone.any():
+            logs += float(counts[alone] @ np.log1p(-raised(curve, 0.0, shifts[alone])))
+        if not alone.all():
+            kept.append((curve, shifts[~alone], counts[~alone]))
+    return (kept, -math.expm1(logs) * (1.0 + _TOLERANCE)) if logs else (groups, 0.0)
+
+
 def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
     """Return an upper bound of δ(ε) of a composition, for both orders of the neighbours."""
+    groups, chance = _without_chances(groups)
+    if chance > 0.0:
+        rest = composed_delta(groups, epsilon, floor=floor) if groups else 0.0
+        return min(1.0, (chance + (1.0 - chance) * rest) * (1.0 + _TOLERANCE))
     if len(groups) == 1 and groups[0][1].size == 1 and groups[0][2][0] == 1.0:
         curve, shifts, _ = groups[0]
         # Below the smallest double, that double.
@@ -249,6 +266,11 @@ def _skewed_delta(
 
 def about_epsilon(groups: list[Group], delta: float, near: float) -> float:
     """Return about the ε(δ) of a composition, if that is near a value; for searches, not claims."""
+    groups, chance = _without_chances(groups)
+    if chance > 0.0:
+        if not groups or delta <= chance:
+            return 0.0 if delta > chance else 4.0 * near
+        delta = (delta - chance) / (1.0 - chance)
     return max(_about_epsilon(groups, delta, near, adding=order) for order in _orders(groups))
 
 
@@ -278,6 +300,13 @@ def bounds_near(
     (True, 4.862)
     """
     # Both hold; the second is tight where it comes out near the ε that was given.
+    groups, chance = _without_chances(groups)
+    if chance > 0.0:
+        room, rest, least = (delta - chance) / (1.0 - chance) * (1.0 - _TOLERANCE), 0.0, 0.0
+        if groups:
+            rest, least = bounds_near(groups, max(room, 0.0), near, coarse=coarse)
+        whole = min(1.0, (chance + (1.0 - chance) * rest) * (1.0 + _TOLERANCE))
+        return whole, least if room > 0.0 else math.inf
     bounds = [_bounds_near(groups, delta, near, coarse, order) for order in _orders(groups)]
     at, smallest = zip(*bounds, strict=True)
     return max(at), max(smallest)

@@ -13,6 +13,7 @@ from skdpnoise.privacy import (
     GaussianLoss,
     NormalShift,
     NumericLoss,
+    Promised,
     PureLoss,
     RandomisedResponse,
     gdp_delta,
@@ -381,3 +382,37 @@ def test_integers_that_cannot_move_cost_nothing(name):
     assert none.delta(0.0) == 0.0
     mixed = NumericLoss(((noise, 0.5, 1000), (noise, 0.3, 2), (noise, 1.0, 3), (noise, 2.5, 1)))
     assert mixed.delta(1.0) == NumericLoss(((noise, 1.0, 3), (noise, 2.5, 1))).delta(1.0) > 0.0
+
+
+CHANCES = [
+    (PureLoss(0.7), 1e-4, 1),
+    (GaussianLoss(0.5), 1e-6, 3),
+    (PureLoss(0.2).numeric().compose(5), 0.01, 2),
+    (PureLoss(0.3) + GaussianLoss(0.4), 1e-9, 7),
+]
+
+
+@pytest.mark.parametrize(("rest", "chance", "count"), CHANCES, ids=str)
+def test_a_chance_of_disclosure_beside_a_loss_is_that_chance_and_else_the_loss(rest, chance, count):
+    loss = rest + NumericLoss(((Promised(chance), 0.0, count),))
+    some = -math.expm1(count * math.log1p(-chance))
+    for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0):
+        expected = some + (1.0 - some) * rest.delta(epsilon)
+        assert expected <= loss.delta(epsilon) <= expected * (1.0 + 1e-9)
+        # As a shift that is hardly one, on the lattice, which bounds it from above.
+        nearly = rest + NumericLoss(((Promised(chance), 1e-12, count),))
+        assert loss.delta(epsilon) <= nearly.delta(epsilon) * (1.0 + 1e-9)
+    assert loss.epsilon(0.5 * some) == math.inf
+    delta = 2.0 * some
+    assert loss.epsilon(delta) == pytest.approx(rest.epsilon((delta - some) / (1.0 - some)), 1e-6)
+    at, smallest = loss.bounds_near(0.5, delta)
+    assert at >= loss.delta(0.5) * (1.0 - 1e-9)
+    assert smallest >= loss.epsilon(delta) * (1.0 - 1e-9)
+
+
+def test_chances_of_disclosure_alone_lose_nothing_else():
+    loss = NumericLoss(((Promised(0.1), 0.0, 2),))
+    assert loss.delta(0.0) == pytest.approx(0.19)
+    assert loss.delta(50.0) == pytest.approx(0.19)
+    assert loss.epsilon(0.2) == 0.0
+    assert NumericLoss(((NormalShift(), 0.0, 2), (RandomisedResponse(), 0.0, 1))).terms == ()

@@ -1,0 +1,382 @@
+r"""Which categories occur in private columns: those whose noisy counts reach a public threshold.
+
+.. math:: \{x : c_x \ge 1,\ c_x + Z_x \ge \tau\}
+
+Categories that nobody has are not looked at, so that their number, which may be infinite, costs
+nothing. What that costs is a chance: one record that has a category for itself shows it with
+probability :math:`p_1 = P(1 + Z \ge \tau)`, which is a part of δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from skdpnoise.mechanisms.additive import AdditiveMechanism
+from skdpnoise.mechanisms.calibrate import calibrate
+from skdpnoise.mechanisms.requests import noise_options
+from skdpnoise.noises import noise_names
+from skdpnoise.privacy import (
+    Adjacency,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    Promised,
+    PureLoss,
+)
+from skdpnoise.privacy.checks import check_adjacency, check_real, check_type, complaint
+from skdpnoise.privacy.loss import checked_relation
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries._query import LedgerLike, Query
+from skdpnoise.sampling import RandomWords, random_words
+from skdpnoise.sampling.words import with_caveat
+from skdpnoise.sensitivity import SensitivityProfile
+
+__all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
+
+_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
+_UP = 1.0 + 1e-12  # relative error of a tail
+_QUICK = ("iid_laplace", "iid_gaussian")
+_SHOWN = 8  # categories of a column that are printed
+
+Label = tuple[str, Any]  # the kind of a category, and itself: 1, 1.0 and True are different
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryMechanism:
+    r"""Noisy counts of categories, shown where they reach a threshold.
+
+    **Guarantee.** Between neighbours, one record less is one less in one cell of each column, and a
+    record that is replaced is also one more in another. Take such a cell. If somebody else has its
+    category, the cell is released as a number with noise that moves by one, and hidden below the
+    threshold, which is post-processing. If nobody else has it, the neighbour never shows it, and
+    the other data set shows it with probability p₁: the pair of ``Promised(p1)`` with ε = 0
+    dominates both orders. Cells have noise of their own, so that the losses compose:
+
+    .. math:: L = L_{\text{noise on all moved cells}} + \sum_{\text{moved cells}} L_{p_1}
+
+    Parameters
+    ----------
+    additive : AdditiveMechanism
+        The noise of the cells that one record moves: one coordinate for each column, two under
+        replace-one, each moving by 1, with one scale for all.
+    threshold : float
+        τ > 1, in records.
+    adjacency : {"replace_one", "add_remove"}, default="replace_one"
+        Neighbouring relation.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a field is of the wrong kind, the noise differs between cells or is charged for moves of
+        less than one, or fields contradict one another.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009. Balcer and Vadhan, arXiv:1709.05396, Theorem
+    4.5 (stability-based histograms). Zhu, Dong and Wang, AISTATS 2022, Theorem 10 (composition).
+
+    Examples
+    --------
+    >>> from skdpnoise.mechanisms import calibrate
+    >>> from skdpnoise.privacy import PureLoss
+    >>> from skdpnoise.sensitivity import SensitivityProfile
+    >>> cells = SensitivityProfile([1.0, 1.0], l1=2.0)
+    >>> made = CategoryMechanism(calibrate("iid_laplace", cells, PureLoss(1.0)), 30.0)
+    >>> round(made.chance(1) * 1e7, 2), round(made.chance(40), 3)
+    (2.52, 0.997)
+    >>> round(made.privacy_loss().epsilon(1e-6), 3)
+    1.0
+    """
+
+    additive: AdditiveMechanism
+    threshold: float
+    adjacency: Adjacency = "replace_one"
+
+    def __post_init__(self) -> None:
+        owner = type(self).__name__
+        check_type(owner, "additive", self.additive, AdditiveMechanism)
+        check_adjacency(owner, self.adjacency)
+        threshold = check_real(owner, "threshold", self.threshold, low=1.0)
+        object.__setattr__(self, "threshold", threshold)
+        made = self.additive
+        profile, scale = made.sensitivity, made.scale
+        joint = scale.size if profile.l1 is None else profile.l1
+        joint_l2 = math.sqrt(scale.size) if profile.l2 is None else profile.l2
+        alike = made.n_releases == 1 and scale.ndim == 1 and np.ptp(scale) == 0.0
+        moves = (profile.per_coordinate >= 1.0).all() and joint >= scale.size
+        moves = moves and joint_l2 >= math.sqrt(scale.size)
+        if made.family.lattice or len(set(made.families or ())) > 1 or not (alike and moves):
+            raise ValueError(
+                f"The 'additive' parameter of {owner} must be real noise of one law for one "
+                "release, in which every coordinate moves by 1, all of them at once."
+            )
+        if scale.size % self._per_column:
+            raise ValueError(
+                f"The 'additive' parameter of {owner} must have two coordinates for each column "
+                f"under 'replace_one'. Got {scale.size}."
+            )
+
+    @property
+    def _per_column(self) -> int:
+        return 2 if self.adjacency == "replace_one" else 1
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns."""
+        return self.additive.scale.size // self._per_column
+
+    @property
+    def noise(self) -> str:
+        """Name of the noise."""
+        return self.additive.noise
+
+    @property
+    def grid_size(self) -> float:
+        """Size of one integer step: every shown count is a multiple of it."""
+        return float(self.additive.grid_size[0])
+
+    def chance(self, n_records: int) -> float:
+        """Return the probability that a category of so many records is shown, rounded up.
+
+        Parameters
+        ----------
+        n_records : int
+            At least 1.
+
+        Returns
+        -------
+        float
+        """
+        # A rounded draw is at least k where the real one is at least k - 1/2.
+        steps = self._limit - self._in_steps(np.array([n_records]))[0] - 0.5
+        tail = self.additive.family.sf(steps * 2.0**-self.additive.bits)
+        return min(1.0, math.nextafter(float(tail) * _UP, 1.0))
+
+    def privacy_loss(self) -> PrivacyLoss:
+        """Return what the counts and the choice cost together."""
+        cells = self.additive.scale.size
+        chance = NumericLoss(((Promised(self.chance(1)), 0.0, cells),))
+        return chance + self.additive.privacy_loss().numeric()
+
+    def shown(
+        self, counts: Sequence[int], rng: RandomWords
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """Return which of the counts of one column are shown, and these with noise.
+
+        Parameters
+        ----------
+        counts : sequence of int
+            How many records have each category that occurs.
+        rng : RandomWords
+            Where noise comes from.
+
+        Returns
+        -------
+        shown : ndarray of bool
+        noisy : ndarray of shape (n_shown,)
+            Noisy counts, at least the threshold.
+        """
+        if not len(counts):
+            return np.zeros(0, dtype=np.bool_), np.zeros(0)
+        made = self.additive
+        steps = self._in_steps(np.asarray(counts))
+        noisy = steps + made.family.sample_rounded(rng, steps.shape, made.bits)
+        shown = noisy >= self._limit
+        return shown, np.asarray(noisy[shown] * self.grid_size, dtype=np.float64)
+
+    @property
+    def _limit(self) -> int:
+        """The threshold in grid steps, rounded up."""
+        return math.ceil(self.threshold / self.grid_size)
+
+    def _in_steps(self, counts: NDArray[Any]) -> NDArray[np.int64]:
+        return np.rint(counts / self.grid_size).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateCategories:
+    """Categories that were found, column by column: all of it public.
+
+    Parameters
+    ----------
+    categories : tuple of tuple
+        Those of each column, sorted.
+    counts : tuple of ndarray
+        How many records have each, with noise; at least the threshold.
+    mechanism : CategoryMechanism
+        What chose them: its ``chance(m)`` is the probability that a category of m records is shown,
+        its ``privacy_loss`` what they cost.
+    secure : bool, default=True
+        Whether the noise came from the operating system's cryptographic source.
+
+    Examples
+    --------
+    >>> colours = ["red"] * 300 + ["blue"] * 200 + ["Ann's own"]
+    >>> private_categories(colours, PrivacyGuarantee(1.0, 1e-6)).categories
+    (('blue', 'red'),)
+    """
+
+    categories: tuple[tuple[Any, ...], ...]
+    counts: tuple[NDArray[np.float64], ...]
+    mechanism: CategoryMechanism
+    secure: bool = True
+
+    @property
+    def threshold(self) -> float:
+        """The least noisy count that is shown."""
+        return self.mechanism.threshold
+
+    @property
+    def standard_error(self) -> float:
+        """Standard deviation of the noise on each count; those shown are the larger ones."""
+        return float(self.mechanism.additive.standard_deviation[0])
+
+    def __str__(self) -> str:
+        lines = []
+        for number, names in enumerate(self.categories):
+            some = ", ".join(map(repr, names[:_SHOWN])) + (", ..." if len(names) > _SHOWN else "")
+            lines.append(f"column {number}: {len(names)} categories: {some}")
+        known = (
+            f"shown from {self.threshold:.4g} records on, with noise; a category of one record "
+            f"with probability {self.mechanism.chance(1):.2g}, {self.mechanism.privacy_loss()}"
+        )
+        return with_caveat("\n".join([*lines, known]), secure=self.secure)
+
+
+@shared_texts
+def private_categories(
+    values: Any,
+    guarantee: PrivacyGuarantee,
+    *,
+    adjacency: Adjacency | None = None,
+    noise: str = "auto",
+    random_state: Any = None,
+    ledger: LedgerLike | None = None,
+) -> PrivateCategories:
+    r"""Find the categories that many records have, without a public list of them.
+
+    **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
+    shows a category that nobody else has, in every column and, under replace-one, also one that it
+    leaves; the rest belongs to the noise. What is not a category (None, NaN, and whatever is
+    neither text nor a number nor a truth value) is not counted. The time it takes tells how many
+    categories there are; nothing else does.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_records,) or (n_records, n_columns), or a frame
+        The private values. There may be none.
+    guarantee : PrivacyGuarantee
+        With δ > 0: without it, no category may ever be shown that only one record has.
+    %(queries: adjacency)s
+    noise : str, default="auto"
+        ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes the one of
+        these two with the lower threshold.
+    %(queries: random_state, ledger)s
+
+    Returns
+    -------
+    PrivateCategories
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is not as described, δ is 0, or the values are no table.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing search queries and clicks privately", WWW
+    2009. Balcer and Vadhan, "Differential privacy on finite computers", arXiv:1709.05396, Theorem
+    4.5.
+
+    Examples
+    --------
+    >>> colours = ["red"] * 300 + ["blue"] * 200 + ["Ann's own"]
+    >>> found = private_categories(colours, PrivacyGuarantee(1.0, 1e-6), random_state=0)
+    >>> found.categories, found.counts[0].round()
+    ((('blue', 'red'),), array([200., 300.]))
+    >>> found.mechanism.chance(1) <= 0.25e-6
+    True
+    """
+    owner = "private_categories"
+    check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
+    relation = checked_relation(owner, adjacency, guarantee)
+    if guarantee.delta == 0.0:
+        must = "have delta > 0: with delta = 0 nobody's own category may ever be shown"
+        remedy = "Give the categories, if they are public, or hash values into public buckets."
+        raise ValueError(complaint(owner, "guarantee", must, "delta=0", remedy))
+    columns = _columns(owner, values)
+    mechanism = _calibrated(owner, noise, len(columns), relation, guarantee)
+    rng = random_words(random_state)
+    Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
+    found = [_found(column, mechanism, rng) for column in columns]
+    categories, counts = zip(*found, strict=True)
+    return PrivateCategories(tuple(categories), tuple(counts), mechanism, rng.secure)
+
+
+def _calibrated(
+    owner: str, noise: str, n_columns: int, adjacency: Adjacency, guarantee: PrivacyGuarantee
+) -> CategoryMechanism:
+    """Return the mechanism of the lowest threshold within a guarantee."""
+    real = [name for name in noise_options() if name.startswith("iid_") and "discrete" not in name]
+    if noise not in ("auto", *real):
+        raise ValueError(complaint(owner, "noise", f"be one of {['auto', *real]}", f"{noise!r}"))
+    cells = n_columns * (2 if adjacency == "replace_one" else 1)
+    profile = SensitivityProfile(np.ones(cells), l1=float(cells), l2=math.sqrt(cells))
+    rest = replace(guarantee, delta=(1.0 - _SHARE) * guarantee.delta)
+    chance = _SHARE * guarantee.delta / cells
+    found = []
+    for name in _QUICK if noise == "auto" else (noise,):
+        pure = name.partition("_")[2] in noise_names(pure=True)
+        for budget in (rest, PureLoss(guarantee.epsilon)) if pure else (rest,):
+            made = calibrate(name, profile, budget)
+            above = made.scale[0] * float(made.family.isf(chance)) + 2.0 * made.grid_size[0]
+            found.append(CategoryMechanism(made, max(1.0 + above, 2.0), adjacency))
+    within = [one for one in found if _is_within(one, guarantee)]
+    return min(within, key=lambda one: one.threshold)
+
+
+def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> bool:
+    """Return whether the loss of a mechanism, rounded up, is within a guarantee."""
+    return mechanism.privacy_loss().delta(guarantee.epsilon) <= guarantee.delta
+
+
+def _found(
+    column: Iterable[Any], mechanism: CategoryMechanism, rng: RandomWords
+) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
+    """Return the categories of a column that are shown, sorted, and their noisy counts."""
+    tally = Counter(label for label in map(_label, column) if label is not None)
+    labels = sorted(tally)
+    shown, noisy = mechanism.shown([tally[label] for label in labels], rng)
+    return tuple(labels[k][1] for k in np.flatnonzero(shown)), noisy
+
+
+def _label(value: Any) -> Label | None:
+    """Return a category as what sorts and equals whatever order the records have."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    kind = type(value)
+    if kind is str or kind is bool or kind is int:
+        return kind.__name__, value
+    if kind is float and math.isfinite(value):
+        return kind.__name__, value + 0.0  # one zero
+    return None
+
+
+def _columns(owner: str, values: ArrayLike) -> list[Iterable[Any]]:
+    """Return the columns of a table as plain values."""
+    if hasattr(values, "columns"):
+        frame: Any = values
+        return [frame[name].to_list() for name in frame.columns]
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
+        shapes = "(n_records,) or (n_records, n_columns)"
+        raise ValueError(complaint(owner, "values", f"have shape {shapes}", f"{array.shape}"))
+    columns = array[:, np.newaxis] if array.ndim == 1 else array
+    return [column.tolist() for column in columns.T]
