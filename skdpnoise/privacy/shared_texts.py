@@ -308,6 +308,22 @@ kinds : sequence of str or None, default=None
 ax : matplotlib Axes, sequence of them, or None, default=None
     One Axes for each panel, or one to be divided; None makes a figure.
 
+scores
+------
+y_true : array-like of shape (n_records,)
+    Labels, or targets, of the private records.
+y_pred : array-like of shape (n_records,)
+    Predictions for them.
+labels : array-like of shape (n_labels,)
+    **Public** labels, each once. Records of other labels are in no cell, or lose the most.
+target_bounds : tuple (low, high)
+    **Public** bounds to which targets and predictions are clipped.
+same_rows : bool, default=False
+    Whether the model was fitted to these records, which the score then states; both losses add.
+ValueError
+    If the data or a parameter are not as described, or the neighbouring relation is given twice or
+    not at all.
+
 downloads
 ---------
 data_home : str or path-like, default=None
