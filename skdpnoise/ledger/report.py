@@ -6,7 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
+from skdpnoise.ledger.statement import as_dict, statement
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
 from skdpnoise.sampling.observer import is_observed
 from skdpnoise.sampling.words import SEEDED, with_caveat
@@ -161,6 +163,44 @@ class PrivacyReport:
         last = ("total", "", "", "", str(self.total))
         body = table(head, self._rows(), last) + facts_in_html(self._facts())
         return card(self.estimator, self._promise, body, secure=self.secure)
+
+    def statement(self) -> str:
+        """Return a page that people can read who know no differential privacy.
+
+        What is promised and to whom, what was measured and at which cost, what is not protected,
+        and what rests on the word of whoever fitted it.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> from skdpnoise import DPStandardScaler
+        >>> scaler = DPStandardScaler(feature_bounds=(0, 1)).fit([[0.2], [0.7]])
+        >>> print(scaler.privacy_.statement()[:36])
+        Privacy statement: DPStandardScaler
+        """
+        return statement(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as plain values, such as JSON takes.
+
+        Returns
+        -------
+        dict
+            ``estimator``, ``software``, ``epsilon``, ``delta``, ``adjacency``, ``unit``,
+            ``rows_per_group``, ``mu`` (None unless the total is Gaussian), ``profile`` (δ at some
+            ε), ``releases``, ``n_records``, ``declared_public``, ``secure`` and ``observed``.
+
+        Examples
+        --------
+        >>> from skdpnoise import DPStandardScaler
+        >>> scaler = DPStandardScaler(feature_bounds=(0, 1)).fit([[0.2], [0.7]])
+        >>> scaler.privacy_.to_dict()["unit"]
+        'record'
+        """
+        return as_dict(self)
 
     @property
     def _promise(self) -> str:
