@@ -160,8 +160,8 @@ def _ends_by_name(
     """Return both ends of the bounds of each column, infinite where a name is not given."""
     if names is None:
         raise ValueError(
-            f"{expected}. Got names, and X has none: pass a frame whose columns have text as "
-            "names, or bounds for all columns in their order."
+            f"{expected}. Got names, and none are known of X: fit to a frame whose columns have "
+            "text as names, or give bounds for all columns in their order."
         )
     unknown = [name for name in bounds if not isinstance(name, str) or name not in names]
     if unknown:

@@ -315,13 +315,15 @@ def _of_libraries(name: str, value: Any) -> list[tuple[str, Any]] | None:
         return [(f".{side}", getattr(value, side)) for side in ("left", "right", "closed")]
     if name in ("builtins.PyDataFrame", "builtins.PySeries"):  # of polars
         return [("state", value.__getstate__())]
-    if name in ("torch.Tensor", "torch.nn.parameter.Parameter"):
-        here = value.detach().cpu()
-        size = here.untyped_storage().nbytes() // here.element_size()
-        memory = here.as_strided((size,), (1,), 0).numpy()  # that of which it may be a view
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor) and value.layout is torch.strided:
+        here = value.detach().cpu().untyped_storage()  # that of which it may be a view
+        memory = torch.empty(0, dtype=torch.uint8).set_(here).numpy().copy()
         kept = value.shape, value.stride(), value.storage_offset(), value.requires_grad
-        graph = [(".grad", value.grad), (".grad_fn", value.grad_fn)]
-        return [("memory", memory.copy()), ("words", [*map(str, kept), str(value.device)]), *graph]
+        words = [*map(str, kept), str(value.device), str(value.dtype), str(value.is_conj())]
+        hooks = ("_backward_hooks", "_post_accumulate_grad_hooks", "grad", "grad_fn")
+        parts = [(f".{hook}", getattr(value, hook)) for hook in hooks]
+        return [("memory", memory), ("words", [*words, str(value.is_neg())]), *parts]
     if name.endswith(("._memoryviewslice", ".memoryview")):  # of Cython
         return [("memory", memoryview(value).tobytes()), (".base", value.base)]
     return None

@@ -268,10 +268,10 @@ def bounds_of(
     for name, given in estimator.get_params(deep=True).items():
         if name.rpartition("__")[2] not in names or given is None:
             continue
-        if isinstance(given, dict):
-            pairs = [given.get(column, (-np.inf, np.inf)) for column in columns]
-            given = tuple(zip(*pairs, strict=True))
         try:
+            if isinstance(given, dict):
+                pairs = [given.get(column, (-np.inf, np.inf)) for column in columns]
+                given = tuple(np.array(pairs, dtype=float).reshape(-1, 2).T)
             public = [np.broadcast_to(np.asarray(end, float), low.shape) for end in given]
         except (TypeError, ValueError):  # of another step, with other columns
             continue

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skdpnoise.privacy import GaussianLoss, PureLoss
-
-if TYPE_CHECKING:
-    from skdpnoise.ledger.report import PrivacyReport
 
 __all__ = ["as_dict", "statement"]
 
@@ -44,7 +41,7 @@ _THREAT = (
 )
 
 
-def statement(report: PrivacyReport) -> str:
+def statement(report: Any) -> str:
     """Return the page."""
     guarantee, total = report.guarantee, report.total
     where = guarantee.adjacency, report.unit
@@ -80,7 +77,7 @@ def statement(report: PrivacyReport) -> str:
     return "\n".join(lines)
 
 
-def as_dict(report: PrivacyReport) -> dict[str, Any]:
+def as_dict(report: Any) -> dict[str, Any]:
     """Return the facts of a report as plain values."""
     guarantee, total = report.guarantee, report.total
     return {
@@ -130,7 +127,7 @@ def _as_a_bet(most: float) -> str:
     )
 
 
-def _unit(report: PrivacyReport) -> str:
+def _unit(report: Any) -> str:
     if report.rows_per_group is None:
         return (
             "What is protected is one row. A person who has several rows is protected less, by as "
@@ -140,7 +137,7 @@ def _unit(report: PrivacyReport) -> str:
     return f"What is protected is a group of rows, of which at most {rows} were used."
 
 
-def _measured(report: PrivacyReport) -> list[str]:
+def _measured(report: Any) -> list[str]:
     if not report.releases:
         return ["Nothing: all that the fit needed was public."]
     lines = []
@@ -156,7 +153,7 @@ def _measured(report: PrivacyReport) -> list[str]:
     return lines
 
 
-def _exactly(report: PrivacyReport) -> str:
+def _exactly(report: Any) -> str:
     total = report.total
     pairs = [(at, total.delta(at)) for at in _AT]
     shown = [f"δ({at:g}) = {delta:.2g}" for at, delta in pairs if delta > _CERTAIN]
@@ -169,7 +166,7 @@ def _exactly(report: PrivacyReport) -> str:
     return f"{kind}The same promise at other ε: {profile}."
 
 
-def _vouched(report: PrivacyReport) -> list[str]:
+def _vouched(report: Any) -> list[str]:
     lines = [
         "- that bounds, categories and other parameters were not read from these data",
         "- that nothing else was published of these data: every further fit, score or choice costs "
@@ -180,7 +177,7 @@ def _vouched(report: PrivacyReport) -> list[str]:
     return lines
 
 
-def _made(report: PrivacyReport) -> str:
+def _made(report: Any) -> str:
     source = "a known seed" if not report.secure else "the operating system's secure source"
     text = f"skdpnoise {version('skdpnoise')}. Noise: exact integers from {source}."
     if report.n_records is not None:
@@ -188,7 +185,7 @@ def _made(report: PrivacyReport) -> str:
     return text
 
 
-def _caveats(report: PrivacyReport) -> list[str]:
+def _caveats(report: Any) -> list[str]:
     found = []
     if not report.secure:
         found.append("NOT PRIVATE: random_state was set; who knows the seed can subtract the noise")

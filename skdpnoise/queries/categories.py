@@ -10,13 +10,14 @@ probability :math:`p_1 = P(1 + Z \ge \tau)`, which is a part of δ.
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from skdpnoise.mechanisms.additive import AdditiveMechanism
 from skdpnoise.mechanisms.calibrate import calibrate
@@ -30,7 +31,7 @@ from skdpnoise.privacy import (
     Promised,
     PureLoss,
 )
-from skdpnoise.privacy.checks import check_adjacency, check_real, check_type, complaint
+from skdpnoise.privacy.checks import check_adjacency, check_count, check_real, check_type, complaint
 from skdpnoise.privacy.loss import checked_relation
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.queries._query import LedgerLike, Query
@@ -43,6 +44,7 @@ __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 _SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
+_MOST_STEPS = 2.0**61  # of a count
 _SHOWN = 8  # categories of a column that are printed
 
 Label = tuple[str, Any]  # the kind of a category, and itself: 1, 1.0 and True are different
@@ -109,9 +111,15 @@ class CategoryMechanism:
         profile, scale = made.sensitivity, made.scale
         joint = scale.size if profile.l1 is None else profile.l1
         joint_l2 = math.sqrt(scale.size) if profile.l2 is None else profile.l2
+        if not threshold * 2.0**made.bits <= _MOST_STEPS / 2.0 * float(scale.min()):
+            raise ValueError(
+                f"The 'threshold' parameter of {owner} must be at most 2**60 steps of the noise. "
+                f"Got {threshold:g}."
+            )
         alike = made.n_releases == 1 and scale.ndim == 1 and np.ptp(scale) == 0.0
-        moves = (profile.per_coordinate >= 1.0).all() and joint >= scale.size
+        moves = bool((profile.per_coordinate >= 1.0).all()) and joint >= scale.size
         moves = moves and joint_l2 >= math.sqrt(scale.size)
+        moves = moves and type(profile) is SensitivityProfile  # and not one of groups
         if made.family.lattice or len(set(made.families or ())) > 1 or not (alike and moves):
             raise ValueError(
                 f"The 'additive' parameter of {owner} must be real noise of one law for one "
@@ -154,8 +162,9 @@ class CategoryMechanism:
         -------
         float
         """
+        n_records = check_count(type(self).__name__, "n_records", n_records)
         # A rounded draw is at least k where the real one is at least k - 1/2.
-        steps = self._limit - self._in_steps(np.array([n_records]))[0] - 0.5
+        steps = self._limit - int(self._in_steps([n_records])[0]) - 0.5
         tail = self.additive.family.sf(steps * 2.0**-self.additive.bits)
         return min(1.0, math.nextafter(float(tail) * _UP, 1.0))
 
@@ -186,7 +195,7 @@ class CategoryMechanism:
         if not len(counts):
             return np.zeros(0, dtype=np.bool_), np.zeros(0)
         made = self.additive
-        steps = self._in_steps(np.asarray(counts))
+        steps = self._in_steps(counts)
         noisy = steps + made.family.sample_rounded(rng, steps.shape, made.bits)
         shown = noisy >= self._limit
         return shown, np.asarray(noisy[shown] * self.grid_size, dtype=np.float64)
@@ -196,8 +205,10 @@ class CategoryMechanism:
         """The threshold in grid steps, rounded up."""
         return math.ceil(self.threshold / self.grid_size)
 
-    def _in_steps(self, counts: NDArray[Any]) -> NDArray[np.int64]:
-        return np.rint(counts / self.grid_size).astype(np.int64)
+    def _in_steps(self, counts: Any) -> NDArray[np.int64]:
+        """Return counts in grid steps, clipped so that no sum with noise leaves 64 bits."""
+        steps = np.rint(np.asarray(counts, dtype=np.float64) / self.grid_size)
+        return np.minimum(steps, _MOST_STEPS).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,7 +256,7 @@ class PrivateCategories:
             lines.append(f"column {number}: {len(names)} categories: {some}")
         known = (
             f"shown from {self.threshold:.4g} records on, with noise; a category of one record "
-            f"with probability {self.mechanism.chance(1):.2g}, {self.mechanism.privacy_loss()}"
+            f"with probability {self.mechanism.chance(1):.2g}"
         )
         return with_caveat("\n".join([*lines, known]), secure=self.secure)
 
@@ -264,14 +275,15 @@ def private_categories(
 
     **Guarantee.** That of :class:`CategoryMechanism`. Half of δ pays for the chance that a record
     shows a category that nobody else has, in every column and, under replace-one, also one that it
-    leaves; the rest belongs to the noise. What is not a category (None, NaN, and whatever is
-    neither text nor a number nor a truth value) is not counted. The time it takes tells how many
-    categories there are; nothing else does.
+    leaves; the rest belongs to the noise. What is not exactly text, a number of Python or numpy, or
+    a truth value is not counted (None, NaN, dates, enumerations). The time it takes, which hangs on
+    how many categories there are and how long they are, is not protected.
 
     Parameters
     ----------
-    values : array-like of shape (n_records,) or (n_records, n_columns), or a frame
-        The private values. There may be none.
+    values : list, ndarray of shape (n_records,) or (n_records, n_columns), Series or frame
+        The private values, of pandas, polars or pyarrow too; a list is one column. There may be no
+        records.
     guarantee : PrivacyGuarantee
         With δ > 0: without it, no category may ever be shown that only one record has.
     %(queries: adjacency)s
@@ -335,10 +347,17 @@ def _calibrated(
     for name in _QUICK if noise == "auto" else (noise,):
         pure = name.partition("_")[2] in noise_names(pure=True)
         for budget in (rest, PureLoss(guarantee.epsilon)) if pure else (rest,):
-            made = calibrate(name, profile, budget)
+            try:
+                made = calibrate(name, profile, budget)
+            except ValueError:  # this noise cannot meet it
+                continue
             above = made.scale[0] * float(made.family.isf(chance)) + 2.0 * made.grid_size[0]
-            found.append(CategoryMechanism(made, max(1.0 + above, 2.0), adjacency))
+            if math.isfinite(above):
+                found.append(CategoryMechanism(made, max(1.0 + above, 2.0), adjacency))
     within = [one for one in found if _is_within(one, guarantee)]
+    if not within:
+        must = f"be met by noise={noise!r} on {cells} counts"
+        raise ValueError(complaint(owner, "guarantee", must, str(guarantee), "Raise delta."))
     return min(within, key=lambda one: one.threshold)
 
 
@@ -369,14 +388,54 @@ def _label(value: Any) -> Label | None:
     return None
 
 
-def _columns(owner: str, values: ArrayLike) -> list[Iterable[Any]]:
-    """Return the columns of a table as plain values."""
-    if hasattr(values, "columns"):
-        frame: Any = values
-        return [frame[name].to_list() for name in frame.columns]
-    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
-    if array.ndim not in (1, 2) or 0 in array.shape[1:]:
-        shapes = "(n_records,) or (n_records, n_columns)"
-        raise ValueError(complaint(owner, "values", f"have shape {shapes}", f"{array.shape}"))
-    columns = array[:, np.newaxis] if array.ndim == 1 else array
-    return [column.tolist() for column in columns.T]
+def _columns(owner: str, values: Any) -> list[Iterable[Any]]:
+    """Return the columns of a table as plain values, each by its declared type alone."""
+    columns: list[Iterable[Any]] | None = None
+    if isinstance(values, list | tuple):
+        columns = [values]
+    elif isinstance(values, np.ma.MaskedArray):
+        pass  # the mask would be lost
+    elif isinstance(values, np.ndarray) and values.ndim in (1, 2):
+        table = np.asarray(values)
+        columns = [_of_array(owner, one) for one in (table.T if table.ndim == 2 else [table])]
+    else:
+        columns = _of_library(owner, values)
+    if not columns:
+        must = "be a list, an array of shape (n_records,) or (n_records, n_columns), or a frame"
+        given = f"{type(values).__name__} of shape {getattr(values, 'shape', None)}"
+        raise ValueError(complaint(owner, "values", must, given))
+    return columns
+
+
+def _of_library(owner: str, values: Any) -> list[Iterable[Any]] | None:
+    """Return the columns of what libraries hold; None of anything else."""
+    pandas, polars, arrow = (sys.modules.get(name) for name in ("pandas", "polars", "pyarrow"))
+    if pandas is not None and isinstance(values, pandas.DataFrame):
+        places = range(values.shape[1])
+        return [_of_pandas(owner, values.iloc[:, place]) for place in places]
+    if pandas is not None and isinstance(values, pandas.Series | pandas.Index):
+        return [_of_pandas(owner, pandas.Series(values))]
+    if polars is not None and isinstance(values, polars.DataFrame | polars.Series):
+        whole = values.to_frame() if isinstance(values, polars.Series) else values
+        return [column.to_list() for column in whole.iter_columns()]
+    if arrow is not None and isinstance(values, arrow.Table):
+        return [column.to_pylist() for column in values.columns]
+    if arrow is not None and isinstance(values, arrow.Array | arrow.ChunkedArray):
+        return [values.to_pylist()]
+    return None
+
+
+def _of_array(owner: str, column: NDArray[Any]) -> list[Any]:
+    if column.dtype.kind in "mM":  # numpy would make numbers of them
+        must = "hold text, numbers or truth values"
+        remedy = "Turn dates into text or numbers of a unit of your choice."
+        raise ValueError(complaint(owner, "values", must, f"dtype {column.dtype}", remedy))
+    return list(column.tolist())
+
+
+def _of_pandas(owner: str, column: Any) -> list[Any]:
+    """Return a column of pandas; categories of numbers do not change where one is missing."""
+    if hasattr(column, "cat"):
+        kinds = [*_of_array(owner, column.cat.categories.to_numpy()), None]
+        return [kinds[code] for code in column.cat.codes.tolist()]  # -1 is missing
+    return list(column.to_list())

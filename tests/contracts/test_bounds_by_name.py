@@ -78,7 +78,7 @@ def test_an_array_has_no_names_also_after_a_frame(entry):
     model = entry.make(**{**entry.settings, "feature_bounds": BY_NAME})
     y = entry.y(VALUES)
     model.fit(FRAMES["pandas"](), y).set_params(**ledger)
-    with pytest.raises(ValueError, match="Got names, and X has none"):
+    with pytest.raises(ValueError, match="Got names, and none are known"):
         model.fit(VALUES, y)
 
 
@@ -99,3 +99,10 @@ def test_an_audit_finds_its_corners_by_them():
     found = audit(DPStandardScaler(feature_bounds=BY_NAME), frame, method="replay")
     assert found.passed
     assert max(dict(found.results[0].shares).values()) > 0.95
+
+
+@pytest.mark.parametrize("bounds", [BY_NAME, {"age": (1, 2, 3)}, {"age": 5}])
+def test_an_audit_leaves_what_an_estimator_refuses_to_the_estimator(bounds):
+    low, high = bounds_of(DPStandardScaler(feature_bounds=bounds), VALUES)
+    assert (low == VALUES.min(axis=0)).all()
+    assert (high == VALUES.max(axis=0)).all()

@@ -42,7 +42,7 @@ from skdpnoise.privacy import (
     TruncatedNegativeBinomial,
 )
 from skdpnoise.queries import CategoryMechanism, NormQuantileMechanism
-from skdpnoise.sensitivity import RowBounds, SensitivityProfile
+from skdpnoise.sensitivity import GroupedProfile, RowBounds, SensitivityProfile
 
 PROFILE = SensitivityProfile([1.0, 2.0], l1=2.5)
 ONE = SensitivityProfile([1.0])
@@ -64,6 +64,7 @@ MATRIX = {
     for name in ("iid_gaussian", "inid_gaussian", "inid_laplace", "k_norm", "wishart")
 }
 TWO, HALF = (SensitivityProfile([size, size]) for size in (1.0, 0.5))
+GROUPED, GROUPED_L1 = (GroupedProfile([1.0], [0, 0], order) for order in (2, 1))
 SHARED = SensitivityProfile([1.0, 1.0], l1=1.5)
 NAMES = CategoryMechanism(calibrate("iid_laplace", TWO, PureLoss(0.5)), 30.0)
 CHOICE = NormQuantileMechanism.within(GaussianLoss(0.5))
@@ -236,6 +237,9 @@ LIES = [
     (NAMES, {"additive": calibrate("iid_laplace", HALF, PureLoss(0.5))}, "additive"),
     (NAMES, {"additive": calibrate("iid_laplace", SHARED, PureLoss(0.5))}, "additive"),
     (NAMES, {"additive": SHELLS}, "additive"),
+    (NAMES, {"additive": calibrate("iid_gaussian", GROUPED, GaussianLoss(0.5))}, "additive"),
+    (NAMES, {"additive": calibrate("iid_laplace", GROUPED_L1, PureLoss(0.5))}, "additive"),
+    (NAMES, {"threshold": 1e300}, "threshold"),
     (CHOICE, {"bounded_range": False}, "bounded_range"),
     (CHOICE, {"selection": ReportNoisyMax(1.0, 1.0)}, "selection"),
     (FLIP.selection, {"sensitivity": 0.0}, "sensitivity"),

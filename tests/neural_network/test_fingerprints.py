@@ -60,3 +60,27 @@ def test_a_gradient_is_a_part_and_the_graph_that_made_a_number_is_not_read():
     assert fingerprint(again) == fingerprint(held)
     assert unread(held) == []
     assert unread(held.sum()) != []
+
+
+def test_hooks_and_every_byte_of_the_storage_are_read():
+    def hooked(private):
+        tensor = torch.ones(2, requires_grad=True)
+        tensor.register_hook(lambda gradient, held=private: gradient)
+        return tensor
+
+    assert fingerprint(hooked([1.0])) != fingerprint(hooked([2.0]))
+    stored = [torch.UntypedStorage(6) for _ in range(2)]
+    stored[0][5], stored[1][5] = 1, 2
+    views = [torch.empty(0, dtype=torch.int32).set_(one, 0, (1,), (1,)) for one in stored]
+    views[0][0] = views[1][0] = 3
+    assert fingerprint(views[0]) != fingerprint(views[1])
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.complex64, torch.bool, torch.int8])
+def test_equal_tensors_of_any_type_are_the_same(dtype):
+    one, other = (torch.ones(3).to(dtype) for _ in range(2))
+    assert fingerprint(one) == fingerprint(other)
+    assert unread(one) == []
+    if dtype.is_complex:
+        assert fingerprint(one.conj()) != fingerprint(one)
+        assert fingerprint(one.conj()) == fingerprint(other.conj())

@@ -108,7 +108,7 @@ def test_a_count_that_nobody_has_is_not_looked_at():
     mechanism = coarse("iid_laplace", "replace_one")
     shown, noisy = mechanism.shown([], SeededWords(0))
     assert (shown.size, noisy.size) == (0, 0)
-    for values in ([], [None, np.nan], np.empty((0, 2), dtype=object)):
+    for values in ([], [None, np.nan], pd.Series([], dtype=str), np.empty((0, 2), dtype=object)):
         found = private_categories(values, GUARANTEE, random_state=0)
         assert all(names == () for names in found.categories)
 
@@ -161,10 +161,73 @@ def test_frames_have_columns_of_their_own(frame):
     assert "NOT PRIVATE" in str(found)
 
 
+def test_columns_of_one_name_are_columns():
+    frame = pd.DataFrame([["a", "b"]] * 300, columns=["x", "x"])
+    assert private_categories(frame, GUARANTEE, random_state=0).categories == (("a",), ("b",))
+
+
 def test_missing_values_of_nullable_columns_are_no_category():
     column = pd.array([1, None] * 300, dtype="Int64")
     for frame in (pd.DataFrame({"n": column}), pl.DataFrame({"n": [1, None] * 300})):
         assert private_categories(frame, GUARANTEE, random_state=0).categories == ((1,),)
+
+
+CONTAINERS = {
+    "list": lambda values: values,
+    "array of objects": lambda values: np.array([*values, None], dtype=object)[:-1],
+    "series": lambda values: pd.Series(values, dtype="Int64"),
+    "categories": lambda values: pd.Series(pd.Categorical(values, categories=[1, 2])),
+    "index of categories": lambda values: pd.CategoricalIndex(values, categories=[1, 2]),
+    "frame of categories": lambda values: pd.DataFrame(
+        {"n": pd.Categorical(values, categories=[1, 2])}
+    ),
+    "polars": lambda values: pl.Series(values, dtype=pl.Int64),
+    "polars frame": lambda values: pl.DataFrame({"n": pl.Series(values, dtype=pl.Int64)}),
+    "arrow": lambda values: pytest.importorskip("pyarrow").array(values, type="int64"),
+    "arrow table": lambda values: pytest.importorskip("pyarrow").table({"n": values}),
+}
+
+
+@pytest.mark.quick(10)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_one_missing_value_does_not_change_how_the_others_are_read(container):
+    for values in ([1, 2] * 100, [1, 2] * 99 + [1, None]):
+        found = private_categories(container(values), PrivacyGuarantee(5.0, 1e-3), random_state=0)
+        assert [type(name) for name in found.categories[0]] == [int, int]
+        assert found.categories == ((1, 2),)
+
+
+class Loud:
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("secret")
+
+
+@pytest.mark.quick(8)
+@pytest.mark.parametrize(
+    "odd",
+    [("a", "b"), ["a"], np.array(["a", "b"]), Loud(), 10**400, "\ud800", np.ma.masked, object()],
+    ids=lambda odd: type(odd).__name__,
+)
+def test_one_odd_record_of_a_list_changes_nothing_but_its_own_count(odd):
+    found = private_categories([*TABLE, odd], GUARANTEE, random_state=0)
+    alone = private_categories([odd], GUARANTEE, random_state=0)
+    assert found.categories == (("a", "b", "c"),)
+    assert alone.categories == ((),)
+
+
+def test_counts_beyond_64_bits_of_steps_are_clipped_and_still_shown():
+    one = SensitivityProfile([1.0], l1=1.0, l2=1.0)
+    fine = AdditiveMechanism("iid_laplace", np.array([1.0]), 52, one)
+    mechanism = CategoryMechanism(fine, 30.0, "add_remove")
+    for count in (2047, 5000, 10**15, 10**30):
+        assert mechanism.chance(count) == 1.0
+        with np.errstate(all="raise"):
+            assert mechanism.shown([count] * 200, SeededWords(0))[0].all()
+    with pytest.raises(ValueError, match="'threshold'"):
+        dataclasses.replace(mechanism, threshold=1e300)
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises((TypeError, ValueError), match="'n_records'"):
+            mechanism.chance(wrong)
 
 
 def test_it_is_charged_before_a_word_is_drawn(monkeypatch):
@@ -200,6 +263,11 @@ def test_a_ledger_takes_the_exact_loss_and_refuses_what_is_too_much():
         ({"adjacency": "none"}, ValueError, "'adjacency'"),
         ({"values": np.zeros((2, 2, 2))}, ValueError, "'values'"),
         ({"values": np.zeros((3, 0))}, ValueError, "'values'"),
+        ({"values": pd.DataFrame(index=[0, 1])}, ValueError, "'values'"),
+        ({"values": "text"}, ValueError, "'values'"),
+        ({"values": np.ma.masked_array([1, 2])}, ValueError, "'values'"),
+        ({"values": np.array(["2020"], dtype="M8[ns]")}, ValueError, "'values'.*dates"),
+        ({"guarantee": PrivacyGuarantee(1.0, 1e-300)}, ValueError, "'guarantee'.*delta"),
         ({"ledger": 3}, TypeError, "'ledger'"),
         ({"random_state": "seed"}, (TypeError, ValueError), "random_state"),
     ],

@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 
 from skdpnoise.privacy.base import Loss
 from skdpnoise.privacy.checks import check_count, check_real
-from skdpnoise.privacy.curves import LossCurve, NormalShift, raised, ways_of
+from skdpnoise.privacy.curves import LossCurve, NormalShift, Promised, raised, ways_of
 from skdpnoise.privacy.numeric._lattice import Composition, Lattice, Plan, Window
 
 Vector = NDArray[np.float64]
@@ -50,8 +50,8 @@ class NumericLoss(Loss):
     Parameters
     ----------
     terms : tuple of (LossCurve, float, int)
-        Curve, shift and count of each kind of release; equal ones are merged. A shift between 0
-        and 1e-100 counts as 1e-100.
+        Curve, shift and count of each kind of release; equal ones are merged. A shift below 1e-100
+        counts as that, unless the curve then loses nothing.
 
     References
     ----------
@@ -206,15 +206,16 @@ def _orders(groups: list[Group]) -> tuple[bool, ...]:
 
 def _without_chances(groups: list[Group]) -> tuple[list[Group], float]:
     """Return what is composed with chances c of disclosure, and c: δ = c + (1 - c) δ(the rest)."""
-    # A curve that ends nowhere, with no shift, loses all with probability H(0), else nothing.
+    # With no shift, a promise of δ alone loses all with that probability, else nothing.
     kept, logs = [], 0.0
     for curve, shifts, counts in groups:
-        alone = (shifts <= _SMALLEST) & np.isinf(curve.max_loss(shifts))
+        alone = np.array([isinstance(curve, Promised)]) & (shifts <= _SMALLEST)
         if alone.any():
-            logs += float(counts[alone] @ np.log1p(-raised(curve, 0.0, shifts[alone])))
+            with np.errstate(divide="ignore"):  # of a chance of one
+                logs += float(counts[alone] @ np.log1p(-raised(curve, 0.0, shifts[alone])))
         if not alone.all():
             kept.append((curve, shifts[~alone], counts[~alone]))
-    return (kept, -math.expm1(logs) * (1.0 + _TOLERANCE)) if logs else (groups, 0.0)
+    return (kept, min(1.0, -math.expm1(logs) * (1.0 + _TOLERANCE))) if logs else (groups, 0.0)
 
 
 def composed_delta(groups: list[Group], epsilon: float, *, floor: float = _NOTHING) -> float:
@@ -302,9 +303,11 @@ def bounds_near(
     # Both hold; the second is tight where it comes out near the ε that was given.
     groups, chance = _without_chances(groups)
     if chance > 0.0:
-        room, rest, least = (delta - chance) / (1.0 - chance) * (1.0 - _TOLERANCE), 0.0, 0.0
+        room, rest, least = 0.0, 0.0, 0.0
+        if delta > chance:
+            room = (delta - chance) / (1.0 - chance) * (1.0 - _TOLERANCE)
         if groups:
-            rest, least = bounds_near(groups, max(room, 0.0), near, coarse=coarse)
+            rest, least = bounds_near(groups, room, near, coarse=coarse)
         whole = min(1.0, (chance + (1.0 - chance) * rest) * (1.0 + _TOLERANCE))
         return whole, least if room > 0.0 else math.inf
     bounds = [_bounds_near(groups, delta, near, coarse, order) for order in _orders(groups)]

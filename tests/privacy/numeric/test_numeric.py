@@ -416,3 +416,15 @@ def test_chances_of_disclosure_alone_lose_nothing_else():
     assert loss.delta(50.0) == pytest.approx(0.19)
     assert loss.epsilon(0.2) == 0.0
     assert NumericLoss(((NormalShift(), 0.0, 2), (RandomisedResponse(), 0.0, 1))).terms == ()
+
+
+@pytest.mark.parametrize("count", [500, 10**6])
+def test_chances_that_add_up_to_certainty_bound_nothing(count):
+    certain = NumericLoss(((Promised(0.1), 0.0, count),))
+    for loss in (certain, certain + PureLoss(0.5), certain + PureLoss(0.5).numeric().compose(3)):
+        assert loss.delta(1.0) == 1.0
+        assert loss.epsilon(1e-6) == math.inf
+        assert loss.bounds_near(1.0, 1e-6) == (1.0, math.inf)
+    nearly = NumericLoss(((Promised(1.0 - 1e-12), 0.0, 1),))
+    with np.errstate(all="raise"):
+        assert nearly.delta(1.0) == pytest.approx(1.0)
