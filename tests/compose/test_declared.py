@@ -173,7 +173,7 @@ def test_a_ledger_without_such_a_step_says_nothing_of_it():
     assert LINE not in str(ledger) + str(ledger.charges()[0]) + ledger._repr_html_()
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("make", MODELS.values(), ids=list(MODELS))
 def test_an_audit_lists_it_and_finds_what_it_learns(make):
     report = audit(make(), X[:20], Y[:20], method="replay", n_replays=1, random_state=0)

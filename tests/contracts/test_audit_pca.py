@@ -113,7 +113,6 @@ SETTINGS = {
 EXTREME = np.array([0.0, -0.0, 1e-30, -1.0, 1.0, 3e4, -1e18, 1e100, -1e100])
 
 
-@pytest.mark.quick(3)
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
 @each(MATRICES)

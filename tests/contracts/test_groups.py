@@ -129,7 +129,6 @@ CASES = {
 }
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @every_adjacency
 @pytest.mark.parametrize("noise", ["inid_gaussian", "iid_laplace"])
@@ -170,7 +169,6 @@ SETTINGS = {
 }
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("name", SETTINGS)
 @every_adjacency
 @each(MATRICES)

@@ -225,6 +225,7 @@ def test_the_pair_that_is_given_is_the_one_that_is_looked_at_wherever_the_record
     assert fewer.passed
 
 
+@pytest.mark.slow
 def test_fits_side_by_side_find_the_same_as_one_after_another():
     settings = {"adjacency": "replace_one", "n_fits": 60, "random_state": 0}
     with parallel_config(backend="threading"):  # processes take long to start

@@ -100,7 +100,7 @@ def test_replays_find_nothing_against_compositions_that_are_sound(name, adjacenc
     assert 0.0 < result.epsilon <= 1.0
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPOSITIONS)
 def test_a_black_box_finds_nothing_against_compositions_that_are_sound(name):
     model = same_for_both(COMPOSITIONS[name])("replace_one")
@@ -263,6 +263,7 @@ class LeakingSearch(DPGridSearchCV):
         return self
 
 
+@pytest.mark.quick(1)
 @pytest.mark.parametrize("strategy", ["noisy_max", "repeated"])
 def test_replays_see_what_is_released_without_a_charge_within_a_search(strategy):
     grid = {"alpha": [0.0, 0.1]}

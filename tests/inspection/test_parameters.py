@@ -610,7 +610,6 @@ def test_a_black_box_sees_what_an_estimator_learns_whose_constructor_is_a_list_o
     assert not _passes(Written())
 
 
-@pytest.mark.quick(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_black_box_sees_what_a_fit_does_to_parameters_and_wherever_it_hides_a_number(way):
     given = {"inner": StandardScaler(), **GIVEN.get(way, {})}

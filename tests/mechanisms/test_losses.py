@@ -30,7 +30,7 @@ def test_a_change_that_is_spread_costs_no_more_than_the_sum_on_one_coordinate(na
             assert spread.delta(epsilon) <= whole * (1.0 + 1e-3) + 1e-9
 
 
-@pytest.mark.quick(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["laplace", "flipped_huber"])
 @pytest.mark.parametrize("bounds", [{"l1": 3.5}, {"l2": 2.2}])
 def test_no_change_within_the_joint_bounds_costs_more_than_is_charged(name, bounds):

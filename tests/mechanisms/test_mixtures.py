@@ -28,6 +28,7 @@ def test_a_dominant_coordinate_is_worth_a_mixture():
     assert mechanism.expected_error() < 0.75 * min(single)
 
 
+@pytest.mark.slow
 def test_its_loss_is_that_of_its_parts_and_one_per_cent_less_noise_breaks_it():
     mechanism = calibrate("inid_mixture", DOMINATED, GUARANTEE)
     mu = np.sqrt(np.sum((1.0 / mechanism.scale[1:]) ** 2))

@@ -238,7 +238,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.quick(28)
+@pytest.mark.quick(8)
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_is_refused_before_the_charge(name):
     estimator, grid, text = ATTACKS[name]
