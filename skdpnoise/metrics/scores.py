@@ -40,6 +40,8 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
+_PLAIN = (str, int, float, bool)  # what labels and numbers are
+_HUGE = 1e300
 _LOG_LOSS = 4.0  # the largest loss of a record: a probability of 0.018
 _N_BINS, _LOG_ODDS = 64, 6.0  # of scores: equally wide in log-odds, between ends
 # How much errors of the mean square of errors, of the mean and of the mean square matter to R²,
@@ -160,7 +162,7 @@ def private_accuracy_score(
     asked = _Asked(
         owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
     )
-    right = np.asarray(truth == found, dtype=np.float64)
+    right = _equal(truth, found).astype(np.float64)
     estimate = asked.mean(right, 0.0, 1.0)
     return asked.score(float(estimate.value), estimate.standard_error, estimate.mechanism)
 
@@ -403,7 +405,9 @@ def private_log_loss(
     owner = "private_log_loss"
     check_real(owner, "limit", limit)
     names = _labels(owner, labels)
-    chances = np.asarray(y_prob, dtype=np.float64)
+    chances = np.asarray(y_prob)
+    if chances.dtype.kind not in "biuf":
+        raise TypeError(complaint(owner, "y_prob", "hold numbers", f"dtype {chances.dtype}"))
     truth = _column(owner, "y_true", y_true)
     if chances.shape != (truth.size, len(names)):
         must = f"have shape (n_records, {len(names)}), with as many records as 'y_true'"
@@ -529,7 +533,7 @@ def private_balanced_accuracy_score(
     owner = "private_balanced_accuracy_score"
     names = _labels(owner, labels)
     truth, found = _pair(owner, y_true, y_pred)
-    right = np.asarray(truth == found, dtype=np.intp)
+    right = _equal(truth, found).astype(np.intp)
     counts = _counted(_places(truth, names), right, len(names), 2)
     asked = _Asked(
         owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
@@ -614,8 +618,7 @@ def private_roc_auc_score(
         if edges.ndim != 1 or edges.size < 1 or not (np.diff(edges) > 0.0).all():
             must = "be a vector of increasing edges between bins"
             raise ValueError(complaint(owner, "bins", must, f"shape {edges.shape}"))
-    values = np.nan_to_num(np.asarray(scores, dtype=np.float64))
-    places = np.searchsorted(edges, values, side="right")
+    places = np.searchsorted(edges, _floats(scores, 0.0), side="right")
     positive = np.asarray(truth == pos_label, dtype=np.intp)
     counts = _counted(positive, places, 2, edges.size + 1)
     asked = _Asked(
@@ -679,11 +682,26 @@ def _counted(
 
 
 def _column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
+    """Return one entry for each record; in a list no entry decides how the others are read."""
+    if isinstance(values, list | tuple):
+        array = np.empty(len(values), dtype=object)
+        for place, value in enumerate(values):
+            array[place] = value if type(value) in _PLAIN or isinstance(value, np.generic) else None
+        return array
     array = np.asarray(values)
     if array.ndim != 1:
         must = "be one-dimensional, with one entry for each record"
         raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
-    return array
+    return _column(owner, name, array.tolist()) if array.dtype.kind == "O" else array
+
+
+def _floats(values: NDArray[Any], otherwise: float) -> Vector:
+    """Return numbers; what is none becomes another one, and no error shows it."""
+    if values.dtype.kind not in "biuf":
+        numeric = (int, float, bool, np.integer, np.floating, np.bool_)
+        values = np.array([v if isinstance(v, numeric) else np.nan for v in values.tolist()], "O")
+        values = np.array([float(v) if abs(v) < _HUGE else otherwise for v in values], dtype=float)
+    return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=otherwise)
 
 
 def _pair(owner: str, first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -693,6 +711,12 @@ def _pair(owner: str, first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any]
         must = "have as many entries as 'y_true'"
         raise ValueError(complaint(owner, "y_pred", must, f"{found.size} and {truth.size}"))
     return truth, found
+
+
+def _equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return whether entries are equal, each pair by itself."""
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    return np.array([bool(one == other) for one, other in pairs], dtype=np.bool_)
 
 
 def _labels(owner: str, labels: ArrayLike) -> list[Any]:
@@ -720,7 +744,7 @@ def _errors(
         raise ValueError(complaint(owner, "target_bounds", must, f"{bounds!r}"))
     truth, found = (
         # What is no number counts as the lower bound.
-        np.clip(np.nan_to_num(np.asarray(one, dtype=np.float64), nan=low), low, high)
+        np.clip(_floats(one, low), low, high)
         for one in _pair(owner, y_true, y_pred)
     )
     middle = 0.5 * low + 0.5 * high

@@ -379,7 +379,7 @@ def _found(
 def _label(value: Any) -> Label | None:
     """Return a category as what sorts and equals whatever order the records have."""
     if isinstance(value, np.generic):
-        value = value.item()
+        value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
     kind = type(value)
     if kind is str or kind is bool or kind is int:
         return kind.__name__, value

@@ -219,3 +219,18 @@ def test_bins_of_ones_own_are_for_scores_that_are_no_probabilities():
     names = np.where(LABELS == 1, "yes", "no")
     named = metrics.private_roc_auc_score(names, CHANCES, guarantee, pos_label="yes")
     assert float(named) == pytest.approx(ordinary.roc_auc_score(LABELS, CHANCES), abs=1e-3)
+
+
+def test_one_odd_record_changes_nothing_but_its_own_term():
+    guarantee = PrivacyGuarantee(1e6)
+    truth, found = [1, 0] * 50, np.array([1, 0] * 50)
+    for odd in ("x", None, ("a",), [1], np.array([1, 2]), object(), 10**400, 1j):
+        score = metrics.private_accuracy_score([*truth[:-1], odd], found, guarantee)
+        assert float(score) == pytest.approx(0.99, abs=1e-4)
+        matrix = metrics.private_confusion_matrix([*truth[:-1], odd], found, guarantee, **BOTH)
+        assert matrix.value.round().sum() == 99
+        numbers = [5.0] * 99
+        error = metrics.private_mean_absolute_error(
+            [*numbers, odd], [5.0] * 100, guarantee, **BOUNDS
+        )
+        assert float(error) == pytest.approx(0.05, abs=1e-3)
