@@ -29,9 +29,15 @@ if TYPE_CHECKING:
     from skdpnoise.neural_network import DPNeuralRegressor as DPNeuralRegressor
     from skdpnoise.preprocessing import (
         BoundsClipper,
+        DPKBinsDiscretizer,
         DPMinMaxScaler,
+        DPOneHotEncoder,
+        DPOrdinalEncoder,
+        DPQuantileTransformer,
         DPRobustScaler,
+        DPSimpleImputer,
         DPStandardScaler,
+        DPTableVectorizer,
     )
     from skdpnoise.privacy import PrivacyGuarantee
 
@@ -46,19 +52,25 @@ __all__ = [
     "DPElasticNet",
     "DPGridSearchCV",
     "DPHuberRegressor",
+    "DPKBinsDiscretizer",
     "DPLasso",
     "DPLassoPath",
     "DPLinearSVC",
     "DPLogisticCD",
     "DPLogisticRegression",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
+    "DPOrdinalEncoder",
     "DPPipeline",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
+    "DPQuantileTransformer",
     "DPRandomizedSearchCV",
     "DPRidge",
     "DPRobustScaler",
+    "DPSimpleImputer",
     "DPStandardScaler",
+    "DPTableVectorizer",
     "PrivacyGuarantee",
     "PrivacyLedger",
     "PrivacyWarning",
@@ -77,7 +89,9 @@ _NAMES = {
     "DPQuantileRegressor DPRidge PrivacyWarning",
     "model_selection": "DPGridSearchCV DPRandomizedSearchCV",
     "neural_network": "DPMLPClassifier DPMLPRegressor DPNeuralClassifier DPNeuralRegressor",
-    "preprocessing": "BoundsClipper DPMinMaxScaler DPRobustScaler DPStandardScaler",
+    "preprocessing": "BoundsClipper DPKBinsDiscretizer DPMinMaxScaler DPOneHotEncoder "
+    "DPOrdinalEncoder DPQuantileTransformer DPRobustScaler DPSimpleImputer DPStandardScaler "
+    "DPTableVectorizer",
     "privacy": "PrivacyGuarantee",
 }
 _HOMES = {name: room for room, names in _NAMES.items() for name in names.split()}

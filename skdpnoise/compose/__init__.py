@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from skdpnoise.compose.handing import PublicOutput
 from skdpnoise.compose.parts import Part, UnpaidStepError, taken_apart
 from skdpnoise.compose.register import register_private, register_public
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DPPipeline",
     "Part",
+    "PublicOutput",
     "TotalReport",
     "UnpaidStepError",
     "register_private",

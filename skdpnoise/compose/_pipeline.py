@@ -32,6 +32,7 @@ from skdpnoise.compose.shares import (
     check_shareable,
     pure_noise,
     samples_records,
+    shows_by_chance,
     whole_budget,
     with_budget,
 )
@@ -81,7 +82,8 @@ class DPPipeline(FittedSteps):
         Neighbouring relation of all steps. A step that asks for "add_remove" itself is refused
         under "replace_one".
     weights : dict of str to float or None, default=None
-        Shares of the budget by the names of steps, in any unit; None gives equal shares. What is
+        Shares of the budget by the names of steps, in any unit; None gives equal shares, but a
+        tenth of another one's to a :class:`~skdpnoise.DPTableVectorizer`. What is
         divided is ε for pure noise and μ² for Gaussian noise. A name stands for all private steps
         below it, which share equally.
     public : collection of str, default=()
@@ -228,8 +230,8 @@ class DPPipeline(FittedSteps):
         advise(self)
         advise_on_public_number(self, n_rows, codes)
         guarantee = PrivacyGuarantee(self.epsilon, self.delta, self.adjacency)
-        samples = samples_records(copy)
-        budget = whole_budget(guarantee, pure=pure_noise(copy), samples=samples)
+        kinds = {"samples": samples_records(copy), "chances": shows_by_chance(copy)}
+        budget = whole_budget(guarantee, pure=pure_noise(copy), **kinds)
         rng = random_words(self.random_state)
 
         def priced(cap: Cap) -> Any:

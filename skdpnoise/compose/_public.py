@@ -49,7 +49,11 @@ def _given_categories(encoder: Any) -> str | None:
         for column in encoder.categories
     )
     return _first(
-        _need(given, "give categories=, a list of public categories for each column"),
+        _need(
+            given,
+            "give categories=, a list of public categories for each column, or use "
+            "DPOneHotEncoder or DPOrdinalEncoder",
+        ),
         _need(
             encoder.min_frequency is None and encoder.max_categories is None,
             "leave min_frequency and max_categories at None: frequencies are counted in the data",
@@ -101,8 +105,8 @@ def _imputer(imputer: SimpleImputer) -> str | None:
         ),
         _need(
             type(imputer.strategy) is str and imputer.strategy == "constant",
-            "set strategy='constant' with a public fill_value: any other statistic is read from "
-            "the data",
+            "set strategy='constant' with a public fill_value, or use DPSimpleImputer: any other "
+            "statistic is read from the data",
         ),
         _need(
             imputer.keep_empty_features is True,

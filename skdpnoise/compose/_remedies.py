@@ -9,7 +9,11 @@ from skdpnoise.compose.register import related
 _COUNTERPARTS = {
     "DPStandardScaler": ["StandardScaler"],
     "DPMinMaxScaler": ["MinMaxScaler", "MaxAbsScaler"],
-    "DPRobustScaler": ["RobustScaler", "QuantileTransformer", "PowerTransformer"],
+    "DPRobustScaler": ["RobustScaler"],
+    "DPQuantileTransformer": ["QuantileTransformer", "PowerTransformer"],
+    "DPKBinsDiscretizer": ["KBinsDiscretizer"],
+    "DPSimpleImputer": ["SimpleImputer", "KNNImputer"],
+    "DPTableVectorizer": ["TableVectorizer"],
     "DPPCA": ["PCA", "IncrementalPCA", "TruncatedSVD"],
     "DPCovariance": ["EmpiricalCovariance"],
     "DPLogisticCD": ["LogisticRegression", "SGDClassifier"],
@@ -28,8 +32,6 @@ _COUNTERPARTS = {
     "DPGridSearchCV": ["GridSearchCV"],
     "DPRandomizedSearchCV": ["RandomizedSearchCV"],
     "OneHotEncoder with categories= and handle_unknown='ignore'": ["TargetEncoder"],
-    "SplineTransformer with knots=": ["KBinsDiscretizer"],
-    "SimpleImputer(strategy='constant', keep_empty_features=True)": ["SimpleImputer"],
     "HashingVectorizer(decode_error='replace')": ["CountVectorizer", "TfidfVectorizer"],
     "FeatureHasher": ["DictVectorizer"],
 }

@@ -22,11 +22,13 @@ from sklearn.utils.metaestimators import available_if
 
 from skdpnoise.compose.caps import Rehearsed
 from skdpnoise.compose.charged import DATA, reading
-from skdpnoise.compose.columns import is_numeric, is_polars
+from skdpnoise.compose.columns import is_numeric, is_polars, made_up
 from skdpnoise.compose.compositions import below, inner_of
+from skdpnoise.compose.parts import private_parts
 from skdpnoise.compose.register import is_private, rule_of
 
 _ENOUGH = 1000  # rows of a table that stands for the data
+_PLENTY = 100.0  # an ε at which each of two categories of so many rows is found
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -75,6 +77,17 @@ def readers(
 
 
 def open_widths(composition: Any) -> list[str]:
+    """Return the parameters, or steps, that leave the number of columns to what is found out."""
+    finds = [part.label for part in private_parts(composition) if _finds_labels(part.estimator)]
+    return [*_open_numbers(composition), *finds]
+
+
+def _finds_labels(step: Any) -> bool:
+    """Return whether a step returns columns for categories that it finds."""
+    return bool(getattr(step, "_reads_labels", False) and step._shows_by_chance)
+
+
+def _open_numbers(composition: Any) -> list[str]:
     """Return the parameters that leave the number of columns to what a step finds out."""
     return [
         name
@@ -174,10 +187,16 @@ class StandIn(BaseEstimator):
     def _fitted_to_noise(self, X: Any) -> Any:
         """Return a copy that has seen normal values, beside text if it does not do without."""
         copy = clone(self.step).set_params(ledger=None)
-        width = 1 if self.settings.narrow else None  # None is all
-        copy.set_params(**dict.fromkeys(open_widths(copy), width))
+        narrow = self.settings.narrow
+        width = 1 if narrow else None  # None is all
+        copy.set_params(**dict.fromkeys(_open_numbers(copy), width))
         if hasattr(copy, "rows_per_group"):
             copy.set_params(rows_per_group=1)  # noise has no groups
+        if getattr(copy, "_reads_labels", False):
+            # So many records that all that there is is found, or nothing but other values.
+            copy.set_params(epsilon=_PLENTY)
+            with suppress(Exception), _looking(self.computed, self.settings.assume_finite):
+                return copy.fit(made_up(X, n_categories=0 if narrow else 2))
         for with_text in (False, True):
             with suppress(Exception), _looking(self.computed, self.settings.assume_finite):
                 return copy.fit(_noise_like(X, with_text=with_text))

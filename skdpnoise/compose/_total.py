@@ -8,6 +8,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
+from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger import PrivacyReport
@@ -288,8 +289,23 @@ def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
     if isinstance(total, NumericLoss) and guarantee.delta == 0.0:
         return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
     if isinstance(total, GaussianLoss) and guarantee.delta > 0.0:
-        return GaussianLoss(max(total.mu, gdp_mu(guarantee.epsilon, guarantee.delta)))
+        return GaussianLoss(max(total.mu, gaussian(report).mu))
+    spent = ChanceBudget.spent(total)
+    if spent is not None and guarantee.delta > 0.0:
+        allowed = by_chance(report)
+        most = max(spent.mu, allowed.mu), max(spent.chance, allowed.chance)
+        return ChanceBudget(*most).numeric()
     return total
+
+
+def gaussian(report: PrivacyReport) -> GaussianLoss:
+    """Return the guarantee of a fit as the loss of normal noise."""
+    return GaussianLoss(gdp_mu(report.guarantee.epsilon, report.guarantee.delta))
+
+
+def by_chance(report: PrivacyReport) -> ChanceBudget:
+    """Return the guarantee of a fit that may show by chance what one record has."""
+    return ChanceBudget.of(report.guarantee)
 
 
 def _pair(epsilon: float, delta: float) -> str:

@@ -1,7 +1,8 @@
 """A guard that the parts of a composition spend what was charged for the whole, and no more.
 
 Every part charges before it samples noise; so that the run is within the loss for which it is
-accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian).
+accounted, or does not happen. Costs add up, of adaptive parts too, in ε (pure) or in μ² (Gaussian),
+and so do chances of what is shown.
 A copy could be spent a second time, and what another process charges would be lost: there is none.
 """
 
@@ -13,14 +14,16 @@ from threading import Lock
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from skdpnoise.compose._total import allowed_loss
-from skdpnoise.compose.approximate import ApproximateBudget, Budget
+from skdpnoise.compose._total import allowed_loss, by_chance, gaussian
+from skdpnoise.compose.approximate import ApproximateBudget, Budget, ChanceBudget
 from skdpnoise.compose.charged import Allowance
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss, gdp_mu
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
+_NOTHING = np.zeros(2)
 _EXACT = 1e-12  # relative, of a numeric loss of exactly some ε, which is rounded up
 
 
@@ -55,7 +58,7 @@ class Cap(_OneObject):
         self.limit, self.adjacency = limit, adjacency
         self.n_charges = 0
         self.asked = self.refused = False
-        self._spent: dict[str, float] = {}
+        self._spent: dict[str, NDArray[np.float64]] = {}
         self._fits: dict[str, list[tuple[float, float]]] = {}
         self._last: dict[str, PrivacyLoss] = {}  # of the last fit of a part, charged so far
         self._lock = Lock()
@@ -104,10 +107,11 @@ class Cap(_OneObject):
             )
         if isinstance(self.limit, ApproximateBudget):
             return  # a report is within its guarantee, which is what was counted
-        spent = self._spent.get(label, 0.0)
-        released = sum(self._amount(report.total) for report in reports)
-        allowed = sum(map(self._allowed, reports))
-        if released > spent * (1.0 + _ROUNDING) or spent > allowed * (1.0 + _ROUNDING):
+        spent = self._spent.get(label, _NOTHING)
+        released = sum((self._amount(report.total) for report in reports), start=_NOTHING)
+        allowed = sum(map(self._allowed, reports), start=_NOTHING)
+        most = 1.0 + _ROUNDING
+        if (released > spent * most).any() or (spent > allowed * most).any():
             raise UnsettledError(
                 f"The charge of the step {label!r} does not cover what it reports as released, "
                 "or exceeds what it was allowed. No guarantee holds."
@@ -118,19 +122,20 @@ class Cap(_OneObject):
         if self.limit is None:
             raise Rehearsed
         with self._lock:
-            approximate = isinstance(self.limit, ApproximateBudget)
-            amount = 0.0 if approximate else self._amount(cost)
-            if approximate:
+            amount = _NOTHING
+            if isinstance(self.limit, ApproximateBudget):
                 within = self._is_promised(part, cost, stated)
             else:
-                within = sum(self._spent.values()) + amount <= self._amount(self.limit)
+                amount = self._amount(cost)
+                whole = sum(self._spent.values(), start=amount)
+                within = bool((whole <= self._amount(self.limit)).all())
             if adjacency != self.adjacency or not within:
                 self.refused = True
                 raise BudgetExceededError(
                     f"{label!r} would cost {cost} with adjacency {adjacency!r}: more than is left "
                     f"of {self.limit} with adjacency {self.adjacency!r} for one run."
                 )
-            self._spent[part] = self._spent.get(part, 0.0) + amount
+            self._spent[part] = self._spent.get(part, _NOTHING) + amount
             self.n_charges += 1
             if stated is not None:  # the first charge of a fit states the guarantee of all of it
                 self._fits.setdefault(part, []).append((float(stated[0]), float(stated[1])))
@@ -159,20 +164,27 @@ class Cap(_OneObject):
         assert isinstance(limit, ApproximateBudget)
         return all(a <= b for a, b in zip(sums, (limit.epsilon, limit.delta), strict=True))
 
-    def _allowed(self, report: PrivacyReport) -> float:
+    def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""
         if report.releases:
             return self._amount(allowed_loss(report))
         epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
-        return float(epsilon) if type(self.limit) is PureLoss else gdp_mu(epsilon, delta) ** 2
+        if isinstance(self.limit, ChanceBudget) and delta > 0.0:
+            allowed = [self._amount(one) for one in (gaussian(report), by_chance(report))]
+            return np.asarray(np.maximum(*allowed))
+        return self._amount(PureLoss(epsilon) if type(self.limit) is PureLoss else gaussian(report))
 
-    def _amount(self, cost: Any) -> float:
-        """Return a cost in the currency of the limit, ε or μ²; infinite where it has none."""
+    def _amount(self, cost: Any) -> NDArray[np.float64]:
+        """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""
         if type(cost) is PureLoss and cost.pure_epsilon == 0.0:
-            return 0.0
+            return _NOTHING
         if type(self.limit) is PureLoss:
-            return cost.pure_epsilon if type(cost) in (PureLoss, NumericLoss) else np.inf
-        return cost.mu**2 if type(cost) is GaussianLoss else np.inf
+            known = type(cost) in (PureLoss, NumericLoss)
+            return np.array([cost.pure_epsilon if known else np.inf, 0.0])
+        found = cost if isinstance(cost, ChanceBudget) else ChanceBudget.spent(cost)
+        if found is None or (found.chance > 0.0 and not isinstance(self.limit, ChanceBudget)):
+            return np.array([np.inf, 0.0])
+        return np.array([found.mu**2, found.chance])
 
 
 class PartCap(_OneObject):

@@ -13,11 +13,13 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import InvalidParameterError
 
 from skdpnoise.compose._stand_ins import NoFurther, is_stand_in, open_widths, stand_ins
 from skdpnoise.compose.charged import DATA, all_ours, passed, reading
 from skdpnoise.compose.compositions import inner_of
+from skdpnoise.compose.handing import handing_on
 from skdpnoise.compose.parts import Part, private_parts
 from skdpnoise.compose.register import is_private
 from skdpnoise.compose.silence import silence
@@ -44,6 +46,8 @@ def fit_steps(
         with ExitStack() as stack:
             stack.enter_context(parallel_config(backend="sequential"))
             stack.enter_context(silence(*_SHOWN))
+            if type(pipeline) is Pipeline:
+                stack.enter_context(handing_on(pipeline))
             if groups is None:
                 return pipeline.fit(X, y)
             stack.enter_context(config_context(enable_metadata_routing=True))

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skdpnoise.compose.approximate import ApproximateBudget, Budget
+from skdpnoise.compose.approximate import (
+    ApproximateBudget,
+    Budget,
+    ChanceBudget,
+    stated_epsilon,
+)
 from skdpnoise.compose.caps import Cap
 from skdpnoise.compose.compositions import inner_of
 from skdpnoise.compose.parts import Part, private_parts
@@ -18,7 +23,6 @@ from skdpnoise.privacy import (
     GaussianLoss,
     PrivacyGuarantee,
     PureLoss,
-    gdp_epsilon,
     gdp_mu,
 )
 from skdpnoise.sampling import RandomWords
@@ -81,19 +85,24 @@ def pure_noise(estimator: Any) -> bool:
 
 def samples_records(estimator: Any) -> bool:
     """Return whether a private part samples records, so that its loss is no Gaussian one."""
-    for part in private_parts(estimator):
-        inner = [child for _, child in inner_of(part.estimator)[0]]
-        if getattr(part.estimator, "_samples_records", False) or any(map(samples_records, inner)):
-            return True
-    return False
+    return _any_part(estimator, "_samples_records")
 
 
-def whole_budget(guarantee: PrivacyGuarantee, *, pure: bool, samples: bool = False) -> Budget:
+def shows_by_chance(estimator: Any) -> bool:
+    """Return whether a private part may show, by chance, what only one record has."""
+    return _any_part(estimator, "_shows_by_chance")
+
+
+def whole_budget(
+    guarantee: PrivacyGuarantee, *, pure: bool, samples: bool = False, chances: bool = False
+) -> Budget:
     """Return what the guarantee of a composition allows: in ε, in μ, or in both ε and δ."""
-    if pure or guarantee.delta == 0.0:
+    if guarantee.delta == 0.0 or (pure and not chances):
         return PureLoss(guarantee.epsilon)
-    if samples:
+    if samples or pure:
         return ApproximateBudget.of(guarantee)
+    if chances:
+        return ChanceBudget.of(guarantee)
     return GaussianLoss(gdp_mu(guarantee.epsilon, guarantee.delta))
 
 
@@ -109,23 +118,16 @@ def with_budget(
     """Return an unfitted copy whose private parts share a budget."""
     copy = clone(estimator)
     parts = private_parts(copy)
-    pure = not isinstance(budget, GaussianLoss)  # weights are of ε
+    pure = not isinstance(budget, GaussianLoss | ChanceBudget)  # weights are of ε
     if weights is None:
         weights = {part.label: _weight(part.estimator, pure=pure) for part in parts}
-    total = sum(weights[part.label] for part in parts)
+    by_chance = {part.label for part in parts if shows_by_chance(part.estimator)}
+    shares = _divided(budget, {part.label: weights[part.label] for part in parts}, by_chance)
     changes: dict[str, Any] = {}
     for part in parts:
-        share = budget.share(weights[part.label] / total * (1.0 - _BELOW))
         own = part.estimator.get_params(deep=False)
         new: dict[str, Any] = {"ledger": None if ledger is None else ledger.part(part.label)}
-        if isinstance(share, PureLoss):
-            new["epsilon"], new["delta"] = share.pure_epsilon, 0.0
-        elif isinstance(share, ApproximateBudget):
-            new["epsilon"], new["delta"] = share.epsilon, share.delta
-        else:
-            new["epsilon"], new["delta"] = _stated(share.mu, delta), delta
-            if own.get("noise") in CHOICES:
-                new["noise"] = "inid_gaussian"
+        new |= _terms(shares[part.label], delta, own.get("noise"))
         if ledger is not None:
             new["adjacency"] = ledger.adjacency
         new["random_state"] = seed_from(rng)
@@ -133,17 +135,51 @@ def with_budget(
     return copy.set_params(**changes)
 
 
+def _divided(
+    budget: Budget, weights: Mapping[str, float], by_chance: Collection[str]
+) -> dict[str, Budget]:
+    """Return the share of each part; chances are for those parts alone that show by chance."""
+    total = sum(weights.values())
+    shares = {
+        label: budget.share(weight / total * (1.0 - _BELOW)) for label, weight in weights.items()
+    }
+    if not isinstance(budget, ChanceBudget):
+        return shares
+    asking = sum(weights[label] for label in by_chance)
+    normal: dict[str, Budget] = {}
+    for label, share in shares.items():
+        mu = share.mu if isinstance(share, ChanceBudget) else 0.0
+        fraction = weights[label] / asking * (1.0 - _BELOW)
+        own = ChanceBudget(mu, budget.chance * fraction)
+        normal[label] = own if label in by_chance else GaussianLoss(mu)
+    return normal
+
+
+def _terms(share: Budget, delta: float, noise: str | None) -> dict[str, Any]:
+    """Return the parameters by which a part takes its share."""
+    if isinstance(share, PureLoss):
+        return {"epsilon": share.pure_epsilon, "delta": 0.0}
+    if isinstance(share, ApproximateBudget):
+        return {"epsilon": share.epsilon, "delta": share.delta}
+    own, normal = (stated_epsilon(share.mu, delta), delta), "inid_gaussian"
+    if isinstance(share, ChanceBudget):
+        own, normal = share.guarantee(), "iid_gaussian"
+    terms = dict(zip(("epsilon", "delta"), own, strict=True))
+    return terms | ({"noise": normal} if noise in CHOICES else {})
+
+
 def _divides(estimator: Any) -> bool:
     """Return whether a private estimator divides what it gets among steps with noise."""
     return bool(inner_of(estimator)[0]) and "weights" in estimator.get_params(deep=False)
 
 
-def _stated(mu: float, delta: float) -> float:
-    """Return an ε that stands for at most μ at δ."""
-    epsilon = gdp_epsilon(mu, delta)
-    while epsilon > 0.0 and gdp_mu(epsilon, delta) > mu:
-        epsilon *= 1.0 - 1e-9
-    return epsilon
+def _any_part(estimator: Any, fact: str) -> bool:
+    """Return whether a fact holds of a private part, at any depth."""
+    for part in private_parts(estimator):
+        inner = [child for _, child in inner_of(part.estimator)[0]]
+        if getattr(part.estimator, fact, False) or any(_any_part(one, fact) for one in inner):
+            return True
+    return False
 
 
 def _weight(estimator: Any, *, pure: bool) -> float:

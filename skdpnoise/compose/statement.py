@@ -113,7 +113,8 @@ def shares_by_name(given: Mapping[str, Any] | None, parts: Collection[Part]) -> 
     """Return the share of each private part, by label."""
     labels = [part.label for part in parts if part.kind == "private"]
     if given is None:
-        return dict.fromkeys(labels, 1.0)
+        private = [part for part in parts if part.kind == "private"]
+        return {part.label: getattr(part.estimator, "_asks_for", 1.0) for part in private}
     below = {
         name: [label for label in labels if label == name or label.startswith(f"{name}__")]
         for name in given

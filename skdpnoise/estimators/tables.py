@@ -31,9 +31,11 @@ def read_table(
     reset: bool = True,
     largest: float = LARGEST,
     keeps_subnormal: bool = False,
+    missing: bool = False,
     **options: Any,
 ) -> NDArray[Any]:
     """Return X as an array of float32 or float64, finite and of a size that sums survive."""
+    # With `missing` a NaN stands for no value, and stays.
     owner = type(estimator).__name__
     X = check_container(owner, "X", X)
 
@@ -48,10 +50,14 @@ def read_table(
         table = without_values(convert, _unreadable(owner, "X", X))
     if not reset:
         largest, keeps_subnormal = np.inf, True
+    limits: Any = {"largest": largest, "keeps_subnormal": keeps_subnormal}
+    absent = np.isnan(table) if missing else None
     if is_computed("X", estimator):
-        return survivable(table.copy("K"), largest=largest, keeps_subnormal=keeps_subnormal)
-    check_values(owner, "X", table, largest=largest, keeps_subnormal=keeps_subnormal)
-    return table
+        table = survivable(table.copy("K"), **limits)
+    else:
+        given = table if absent is None else np.where(absent, table.dtype.type(0.0), table)
+        check_values(owner, "X", given, **limits)
+    return table if absent is None else np.where(absent, table.dtype.type(np.nan), table)
 
 
 def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
@@ -72,6 +78,21 @@ def read_projections(owner: str, X: Any, n_columns: int) -> NDArray[Any]:
 
 def check_container(owner: str, name: str, data: Any) -> Any:
     """Return the data, lists as arrays; refuse what would lose its meaning as numbers."""
+    data = check_form(owner, name, data)
+    check_types(owner, name, data)
+    for column in _object_columns(data):
+        check_objects(owner, name, set(map(type, column)))
+    return data
+
+
+def check_types(owner: str, name: str, data: Any, *, dates: bool = False) -> None:
+    """Refuse declared types of columns that are no numbers, text or, if allowed, dates."""
+    for dtype in _dtypes(data):
+        _check_dtype(owner, name, dtype, dates=dates)
+
+
+def check_form(owner: str, name: str, data: Any) -> Any:
+    """Return the data, lists as arrays; refuse what is no table."""
     if data is None:
         raise ValueError(f"{owner} needs the data {name}. Got None instead.")
     if issparse(data) or type(data).__module__.partition(".")[0] == "sparse":
@@ -92,10 +113,6 @@ def check_container(owner: str, name: str, data: Any) -> Any:
             data = without_values(lambda: np.asarray(listed), _unreadable(owner, name, listed))
     if isinstance(data, np.ma.MaskedArray):
         raise _masked(owner, name)
-    for dtype in _dtypes(data):
-        _check_dtype(owner, name, dtype)
-    for column in _object_columns(data):
-        check_objects(owner, name, set(map(type, column)))
     return data
 
 
@@ -108,6 +125,16 @@ def check_objects(owner: str, name: str, types: Iterable[type]) -> None:
             raise _masked(owner, name)
         if issubclass(kind, numbers.Complex) and not issubclass(kind, numbers.Real):
             raise _complex(owner, name)
+
+
+def check_infinite(estimator: Any, columns: Iterable[Any]) -> None:
+    """Refuse infinite numbers that a user passes, in columns that may have missing ones."""
+    floats = (one for one in columns if isinstance(one, np.ndarray) and one.dtype.kind == "f")
+    if not is_computed("X", estimator) and any(np.isinf(column).any() for column in floats):
+        raise ValueError(
+            f"Input X contains infinity. {type(estimator).__name__} needs numbers that are finite "
+            "or missing: clip them to public bounds."
+        )
 
 
 def check_values(
@@ -211,12 +238,13 @@ def _dtypes(data: Any) -> list[Any]:
     return list(found) if hasattr(found, "__iter__") and not isinstance(found, type) else [found]
 
 
-def _check_dtype(owner: str, name: str, dtype: Any) -> None:
+def _check_dtype(owner: str, name: str, dtype: Any, *, dates: bool) -> None:
     # Categories hold values of one type, and are read as these values.
     inner = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     temporal = getattr(dtype, "is_temporal", None)  # of polars
     kind = getattr(inner, "kind", None)
-    if kind in ("m", "M") or (callable(temporal) and temporal()) or _is_arrow_time(dtype):
+    timed = kind in ("m", "M") or (callable(temporal) and temporal()) or _is_arrow_time(dtype)
+    if timed and not (dates and _is_date(dtype)):
         raise _temporal(owner, name)
     if kind == "c":
         raise _complex(owner, name)
@@ -225,6 +253,11 @@ def _check_dtype(owner: str, name: str, dtype: Any) -> None:
             f"Sparse data was passed for {name}, but {owner} needs dense data. Use "
             f"'{name}.sparse.to_dense()' to make the columns dense."
         )
+
+
+def _is_date(dtype: Any) -> bool:
+    """Return whether a column holds dates, with times or without, and no durations."""
+    return getattr(dtype, "kind", None) == "M" or str(dtype).startswith("Date")
 
 
 def _is_arrow_time(dtype: Any) -> bool:

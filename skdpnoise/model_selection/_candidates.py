@@ -17,7 +17,12 @@ from skdpnoise.compose import Part, taken_apart
 from skdpnoise.compose.compositions import below
 from skdpnoise.compose.numbers import strange_type
 from skdpnoise.compose.register import is_private
-from skdpnoise.compose.shares import check_shareable, pure_noise, samples_records
+from skdpnoise.compose.shares import (
+    check_shareable,
+    pure_noise,
+    samples_records,
+    shows_by_chance,
+)
 from skdpnoise.estimators.targets import public_classes
 from skdpnoise.model_selection._delegation import Delegation
 
@@ -76,7 +81,9 @@ def sealed_candidates(search: Any, given: Sequence[Mapping[str, Any]]) -> tuple[
         estimator = clone(search.estimator)
         estimator.set_params(**clone(fixed, safe=False))
         parts = _parts(owner, estimator, search.public)
-        kind = pure_noise(estimator), samples_records(estimator)
+        # What a run may cost is then divided in ε and in δ.
+        chances = shows_by_chance(estimator)
+        kind = pure_noise(estimator) and not chances, samples_records(estimator) or chances
         candidate = Candidate(fixed, estimator, parts, *kind)
         _check_private_parts(owner, candidate, search.adjacency)
         _check_objects(owner, candidate)

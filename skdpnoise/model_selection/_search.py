@@ -20,7 +20,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skdpnoise.compose import advice, register_private
-from skdpnoise.compose.approximate import pure_part
+from skdpnoise.compose.approximate import ChanceBudget, pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
@@ -216,6 +216,7 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         """Return the strategy, "auto" being the one that leaves most to each fit."""
         pure, samples = candidates[0].pure, any(one.samples for one in candidates)
         total = whole_budget(guarantee, pure=pure, samples=samples)
+        assert not isinstance(total, ChanceBudget)  # candidates count in ε and δ
         total = total if most is None else total.per_row(most)
         release = OneRelease.within(total, candidates, apart=self.validation_fraction != "auto")
         name, count, law = self.strategy, len(candidates), self.repetitions

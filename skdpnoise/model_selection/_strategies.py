@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
-from skdpnoise.compose.approximate import ApproximateBudget, Budget, as_loss, pure_part
+from skdpnoise.compose.approximate import ApproximateBudget, SearchBudget, as_loss, pure_part
 from skdpnoise.estimators.parallel import in_order
 from skdpnoise.ledger import PrivacyReport, Release
 from skdpnoise.linear_model import DPCoordinateDescentRegressor, DPLassoPath
@@ -74,8 +74,8 @@ class Strategy(ABC):
 
     name: ClassVar[str]  # what the parameter `strategy` calls it
     released: ClassVar[str]  # in words
-    total: Budget  # of each part of the records, with respect to one row
-    fit_budget: Budget  # what one fit of a candidate may cost
+    total: SearchBudget  # of each part of the records, with respect to one row
+    fit_budget: SearchBudget  # what one fit of a candidate may cost
     choice_budget: LossBudget  # what the validation part spends on choice and score of the winner
 
     def loss(self, rows: int) -> PrivacyLoss:
@@ -124,12 +124,13 @@ class OneRelease(Strategy):
 
     @classmethod
     def within(
-        cls, total: Budget, candidates: Sequence[Candidate], *, apart: bool
+        cls, total: SearchBudget, candidates: Sequence[Candidate], *, apart: bool
     ) -> OneRelease | None:
         """Return the release that makes all candidates; None if they need fits of their own."""
         first = candidates[0].estimator
         final = _final(first)
-        if type(final) is not DPCoordinateDescentRegressor:
+        # With ε and δ added up, a fit of each candidate costs about what a choice does.
+        if type(final) is not DPCoordinateDescentRegressor or isinstance(total, ApproximateBudget):
             return None
         by_moments = final.solver in ("auto", "gram") and final.column_groups is None
         if not by_moments or final._asks_for_descent():
@@ -143,7 +144,6 @@ class OneRelease(Strategy):
         path: Any = DPLassoPath(**settings, alphas=1)
         if prefix:
             path = Pipeline([*clone(first).steps[:-1], (prefix[:-2], path)])
-        assert not isinstance(total, ApproximateBudget)  # second moments sample no records
         budgets = (total, total) if apart else (total.share(1.0 - _ASKING), total.share(_ASKING))
         return cls(total, *budgets, path, apart)
 
@@ -166,7 +166,7 @@ class NoisyMax(Strategy):
     refit: bool
 
     @classmethod
-    def within(cls, total: Budget, n_candidates: int, *, refit: bool) -> NoisyMax:
+    def within(cls, total: SearchBudget, n_candidates: int, *, refit: bool) -> NoisyMax:
         """Return the fits of so many candidates."""
         choice = total.share(1.0 - _REFIT) if refit else total
         return cls(total, choice.share(1.0 / n_candidates), pure_part(choice), refit)
@@ -195,16 +195,20 @@ class RepeatedRuns(Strategy):
     # `total` is that of one run: the best of several costs no less, at every ε.
     name = "repeated"
     released = "the best of a random number of runs, each within {budget}, and its score"
-    base: Budget  # of one run, with respect to the unit that is protected
+    base: SearchBudget  # of one run, with respect to the unit that is protected
     law: RepetitionLaw
 
     @classmethod
     def within(
-        cls, guarantee: PrivacyGuarantee, law: RepetitionLaw, total: Budget, rows_per_group: int
+        cls,
+        guarantee: PrivacyGuarantee,
+        law: RepetitionLaw,
+        total: SearchBudget,
+        rows_per_group: int,
     ) -> RepeatedRuns:
         """Return the runs with the largest base budget that the guarantee allows."""
         # A run fits to one part of the records, and scores on another.
-        base: Budget
+        base: SearchBudget
         if isinstance(total, ApproximateBudget):
             base = ApproximateBudget(*approximate_base(guarantee, law))
         else:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import register_private
 from skdpnoise.compose.advice import warn_last
+from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.parameters import as_bounds, check_size, number_pair
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import read_table, survivable
@@ -38,6 +39,7 @@ _UNDOES = {np.add: np.subtract, np.subtract: np.add, np.multiply: np.divide, np.
 class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer of single columns whose statistics are released privately."""
 
+    _takes_missing: ClassVar[bool] = False  # whether NaN stands for no value
     # Returns the noise and the loss that the mechanism of the statistics shares out.
     _budget: ClassVar[Callable[..., tuple[str, LossBudget]]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -75,7 +77,7 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
         """
         with self._private_fit(groups, params) as account:
             self._check_own_params()
-            X = read_table(self, X, ensure_min_samples=2)
+            X = read_table(self, X, missing=self._takes_missing, ensure_min_samples=2)
             check_size(self, *X.shape)
             rows = self._grouped(groups, len(X))
             bounds = as_bounds(self.feature_bounds, X.shape[1], "feature_bounds", self)
@@ -102,6 +104,8 @@ class PrivateScaler(PrivateFitMixin, OneToOneFeatureMixin, TransformerMixin, Bas
                 account.n_records = fitted.get("n_samples_seen_")
             report = account.report(type(self).__name__, secure=rng.secure, empty=True)
             self.__dict__.update(fitted, privacy_=report)
+            if hasattr(self, "public_output_"):
+                hand_on(self, self.public_output_)
         return self
 
     def _check_own_params(self) -> None:

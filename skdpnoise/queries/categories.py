@@ -25,11 +25,14 @@ from skdpnoise.mechanisms.requests import noise_options
 from skdpnoise.noises import noise_names
 from skdpnoise.privacy import (
     Adjacency,
+    GaussianLoss,
+    LossBudget,
     NumericLoss,
     PrivacyGuarantee,
     PrivacyLoss,
     Promised,
     PureLoss,
+    gdp_mu,
 )
 from skdpnoise.privacy.checks import check_adjacency, check_count, check_real, check_type, complaint
 from skdpnoise.privacy.loss import checked_relation
@@ -41,7 +44,7 @@ from skdpnoise.sensitivity import SensitivityProfile
 
 __all__ = ["CategoryMechanism", "PrivateCategories", "private_categories"]
 
-_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
+CHANCE_SHARE = 0.5  # of δ, for the chance that a record shows a category of its own
 _UP = 1.0 + 1e-12  # relative error of a tail
 _QUICK = ("iid_laplace", "iid_gaussian")
 _MOST_STEPS = 2.0**61  # of a count
@@ -63,6 +66,11 @@ class CategoryMechanism:
 
     .. math:: L = L_{\text{noise on all moved cells}} + \sum_{\text{moved cells}} L_{p_1}
 
+    **Groups** of m rows move counts as m rows do one after the other: by a vector whose l1 and l2
+    norms are at most m times as large, which costs normal noise m μ, and other noise m ε. In each
+    column, and in each direction, at most m cells belong to this group alone, each with at most m
+    records: they are shown with probability :math:`p_m` at most.
+
     Parameters
     ----------
     additive : AdditiveMechanism
@@ -72,6 +80,8 @@ class CategoryMechanism:
         τ > 1, in records.
     adjacency : {"replace_one", "add_remove"}, default="replace_one"
         Neighbouring relation.
+    rows_per_group : int, default=1
+        m, the most rows of what is protected.
 
     Raises
     ------
@@ -100,6 +110,7 @@ class CategoryMechanism:
     additive: AdditiveMechanism
     threshold: float
     adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -107,6 +118,8 @@ class CategoryMechanism:
         check_adjacency(owner, self.adjacency)
         threshold = check_real(owner, "threshold", self.threshold, low=1.0)
         object.__setattr__(self, "threshold", threshold)
+        rows = check_count(owner, "rows_per_group", self.rows_per_group)
+        object.__setattr__(self, "rows_per_group", rows)
         made = self.additive
         profile, scale = made.sensitivity, made.scale
         joint = scale.size if profile.l1 is None else profile.l1
@@ -124,6 +137,12 @@ class CategoryMechanism:
             raise ValueError(
                 f"The 'additive' parameter of {owner} must be real noise of one law for one "
                 "release, in which every coordinate moves by 1, all of them at once."
+            )
+        loss = made.privacy_loss()
+        if rows > 1 and not (isinstance(loss, GaussianLoss) or math.isfinite(loss.epsilon(0.0))):
+            raise ValueError(
+                f"The 'additive' parameter of {owner} must be normal noise, or noise that gives "
+                f"pure privacy, for groups of rows. Got {made.noise!r}."
             )
         if scale.size % self._per_column:
             raise ValueError(
@@ -144,6 +163,21 @@ class CategoryMechanism:
     def noise(self) -> str:
         """Name of the noise."""
         return self.additive.noise
+
+    @property
+    def n_releases(self) -> int:
+        """One: all counts are shown, or not, at once."""
+        return 1
+
+    @property
+    def sensitivity(self) -> SensitivityProfile:
+        """What one record can do to the counts that it moves."""
+        return self.additive.sensitivity
+
+    @property
+    def scale(self) -> NDArray[np.float64]:
+        """Scale of the noise on the counts that one record moves."""
+        return self.additive.scale
 
     @property
     def grid_size(self) -> float:
@@ -169,10 +203,10 @@ class CategoryMechanism:
         return min(1.0, math.nextafter(float(tail) * _UP, 1.0))
 
     def privacy_loss(self) -> PrivacyLoss:
-        """Return what the counts and the choice cost together."""
-        cells = self.additive.scale.size
-        chance = NumericLoss(((Promised(self.chance(1)), 0.0, cells),))
-        return chance + self.additive.privacy_loss().numeric()
+        """Return what the counts and the choice cost together, for groups if there are any."""
+        rows, cells = self.rows_per_group, self.additive.scale.size
+        noise = _of_rows(self.additive, rows).numeric()
+        return NumericLoss(((Promised(self.chance(rows)), 0.0, rows * cells),)) + noise
 
     def shown(
         self, counts: Sequence[int], rng: RandomWords
@@ -319,41 +353,42 @@ def private_categories(
     owner = "private_categories"
     check_type(owner, "guarantee", guarantee, PrivacyGuarantee)
     relation = checked_relation(owner, adjacency, guarantee)
-    if guarantee.delta == 0.0:
-        must = "have delta > 0: with delta = 0 nobody's own category may ever be shown"
-        remedy = "Give the categories, if they are public, or hash values into public buckets."
-        raise ValueError(complaint(owner, "guarantee", must, "delta=0", remedy))
-    columns = _columns(owner, values)
-    mechanism = _calibrated(owner, noise, len(columns), relation, guarantee)
+    check_delta(owner, "guarantee", guarantee)
+    columns = label_columns(owner, values)
+    mechanism = category_mechanism(owner, noise, len(columns), relation, guarantee)
     rng = random_words(random_state)
     Query(owner, guarantee, relation, ledger, rng).spend(mechanism.privacy_loss(), mechanism.noise)
-    found = [_found(column, mechanism, rng) for column in columns]
+    found = [found_categories(column, mechanism, rng) for column in columns]
     categories, counts = zip(*found, strict=True)
     return PrivateCategories(tuple(categories), tuple(counts), mechanism, rng.secure)
 
 
-def _calibrated(
-    owner: str, noise: str, n_columns: int, adjacency: Adjacency, guarantee: PrivacyGuarantee
+def category_mechanism(
+    owner: str,
+    noise: str,
+    n_columns: int,
+    adjacency: Adjacency,
+    guarantee: PrivacyGuarantee,
+    rows_per_group: int = 1,
 ) -> CategoryMechanism:
-    """Return the mechanism of the lowest threshold within a guarantee."""
-    real = [name for name in noise_options() if name.startswith("iid_") and "discrete" not in name]
-    if noise not in ("auto", *real):
-        raise ValueError(complaint(owner, "noise", f"be one of {['auto', *real]}", f"{noise!r}"))
+    """Return the mechanism of the lowest threshold within a guarantee, or say what is wrong."""
+    if noise not in category_noises():
+        must = f"be one of {list(category_noises())}"
+        raise ValueError(complaint(owner, "noise", must, f"{noise!r}"))
+    check_delta(owner, "delta", guarantee)
     cells = n_columns * (2 if adjacency == "replace_one" else 1)
     profile = SensitivityProfile(np.ones(cells), l1=float(cells), l2=math.sqrt(cells))
-    rest = replace(guarantee, delta=(1.0 - _SHARE) * guarantee.delta)
-    chance = _SHARE * guarantee.delta / cells
+    chance = CHANCE_SHARE * guarantee.delta / (cells * rows_per_group)
     found = []
     for name in _QUICK if noise == "auto" else (noise,):
-        pure = name.partition("_")[2] in noise_names(pure=True)
-        for budget in (rest, PureLoss(guarantee.epsilon)) if pure else (rest,):
+        for budget in _for_rows(name, guarantee, rows_per_group):
             try:
                 made = calibrate(name, profile, budget)
+                above = made.scale[0] * float(made.family.isf(chance)) + 2.0 * made.grid_size[0]
+                threshold = max(rows_per_group + above, 2.0)
+                found.append(CategoryMechanism(made, threshold, adjacency, rows_per_group))
             except ValueError:  # this noise cannot meet it
                 continue
-            above = made.scale[0] * float(made.family.isf(chance)) + 2.0 * made.grid_size[0]
-            if math.isfinite(above):
-                found.append(CategoryMechanism(made, max(1.0 + above, 2.0), adjacency))
     within = [one for one in found if _is_within(one, guarantee)]
     if not within:
         must = f"be met by noise={noise!r} on {cells} counts"
@@ -361,22 +396,64 @@ def _calibrated(
     return min(within, key=lambda one: one.threshold)
 
 
+def check_delta(owner: str, name: str, guarantee: PrivacyGuarantee) -> None:
+    """Refuse pure privacy, under which no category can be shown that somebody has alone."""
+    if guarantee.delta == 0.0:
+        must = "have delta > 0: with delta = 0 nobody's own category may ever be shown"
+        remedy = "Give the categories, if they are public, or hash values into public buckets."
+        raise ValueError(complaint(owner, name, must, "delta=0", remedy))
+
+
+def category_noises() -> tuple[str, ...]:
+    """Return the noises that counts of categories can take."""
+    real = [name for name in noise_options() if name.startswith("iid_") and "discrete" not in name]
+    return ("auto", *real)
+
+
+def _for_rows(
+    noise: str, guarantee: PrivacyGuarantee, rows_per_group: int
+) -> list[PrivacyGuarantee | LossBudget]:
+    """Return what the noise may cost one row, if a group has so many."""
+    rest = replace(guarantee, delta=(1.0 - CHANCE_SHARE) * guarantee.delta)
+    pure = noise.partition("_")[2] in noise_names(pure=True)
+    if rows_per_group == 1:
+        return [rest, PureLoss(guarantee.epsilon)] if pure else [rest]
+    if pure:
+        return [PureLoss(guarantee.epsilon).per_row(rows_per_group)]
+    return [GaussianLoss(gdp_mu(rest.epsilon, rest.delta)).per_row(rows_per_group)]
+
+
+def _of_rows(made: AdditiveMechanism, rows: int) -> PrivacyLoss:
+    """Return what noise costs groups of so many rows."""
+    loss = made.privacy_loss()
+    if rows == 1:
+        return loss
+    if isinstance(loss, GaussianLoss):
+        return loss.for_group(rows)
+    return PureLoss(loss.epsilon(0.0)).for_group(rows)
+
+
 def _is_within(mechanism: CategoryMechanism, guarantee: PrivacyGuarantee) -> bool:
     """Return whether the loss of a mechanism, rounded up, is within a guarantee."""
     return mechanism.privacy_loss().delta(guarantee.epsilon) <= guarantee.delta
 
 
-def _found(
+def found_categories(
     column: Iterable[Any], mechanism: CategoryMechanism, rng: RandomWords
 ) -> tuple[tuple[Any, ...], NDArray[np.float64]]:
     """Return the categories of a column that are shown, sorted, and their noisy counts."""
-    tally = Counter(label for label in map(_label, column) if label is not None)
+    if isinstance(column, np.ndarray):  # of numbers
+        real = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+        different, counts = np.unique(real + real.dtype.type(0), return_counts=True)  # one zero
+        shown, noisy = mechanism.shown(counts.tolist(), rng)
+        return tuple(different[shown].tolist()), noisy
+    tally = Counter(label for label in map(label_of, column) if label is not None)
     labels = sorted(tally)
     shown, noisy = mechanism.shown([tally[label] for label in labels], rng)
     return tuple(labels[k][1] for k in np.flatnonzero(shown)), noisy
 
 
-def _label(value: Any) -> Label | None:
+def label_of(value: Any) -> Label | None:
     """Return a category as what sorts and equals whatever order the records have."""
     if isinstance(value, np.generic):
         value = value.item() if value.dtype.kind in "biufU" else None  # and no date as a number
@@ -388,7 +465,7 @@ def _label(value: Any) -> Label | None:
     return None
 
 
-def _columns(owner: str, values: Any) -> list[Iterable[Any]]:
+def label_columns(owner: str, values: Any) -> list[Iterable[Any]]:
     """Return the columns of a table as plain values, each by its declared type alone."""
     columns: list[Iterable[Any]] | None = None
     if isinstance(values, list | tuple):

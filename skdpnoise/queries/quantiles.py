@@ -34,6 +34,8 @@ _BRANCHINGS = (4, 8, 16, _BOUNDED_BINS)  # of trees; the last is a plain histogr
 SQUARE_ROOT = 0  # in place of a tree's branching
 _UNIT = 2.0**20  # entries are whole multiples of its inverse
 _MARGIN = 1e-12  # floating-point error of a norm, with room to spare
+_MISSING = float(np.finfo(np.float64).max)  # what a missing value counts as: beyond all others
+_SURE = 3.0  # standard deviations of the noise, by which present values must stand out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +53,9 @@ class Quantiles:
         False where a column without bounds is constant, or the noise drowned it.
     n_samples : float
         Number of records: public, or estimated privately under "add_remove".
+    n_present : ndarray of shape (n_columns,) or None, default=None
+        With ``missing=True`` the number of records that have a value, estimated by the same
+        release.
 
     Examples
     --------
@@ -62,6 +67,7 @@ class Quantiles:
     resolution: NDArray[np.float64]
     found: NDArray[np.bool_]
     n_samples: float
+    n_present: NDArray[np.float64] | None = None
 
 
 @shared_texts
@@ -74,6 +80,7 @@ def private_quantiles(
     adjacency: Adjacency | None = None,
     bounds: tuple[ArrayLike, ArrayLike] | None = None,
     n_samples: float | None = None,
+    missing: bool = False,
     random_state: Any = None,
     charge: Charge | None = None,
     ledger: LedgerLike | None = None,
@@ -100,6 +107,9 @@ def private_quantiles(
     the largest. A is held in whole multiples of 2^-20, so that A x is exact below 2^32 records.
     Adaptive composition as in :func:`~skdpnoise.queries.private_location_scale`.
 
+    A missing value counts as one beyond all bins, in a bin of its own, and in no histogram that
+    looks for ranges: a number that is there or not changes no more than one that is replaced.
+
     Large data are read by ``NUMBA_NUM_THREADS`` threads; no result depends on their number.
 
     Parameters
@@ -112,7 +122,10 @@ def private_quantiles(
     noise : str, default="auto"
         A noise that adaptive releases can share (:func:`~skdpnoise.mechanisms.noise_options`);
         "auto" takes Gaussian or Laplace noise, by the predicted error.
-    %(queries: adjacency, bounds, n_samples, random_state, charge, ledger)s
+    %(queries: adjacency, bounds, n_samples)s
+    missing : bool, default=False
+        Whether values may be NaN, in any column: quantiles are then of the others. **Public.**
+    %(queries: random_state, charge, ledger)s
 
     Returns
     -------
@@ -148,13 +161,15 @@ def private_quantiles(
         must = "be a number or a one-dimensional array of numbers in the range [0, 1]"
         raise ValueError(complaint(owner, "probabilities", must, repr(probabilities)))
     query = Query.adaptive(owner, guarantee, adjacency, ledger, random_state)
-    ranges = Ranges(query, noise, values, bounds)
+    ranges = Ranges(query, noise, _filled(values) if missing else values, bounds)
+    ranges.missing = missing
     chosen, total = quantiles_budget(
         noise, guarantee, ranges.low.size, query.adjacency, ranges.n_releases
     )
     ranges.find(chosen, total, n_samples, charge)
     found, releases = ranges.found, ranges.releases
     quantiles, resolution = np.zeros((wanted.size, found.size)), np.ones(found.size)
+    present = np.full(found.size, ranges.n_samples)
     kept = np.flatnonzero(found)
     if kept.size:
         n_bins = _PURE_BINS if isinstance(ranges.budget, PureLoss) else _BINS
@@ -162,18 +177,24 @@ def private_quantiles(
             _edges(ranges.center[j], ranges.unit[j], None if ranges.bounded[j] else n_bins)
             for j in kept.tolist()
         ]
-        sizes = [ends.size - 1 for ends in edges]
+        counted = [_with_missing(ends) for ends in edges] if missing else edges
+        sizes = [ends.size - 1 for ends in counted]
         _, strategies, mechanism = _plan(chosen, ranges.budget, sizes, query.adjacency)
         releases.charge("cumulative counts", mechanism)
-        counts = _counts(ranges.records, kept, edges)
+        counts = _counts(ranges.records, kept, counted)
         answers = [s.answers(count) for s, count in zip(strategies, counts, strict=True)]
         noisy = mechanism.release(np.concatenate(answers), releases.rng)
         parts = np.split(noisy, np.cumsum([a.size for a in answers])[:-1])
+        least = _SURE * float(mechanism.standard_deviation.max())
         for j, ends, strategy, part in zip(kept, edges, strategies, parts, strict=True):
-            sums = strategy.cumulative(part, ranges.n_samples)
-            quantiles[:, j] = _invert(sums, ends, wanted * ranges.n_samples, ranges.n_samples)
-            resolution[j] = np.diff(ends).min()
-    return Quantiles(quantiles, resolution, found, ranges.n_samples)
+            sums, n = strategy.cumulative(part, ranges.n_samples), ranges.n_samples
+            if missing:
+                sums, n = _without_missing(sums, n)
+                present[j], found[j] = n, n > least
+            if found[j]:
+                quantiles[:, j] = _invert(sums, ends, wanted * n, n)
+                resolution[j] = np.diff(ends).min()
+    return Quantiles(quantiles, resolution, found, ranges.n_samples, present if missing else None)
 
 
 def quantiles_budget(
@@ -205,6 +226,28 @@ def _edges(center: float, unit: float, n_open: int | None) -> Floats:
     else:
         steps = np.sinh(np.linspace(-1.0, 1.0, n_open + 1) * math.asinh(_REACH))
     return np.asarray(center + unit * steps)
+
+
+def _filled(values: ArrayLike) -> Any:
+    """Return a copy in which every NaN is what counts as missing, and nothing else is."""
+    if np.asarray(values).dtype.kind != "f":
+        return values
+    table = np.array(values, dtype=np.float64)
+    absent = np.isnan(table)
+    np.minimum(table, np.nextafter(_MISSING, 0.0), out=table, where=table != np.inf)
+    table[absent] = _MISSING
+    return table
+
+
+def _with_missing(ends: Floats) -> Floats:
+    """Return edges of as many bins, of which the last is for missing values."""
+    return np.concatenate([ends[:-1], [_MISSING, np.inf]])
+
+
+def _without_missing(sums: Floats, total: float) -> tuple[Floats, float]:
+    """Return the cumulative sums of the values that are there, and their number."""
+    rising = np.clip(isotonic_regression(sums[:-1]).x, 0.0, total)
+    return rising, float(rising[-1])
 
 
 def _counts(records: Records, columns: Places, edges: list[Floats]) -> list[Integers]:

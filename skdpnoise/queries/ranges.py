@@ -160,6 +160,7 @@ class Ranges:
         check_order(owner, "bounds", self.low, self.high)
         self.bounded = np.isfinite(self.low) & np.isfinite(self.high)
         self.query, self.records = query, Records(table)
+        self.missing = False  # whether values may be missing, which count as the largest
 
     @property
     def n_releases(self) -> int:
@@ -224,6 +225,8 @@ class Ranges:
             loops.count_exponents(tile, n, counts)
 
         counts = np.concatenate([c for _, c in tallies(gaps, columns, _EXPONENTS.size, visit)])
+        if self.missing:
+            counts[:, -1] = 0  # the distances to what is missing
         fullest, stands_out = self.releases.fullest_bins(
             counts, loss, "magnitudes", paired=True, pooled=pooled
         )
@@ -241,6 +244,8 @@ class Ranges:
 
         tallied = tallies(self.records, columns, 2 * (LONGEST + 1), visit)
         counts = np.concatenate([c for _, c in tallied])
+        if self.missing:
+            counts[:, 2 * LONGEST :] = 0  # where what is missing is
         fullest, stands_out = self.releases.fullest_bins(counts, losses[0], "locations, coarse")
         kept = np.flatnonzero(stands_out)
         location = np.zeros(columns.size)

@@ -62,6 +62,43 @@ def _days(n: int = N) -> np.ndarray:
     return np.datetime64(DAY) + np.arange(n)
 
 
+_GAPS = (
+    *("NaN", "NaN in single precision", "NaN in strided memory"),
+    *("None among objects", "NaN among objects", "a masked constant"),
+    *("frame: numbers with NA", "frame: floats with NA", "frame: booleans with NA"),
+    *("frame: NaN", "polars: missing"),
+)
+_FAILING = (
+    *("a float that fails", "an integer that fails"),
+    *("an integer that fails beside floats", "a signalling NaN"),
+)
+_LABELS = (
+    *("one row", *_GAPS, "pandas' NA among objects", "an integer beyond doubles"),
+    *("beyond double precision", "bytes in an array"),
+    *("complex numbers among objects", "complex numbers in a list"),
+    *("text", "text among objects", "text in a list", "dictionaries among objects"),
+    *("lists among objects", "rows that are masked", "dates among objects"),
+    *("numpy dates among objects", "durations among objects", "timestamps among objects"),
+    *("frame: text", "frame: text as objects", "frame: strings with NA", "frame: categories"),
+    *("frame: periods", "frame: days as objects", "frame: durations as objects"),
+    *("polars: text", "polars: lists"),
+    *(f"{kind}: {name}" for kind in ("objects", "a list", "frame") for name in _FAILING),
+)
+# What is no fault, by what an estimator reads: what is no number or no text is missing.
+TAKEN = {
+    "numbers": (),
+    "gaps": _GAPS,
+    "labels": (
+        *(*_LABELS, "infinity", "minus infinity"),
+        "infinity in half precision",
+    ),
+    "tables": (
+        *(*_LABELS, "dates", "frame: dates", "frame: dates with a zone"),
+        "polars: dates",
+    ),
+}
+
+
 def _masked() -> np.ma.MaskedArray:
     return np.ma.masked_array(GOOD, mask=GOOD > 1.0)
 

@@ -23,6 +23,7 @@ from skdpnoise import (
     DPElasticNet,
     DPGridSearchCV,
     DPHuberRegressor,
+    DPKBinsDiscretizer,
     DPLasso,
     DPLassoPath,
     DPLinearSVC,
@@ -32,13 +33,18 @@ from skdpnoise import (
     DPMLPRegressor,
     DPNeuralClassifier,
     DPNeuralRegressor,
+    DPOneHotEncoder,
+    DPOrdinalEncoder,
     DPPipeline,
     DPPoissonRegressor,
     DPQuantileRegressor,
+    DPQuantileTransformer,
     DPRandomizedSearchCV,
     DPRidge,
     DPRobustScaler,
+    DPSimpleImputer,
     DPStandardScaler,
+    DPTableVectorizer,
 )
 
 
@@ -103,6 +109,9 @@ class Entry:
         The relations that it can protect; the first is its default.
     by_torch : bool
         Whether it is a network: batches drawn by coins, and floats computed by torch.
+    reads : {"numbers", "gaps", "labels", "tables"}
+        What its columns hold: finite numbers; numbers that may be missing; single values of any
+        kind, which it compares and does not compute with; or each of these, and dates.
     """
 
     make: Callable[..., BaseEstimator]
@@ -118,6 +127,7 @@ class Entry:
     uncentred: dict[str, Any] = field(default_factory=dict)
     adjacencies: tuple[str, ...] = ("replace_one", "add_remove")
     by_torch: bool = False
+    reads: str = "numbers"
     alone: ClassVar[bool] = True  # not made of other estimators
 
     @property
@@ -129,6 +139,8 @@ class Entry:
         """Return an unfitted estimator."""
         if not self.takes(**parameters):
             pytest.skip("it has no such noise, or does not protect this relation")
+        if self.reads in ("labels", "tables"):
+            parameters.pop("feature_bounds", None)  # it has no such parameter
         return self.make(**{**self.settings, **parameters})
 
     def takes(
@@ -263,6 +275,12 @@ ENTRIES = [
     Entry(DPStandardScaler),
     Entry(DPRobustScaler),
     Entry(DPMinMaxScaler),
+    Entry(DPKBinsDiscretizer),
+    Entry(DPQuantileTransformer),
+    Entry(DPSimpleImputer, reads="gaps"),
+    Entry(DPOneHotEncoder, pure=False, refuses_extremes=False, reads="labels"),
+    Entry(DPOrdinalEncoder, pure=False, refuses_extremes=False, reads="labels"),
+    Entry(DPTableVectorizer, refuses_extremes=False, reads="tables"),
     PipelineEntry(DPPipeline, "labels"),
     SearchEntry(DPGridSearchCV, "labels", reads_sparse=True),
     SearchEntry(DPGridSearchCV, "numbers", model=DPCoordinateDescentRegressor, reads_sparse=True),

@@ -1,0 +1,236 @@
+"""The columns that a column of a table becomes."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import murmurhash3_32
+
+from skdpnoise.preprocessing._labels import is_missing, numbered
+from skdpnoise.preprocessing._schema import Column
+from skdpnoise.queries.categories import label_of
+
+__all__ = ["Block", "NumberFacts", "as_dates", "as_doubles"]
+
+REACH = 2.0  # scales to either side of the median, at which numbers end
+_LARGEST = 1e100
+_EPOCH = np.datetime64(0, "s")
+_DAY = 86_400.0  # seconds
+_CALENDAR = {"month": 12, "weekday": 7, "hour": 24}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberFacts:
+    """What is public or released of a column of numbers."""
+
+    center: float
+    scale: float  # 0 where the column is hidden
+    edges: NDArray[np.float64]  # inner edges of bins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """A column, what is known of it, and how it is encoded."""
+
+    column: Column
+    facts: NumberFacts | None = None  # of numbers, and of the days of dates
+    categories: tuple[Any, ...] = ()
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of columns: of each that is a number 0, of one-hot groups their size."""
+        column = self.column
+        if column.kind == "drop":
+            return []
+        if column.kind == "category":
+            return [(column.buckets or len(self.categories) + 1) + column.nullable]
+        absent = [1] if column.nullable else []
+        if column.kind == "ordinal":
+            return [0, *(absent or [])]
+        bins = self.facts.edges.size + 1 if self.facts is not None and self.facts.edges.size else 0
+        group = [bins + column.nullable] if bins else absent
+        if column.kind == "date":
+            return [0, *group, *self._calendar.values()]
+        return [0, *group]
+
+    @property
+    def _calendar(self) -> dict[str, int]:
+        kept = _CALENDAR.items() if self.column.hours else [*_CALENDAR.items()][:2]
+        return dict(kept)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns that are returned."""
+        column, name = self.column, self.column.name
+        absent = [f"{name}_missing"] if column.nullable else []
+        if column.kind == "drop":
+            return []
+        if column.kind == "category":
+            if column.buckets:
+                return [*(f"{name}_hash{k}" for k in range(column.buckets)), *absent]
+            return [*(f"{name}_{one}" for one in self.categories), f"{name}_other", *absent]
+        if column.kind == "ordinal":
+            return [name, *absent]
+        bins = self.facts.edges.size + 1 if self.facts is not None and self.facts.edges.size else 0
+        parts = [name, *(f"{name}_bin{k}" for k in range(bins)), *absent]
+        if column.kind == "date":
+            parts += [f"{name}_{part}{k}" for part, n in self._calendar.items() for k in range(n)]
+        return parts
+
+    def encoded(self, cells: Any) -> NDArray[np.float64]:
+        """Return the columns of single values."""
+        kind = self.column.kind
+        if kind == "category":
+            return self._categories(cells)
+        if kind == "ordinal":
+            return self._ordinal(cells)
+        if kind == "number":
+            return self._numbers(in_units(self.column, as_doubles(cells)))
+        return self._dates(as_dates(cells))
+
+    def _categories(self, cells: Any) -> NDArray[np.float64]:
+        width, nullable = self.sizes[0], self.column.nullable
+        other = width - 1 - nullable
+        if self.column.buckets:
+            places = hashed(cells, self.column.buckets, missing=width - 1 if nullable else -1)
+        else:
+            absent = width - 1 if nullable else other
+            places = numbered(cells, self.categories, other, absent).astype(np.intp)
+        return one_hot(places, width)
+
+    def _ordinal(self, cells: Any) -> NDArray[np.float64]:
+        last = max(len(self.categories) - 1, 1)
+        places = numbered(cells, self.categories, np.nan, np.nan)
+        absent = np.isnan(places)
+        value = np.where(absent, 0.0, 2.0 * places / last - 1.0)[:, np.newaxis]
+        return np.hstack([value, absent[:, np.newaxis]]) if self.column.nullable else value
+
+    def _numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        facts, nullable = self.facts, self.column.nullable
+        assert facts is not None
+        absent = np.isnan(values)
+        known = np.where(absent, facts.center, values)
+        moved = np.zeros(values.size)
+        if facts.scale > 0.0:
+            with np.errstate(over="ignore"):
+                moved = np.clip((known - facts.center) / facts.scale, -REACH, REACH)
+        parts = [moved[:, np.newaxis]]
+        if facts.edges.size:
+            width = facts.edges.size + 1 + nullable
+            places = np.searchsorted(facts.edges, known, side="right")
+            parts.append(one_hot(np.where(absent, width - 1 if nullable else -1, places), width))
+        elif nullable:
+            parts.append(absent[:, np.newaxis].astype(np.float64))
+        return np.hstack(parts)
+
+    def _dates(self, dates: NDArray[Any]) -> NDArray[np.float64]:
+        parts = [self._numbers(days(dates))]
+        absent = np.isnat(dates)
+        safe = np.where(absent, _EPOCH, dates)
+        whole = safe.astype("datetime64[D]")
+        found = {
+            "month": safe.astype("datetime64[M]").astype(np.int64) % 12,
+            "weekday": (whole.astype(np.int64) + 3) % 7,  # 1 January 1970 was a Thursday
+            "hour": (safe - whole).astype("timedelta64[h]").astype(np.int64),
+        }
+        for part, size in self._calendar.items():
+            parts.append(one_hot(np.where(absent, -1, found[part]), size))
+        return np.hstack(parts)
+
+
+def in_units(column: Column, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return numbers in the units in which they are scaled: within bounds, perhaps logarithms."""
+    low, high = column.bounds
+    values = np.clip(values, max(low, -_LARGEST), min(high, _LARGEST))  # NaN stays
+    return np.sign(values) * np.log1p(np.abs(values)) if column.log else values
+
+
+def days(dates: NDArray[Any]) -> NDArray[np.float64]:
+    """Return days since 1970; NaN where there is no date."""
+    seconds = (dates - _EPOCH).astype(np.float64)
+    return np.where(np.isnat(dates), np.nan, seconds / _DAY)
+
+
+def one_hot(places: NDArray[Any], width: int) -> NDArray[np.float64]:
+    """Return a one in each row at its place; none where the place is negative."""
+    encoded = np.zeros((len(places), width))
+    rows = np.flatnonzero(places >= 0)
+    encoded[rows, places[rows].astype(np.intp)] = 1.0
+    return encoded
+
+
+def hashed(cells: Iterable[Any], buckets: int, missing: int) -> NDArray[np.intp]:
+    """Return a bucket for every value, the same in every process."""
+    seen: dict[Any, int] = {}
+    found = []
+    for value in cells.tolist() if isinstance(cells, np.ndarray) else cells:
+        label = label_of(value)
+        if label is None:
+            found.append(missing)
+            continue
+        if label not in seen:
+            text = f"{label[0]}:{label[1]!r}".encode("utf-8", "surrogatepass")
+            seen[label] = int(murmurhash3_32(text, positive=True) % buckets)
+        found.append(seen[label])
+    return np.array(found, dtype=np.intp)
+
+
+def as_doubles(cells: Any) -> NDArray[np.float64]:
+    """Return numbers in double precision; NaN for what is none."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "biuf":
+        return cells.astype(np.float64)
+    return np.array([_double(cell) for cell in cells], dtype=np.float64)
+
+
+def _double(cell: Any) -> float:
+    if is_missing(cell) or not isinstance(cell, Real | np.number | np.bool_):
+        return np.nan
+    try:
+        return float(cell)
+    except Exception:  # of a number that says so itself, which may quote it
+        return np.nan
+
+
+def as_dates(cells: Any) -> NDArray[Any]:
+    """Return dates in seconds of local time; NaT for what is none."""
+    if isinstance(cells, np.ndarray) and cells.dtype.kind == "M":
+        return cells.astype("datetime64[s]")
+    return np.array([_date(cell) for cell in cells], dtype="datetime64[s]")
+
+
+def _date(cell: Any) -> Any:
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(cell, pandas.Timestamp):
+        return cell.tz_localize(None).to_datetime64()
+    if isinstance(cell, datetime.datetime):
+        return np.datetime64(cell.replace(tzinfo=None), "s")
+    if isinstance(cell, datetime.date):
+        return np.datetime64(cell, "s")
+    if isinstance(cell, np.datetime64):
+        return cell.astype("datetime64[s]")
+    return np.datetime64("NaT", "s")
+
+
+def ends_of(blocks: Sequence[Block]) -> tuple[list[float], list[float], list[tuple[int, ...]]]:
+    """Return bounds of all columns, and the groups of which a row has norm one at most."""
+    low: list[float] = []
+    high: list[float] = []
+    groups = []
+    for block in blocks:
+        reach = 1.0 if block.column.kind == "ordinal" else REACH
+        for size in block.sizes:
+            if size == 0:
+                low.append(-reach)
+                high.append(reach)
+            else:
+                groups.append(tuple(range(len(low), len(low) + size)))
+                low += [0.0] * size
+                high += [1.0] * size
+    return low, high, groups

@@ -1,0 +1,456 @@
+"""Encoders whose categories are public, or found privately: many records have them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from itertools import chain, pairwise
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from skdpnoise.compose import PublicOutput, register_private
+from skdpnoise.compose.advice import warn_last
+from skdpnoise.compose.handing import hand_on
+from skdpnoise.estimators.parameters import check_size
+from skdpnoise.estimators.private_fit import PrivateFitMixin
+from skdpnoise.estimators.tables import read_projections
+from skdpnoise.ledger import Account, Ledger
+from skdpnoise.preprocessing._labels import (
+    as_categories,
+    cells_of,
+    given_categories,
+    numbered,
+    read_any_table,
+    taken,
+    unique_names,
+)
+from skdpnoise.privacy import Adjacency
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries.categories import category_mechanism, category_noises, found_categories
+from skdpnoise.queries.groups import GroupedRows
+from skdpnoise.sampling import RandomWords, random_words
+
+_LARGEST = 1e100  # codes are numbers that the next fit takes
+
+
+@shared_texts
+@dataclass(eq=False, repr=False)
+class PrivateEncoder(PrivateFitMixin, TransformerMixin, BaseEstimator, ABC):
+    """A transformer of columns of categories."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "noise": [StrOptions(set(category_noises()))],
+        "categories": [StrOptions({"auto"}), list, tuple, dict],
+    }
+    _reads_labels: ClassVar[bool] = True  # a rehearsal makes up categories, not numbers
+
+    _: KW_ONLY
+    categories: Any = "auto"
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+
+    @property
+    def _shows_by_chance(self) -> bool:
+        """Whether a fit may show what only one record has."""
+        given = self.categories
+        if isinstance(given, list | tuple):
+            return any(isinstance(one, str) for one in given)
+        return True  # a dict may leave out columns
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Find the categories that are not given, spending the guarantee.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Frames, arrays or lists of text, numbers and truth values. Anything else, such as None
+            or NaN, is no category.
+        %(fits: y, groups, **params)s
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        with self._private_fit(groups, params) as account:
+            self._check_own_params()
+            X = read_any_table(self, X, reset=True)
+            check_size(self, *X.shape)
+            rows = self._grouped(groups, len(X))
+            names = getattr(self, "feature_names_in_", None)
+            given = given_categories(self, X.shape[1], names)
+            rng = random_words(self.random_state)
+            found = _bought(self, X, given, (rows, account, rng))
+            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
+            categories = [as_categories(one) for one in found]
+            self.__dict__.update(categories_=categories, privacy_=report)
+            self._warn_of_none([k for k, one in enumerate(given) if one is None])
+            hand_on(self, self.public_output_)
+        return self
+
+    def _check_own_params(self) -> None:
+        """Check what the constraints cannot say."""
+
+    @property
+    @abstractmethod
+    def public_output_(self) -> PublicOutput:
+        """What is public of the columns that :meth:`transform` returns."""
+
+    def _warn_of_none(self, bought: Sequence[int]) -> None:
+        """Name the columns of which no category is known."""
+        names = _check_feature_names_in(self)
+        none = [str(names[k]) for k in bought if not len(self.categories_[k])]
+        if none:
+            warn_last(
+                f"{type(self).__name__} found no category of {', '.join(map(repr, none))}: none "
+                f"has enough records for the noise at epsilon={self.epsilon:g} and delta="
+                f"{self.delta:g}. All their values count as other. Public categories (categories=) "
+                "cost nothing."
+            )
+
+    def _codes(self, X: Any, other: float, missing: float | None = None) -> NDArray[np.float64]:
+        """Return the place of each value among the categories of its column."""
+        X = read_any_table(self, X, reset=False)
+        absent = other if missing is None else missing
+        return np.column_stack(
+            [
+                numbered(cells_of(X, k), kinds, other, absent)
+                for k, kinds in enumerate(self.categories_)
+            ]
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _bought(
+    estimator: Any,
+    X: Any,
+    given: Sequence[tuple[Any, ...] | None],
+    run: tuple[GroupedRows, Account, RandomWords],
+) -> list[tuple[Any, ...]]:
+    """Return the categories of each column; those that are not given are charged for and found."""
+    rows, account, rng = run
+    n_open = sum(one is None for one in given)
+    if not n_open:
+        return [one for one in given if one is not None]
+    made = category_mechanism(
+        *(type(estimator).__name__, estimator.noise, n_open, account.guarantee.adjacency),
+        account.guarantee,
+        account.rows_per_group or 1,
+    )
+    account.charge("categories", made, of_groups=True)
+    (kept,) = rows.keep(rng, np.arange(rows.n_rows))
+    found = []
+    for k, known in enumerate(given):
+        if known is None:  # one column after the other: lists of single values are large
+            cells = taken(cells_of(X, k), kept)
+            known = found_categories(cells, made, rng)[0]
+        found.append(known)
+    return found
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPOneHotEncoder(PrivateEncoder):
+    r"""Turn each column into one of zeros and a single one for each of its categories.
+
+    The private counterpart of :class:`sklearn.preprocessing.OneHotEncoder`. Categories are public,
+    or found privately: those that many records have. A last column for each feature is for all
+    others, rare and unseen ones alike, so that every row has exactly one 1 for each feature.
+
+    Parameters
+    ----------
+    %(estimators: epsilon)s
+    delta : float, default=1e-6
+        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
+        record has. 0 needs public categories.
+    categories : "auto", list or dict, default="auto"
+        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
+        by the names of columns, others are found. They must not be read from the data.
+    handle_missing : {"other", "indicator"}, default="other"
+        Whether missing values (None, NaN, NA) count as other ones, or get a column for each
+        feature.
+    noise : str, default="auto"
+        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
+        the one of these two that shows more.
+    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+    dtype : {"float64", "float32"}, default="float64"
+        Of what is returned, which is dense.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray
+        Of each feature, sorted if they were found.
+    public_output_ : PublicOutput
+        Bounds and groups of the columns that are returned, which a :class:`~skdpnoise.DPPipeline`
+        hands to the next step.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPOrdinalEncoder : One number for each category.
+    DPTableVectorizer : Encodes whole tables.
+
+    Notes
+    -----
+    **Privacy.** That of :class:`~skdpnoise.queries.CategoryMechanism`, on the columns whose
+    categories are not given. What :meth:`transform` returns of a private record is not private.
+
+    Categories are compared by kind and value: 1, 1.0, True and "1" are four.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra and Ntoulas, "Releasing search queries and clicks privately", WWW
+    2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> colours = np.array(["red"] * 300 + ["blue"] * 200 + ["Ann's own"], dtype=object)
+    >>> encoder = DPOneHotEncoder().fit(colours[:, np.newaxis])
+    >>> encoder.categories_
+    [array(['blue', 'red'], dtype=object)]
+    >>> encoder.get_feature_names_out()
+    array(['x0_blue', 'x0_red', 'x0_other'], dtype=object)
+    >>> encoder.transform([["red"], ["green"]])
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+
+    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+        "handle_missing": [StrOptions({"other", "indicator"})],
+        "dtype": [StrOptions({"float64", "float32"})],
+    }
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    handle_missing: Literal["other", "indicator"] = "other"
+    dtype: Literal["float64", "float32"] = "float64"
+
+    @property
+    def _n_more(self) -> int:
+        """Number of columns of a feature beside its categories."""
+        return 2 if self.handle_missing == "indicator" else 1
+
+    @property
+    def _widths(self) -> list[int]:
+        return [len(one) + self._n_more for one in self.categories_]
+
+    @property
+    def public_output_(self) -> PublicOutput:
+        """Zeros and ones, of which each feature has a single one."""
+        check_is_fitted(self)
+        ends = np.cumsum([0, *self._widths])
+        groups = tuple(tuple(range(a, b)) for a, b in pairwise(ends.tolist()))
+        return PublicOutput(np.zeros(ends[-1]), np.ones(ends[-1]), groups)
+
+    def transform(self, X: Any) -> Any:
+        """Encode every value.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any values.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_encoded_features)
+            Of zeros and ones: for each feature its categories, missing values if they are
+            indicated, and all others.
+        """
+        check_is_fitted(self)
+        codes = self._codes(X, other=-1.0, missing=-self._n_more)
+        encoded = np.zeros((len(codes), sum(self._widths)), dtype=self.dtype)
+        rows, start = np.arange(len(codes)), 0
+        for column, width in zip(codes.T.astype(np.intp), self._widths, strict=True):
+            encoded[rows, start + column % width] = 1.0
+            start += width
+        return encoded
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return the category of the largest column of each feature; None for other ones.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_encoded_features)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Of objects.
+        """
+        check_is_fitted(self)
+        table = read_projections(type(self).__name__, X, sum(self._widths))
+        found = np.empty((len(table), len(self.categories_)), dtype=object)
+        start = 0
+        for k, (kinds, width) in enumerate(zip(self.categories_, self._widths, strict=True)):
+            largest = table[:, start : start + width].argmax(axis=1)
+            found[:, k] = _chosen(kinds, largest)
+            start += width
+        return found
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return names such as "colour_red" and "colour_other".
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the features; None are those seen in fit, or "x0", "x1", ...
+
+        Returns
+        -------
+        ndarray of str of shape (n_encoded_features,)
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        more = ["missing", "other"][-self._n_more :]
+        kinds = ([*map(str, one), *more] for one in self.categories_)
+        pairs = zip(names, kinds, strict=True)
+        return unique_names(chain.from_iterable([f"{n}_{k}" for k in own] for n, own in pairs))
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPOrdinalEncoder(OneToOneFeatureMixin, PrivateEncoder):
+    r"""Turn each category into its number.
+
+    The private counterpart of :class:`sklearn.preprocessing.OrdinalEncoder`. Categories are public,
+    in an order that means something, or found privately and sorted.
+
+    Parameters
+    ----------
+    %(estimators: epsilon)s
+    delta : float, default=1e-6
+        The guarantee's δ in (0, 1), half of which is the chance to show a category that a single
+        record has. 0 needs public categories.
+    categories : "auto", list or dict, default="auto"
+        **Public** categories: for each column a list, or "auto" to find them; or a dict of lists
+        by the names of columns, others are found. They must not be read from the data.
+    unknown_value, encoded_missing_value : float, default=-1
+        What other categories become, and missing values (None, NaN, NA).
+    noise : str, default="auto"
+        Of counts: ``"iid_gaussian"``, ``"iid_laplace"`` or another noise of one scale; "auto" takes
+        the one of these two that shows more.
+    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    categories_ : list of ndarray
+        Of each feature, sorted if they were found.
+    public_output_ : PublicOutput
+        Bounds of the columns that are returned, which a :class:`~skdpnoise.DPPipeline` hands to
+        the next step.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPOneHotEncoder : A column for each category.
+
+    Notes
+    -----
+    **Privacy.** That of :class:`~skdpnoise.queries.CategoryMechanism`, on the columns whose
+    categories are not given. What :meth:`transform` returns of a private record is not private.
+
+    Examples
+    --------
+    >>> sizes = [["small"], ["large"], ["huge"]]
+    >>> encoder = DPOrdinalEncoder(categories=[["small", "medium", "large"]]).fit(sizes)
+    >>> encoder.transform(sizes)
+    array([[ 0.],
+           [ 2.],
+           [-1.]])
+    """
+
+    _parameter_constraints = PrivateEncoder._parameter_constraints | {
+        "unknown_value": [int, float],
+        "encoded_missing_value": [int, float],
+    }
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    unknown_value: float = -1
+    encoded_missing_value: float = -1
+
+    def _check_own_params(self) -> None:
+        for name in ("unknown_value", "encoded_missing_value"):
+            value = float(getattr(self, name))
+            if not abs(value) <= _LARGEST:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be a finite number "
+                    f"within ±{_LARGEST:g}. Got {value!r} instead."
+                )
+
+    @property
+    def public_output_(self) -> PublicOutput:
+        """The numbers from the least to the largest that there can be."""
+        check_is_fitted(self)
+        others = float(self.unknown_value), float(self.encoded_missing_value)
+        tops = np.array([max(len(one) - 1.0, *others) for one in self.categories_])
+        low = np.full(tops.size, min(0.0, *others))
+        return PublicOutput(low, np.maximum(tops, low + 1.0))
+
+    def transform(self, X: Any) -> Any:
+        """Number every value.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Any values.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            0, 1, ... in the order of ``categories_``, or what stands for others.
+        """
+        check_is_fitted(self)
+        return self._codes(X, float(self.unknown_value), float(self.encoded_missing_value))
+
+    def inverse_transform(self, X: Any) -> NDArray[Any]:
+        """Return the categories of numbers; None where there is none.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What :meth:`transform` returns.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Of objects.
+        """
+        check_is_fitted(self)
+        table = read_projections(type(self).__name__, X, len(self.categories_))
+        found = np.empty(table.shape, dtype=object)
+        for k, kinds in enumerate(self.categories_):
+            found[:, k] = _chosen(kinds, table[:, k])
+        return found
+
+
+def _chosen(kinds: NDArray[Any], places: Any) -> list[Any]:
+    """Return the categories at some places; None where there is none."""
+    known: Mapping[float, Any] = {float(k): one for k, one in enumerate(kinds.tolist())}
+    return [known.get(float(place)) for place in places]

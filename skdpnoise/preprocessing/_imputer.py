@@ -1,0 +1,197 @@
+"""Missing values, replaced by what is public or released."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from skdpnoise.compose import register_private
+from skdpnoise.estimators.tables import read_table, survivable
+from skdpnoise.preprocessing._labels import unique_names
+from skdpnoise.preprocessing._scalers import Facts, PrivateScaler
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries.quantiles import private_quantiles, quantiles_budget
+
+_POINTS = 400  # quantiles whose mean is the mean
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPSimpleImputer(PrivateScaler):
+    r"""Replace missing numbers of each column by a private mean, median or mode.
+
+    The private counterpart of :class:`sklearn.impute.SimpleImputer`, for columns of numbers in
+    which NaN is what is missing. All statistics come from one release of cumulative counts.
+
+    Parameters
+    ----------
+    %(estimators: epsilon, delta)s
+    strategy : {"mean", "median", "most_frequent", "constant"}, default="mean"
+        What takes the place. The mean is of values within 64 scales of the bulk, or within public
+        bounds. The most frequent value is the middle of the fullest bin of a histogram, for columns
+        of few values. "constant" costs nothing.
+    fill_value : float, default=0.0
+        **Public**: of "constant", and of columns that the noise hides.
+    add_indicator : bool, default=False
+        Whether to add a column for **every** feature that says where a value was missing: which
+        features have missing values is private.
+    %(estimators: noise, adjacency, feature_bounds)s
+        None finds ranges privately, with 70 % of the budget.
+    %(estimators: copy, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    statistics_ : ndarray of shape (n_features,)
+        What takes the place.
+    n_present_ : ndarray of shape (n_features,) or None
+        About how many records have a value; None for "constant".
+    %(estimators: n_samples_seen_, n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPTableVectorizer : Takes missing values of any kind of column.
+
+    Notes
+    -----
+    **Privacy.** That of :func:`~skdpnoise.queries.private_quantiles`, in which a missing value is
+    one beyond all others. What :meth:`transform` returns of a private record is not private.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).normal(50.0, 5.0, size=(20_000, 1))
+    >>> X[::3] = np.nan
+    >>> imputer = DPSimpleImputer(strategy="median").fit(X)
+    >>> bool(abs(imputer.transform([[np.nan]])[0, 0] - 50.0) < 1.0)
+    True
+    """
+
+    _parameter_constraints = PrivateScaler._parameter_constraints | {
+        "strategy": [StrOptions({"mean", "median", "most_frequent", "constant"})],
+        "fill_value": [int, float],
+        "add_indicator": ["boolean"],
+    }
+    _takes_missing: ClassVar[bool] = True
+
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
+    fill_value: float = 0.0
+    add_indicator: bool = False
+
+    _budget = staticmethod(quantiles_budget)
+
+    def _check_own_params(self) -> None:
+        if not abs(float(self.fill_value)) <= 1e100:
+            raise ValueError(
+                "The 'fill_value' parameter of DPSimpleImputer must be a finite number within "
+                f"±1e+100. Got {self.fill_value!r} instead."
+            )
+
+    def _released(self, bounds: np.ndarray) -> np.ndarray:
+        return np.full(bounds.shape[1], self.strategy != "constant")
+
+    def _statistics(self, X: np.ndarray, bounds: np.ndarray, release: Facts) -> Facts:
+        constant = np.full(X.shape[1], float(self.fill_value))
+        if self.strategy == "constant":
+            return {"statistics_": constant, "n_present_": None}
+        at = np.array([0.5])
+        if self.strategy != "median":
+            at = (np.arange(_POINTS) + 0.5) / _POINTS
+        ends = bounds[0], bounds[1]
+        found = private_quantiles(X, at, bounds=ends, missing=True, **release)
+        self._warn(~found.found, f"puts {self.fill_value:g} for what is missing in")
+        middle = found.values.mean(axis=0)
+        if self.strategy == "most_frequent":
+            middle = _densest(found.values)
+        fitted = {"statistics_": np.where(found.found, middle, constant)}
+        return fitted | {"n_present_": found.n_present, "n_samples_seen_": found.n_samples}
+
+    def _steps(self) -> list[tuple[np.ufunc, Any]]:
+        return []
+
+    def transform(self, X: Any) -> Any:
+        """Replace what is missing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Numbers, and NaN for what is missing.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_features)
+            Float32 stays float32. With ``add_indicator`` twice as many columns.
+        """
+        check_is_fitted(self)
+        X = read_table(self, X, reset=False, missing=True, copy=True, force_writeable=True)
+        absent = np.isnan(X)
+        X[absent] = np.broadcast_to(self.statistics_, X.shape)[absent]
+        X = survivable(X)
+        return np.hstack([X, absent.astype(X.dtype)]) if self.add_indicator else X
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put NaN where the indicator says that a value was missing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 2 n_features)
+            What :meth:`transform` returns with ``add_indicator``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Raises
+        ------
+        ValueError
+            Without ``add_indicator``: nothing tells where a value was missing.
+        """
+        check_is_fitted(self)
+        if not self.add_indicator:
+            raise ValueError(
+                "DPSimpleImputer.inverse_transform needs add_indicator=True in fit: nothing else "
+                "tells where a value was missing."
+            )
+        table = np.asarray(X, dtype=np.float64)
+        half = table.shape[1] // 2
+        return np.where(table[:, half:] > 0.5, np.nan, table[:, :half])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features, and such as "missingindicator_age".
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the features; None are those seen in fit, or "x0", "x1", ...
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        names = list(_check_feature_names_in(self, input_features))
+        more = [f"missingindicator_{name}" for name in names] if self.add_indicator else []
+        return unique_names([*names, *more])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _densest(quantiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return where quantiles lie closest together: the middle of the shortest tenth of them."""
+    step = max(1, len(quantiles) // 10)
+    widths = quantiles[step:] - quantiles[:-step]
+    places = widths.argmin(axis=0)
+    columns = np.arange(quantiles.shape[1])
+    ends = quantiles[places, columns], quantiles[places + step, columns]
+    return np.asarray(0.5 * ends[0] + 0.5 * ends[1])

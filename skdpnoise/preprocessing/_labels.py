@@ -1,0 +1,182 @@
+"""Columns of categories: read one value at a time, numbered, and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from skdpnoise.compose.columns import by_declared_type, is_polars
+from skdpnoise.compose.lists import read_once
+from skdpnoise.estimators.seal import silence, without_values
+from skdpnoise.estimators.tables import check_form, check_types
+from skdpnoise.queries.categories import Label, label_of
+
+_PLAIN = (str, int, bool, float)  # whose values are compared without code of their own
+_MISSING = ("NAType", "NaTType")
+FLAT = (
+    "Expected 2D array, got an array with fewer dimensions in {}. Reshape your data with "
+    "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one sample."
+)
+
+
+def read_any_table(estimator: Any, X: Any, *, reset: bool, dates: bool = False) -> Any:
+    """Return a frame or an array of which no single value decides how the others are read."""
+    owner = type(estimator).__name__
+    X = rows_as_array(owner, X) if isinstance(X, list | tuple) else read_once(owner, X)
+    X = check_form(owner, "X", X)
+    check_types(owner, "X", X, dates=dates)
+    if len(getattr(X, "shape", ())) != 2:
+        raise ValueError(FLAT.format(owner))
+    if 0 in X.shape:
+        which = ("sample", "feature")[X.shape.index(0)]
+        raise ValueError(
+            f"Found array with 0 {which}(s) (shape={X.shape}) while a minimum of 1 is required by "
+            f"{owner}."
+        )
+    with silence():
+        without_values(
+            lambda: validate_data(estimator, X, reset=reset, skip_check_array=True),
+            f"The names of the columns of X are not those that {owner} was fitted to.",
+        )
+    return by_declared_type(owner, X)
+
+
+def cells_of(X: Any, place: int) -> Any:
+    """Return a column as an array, or as a list of single values if it holds no numbers."""
+    if is_polars(X):
+        column = X.to_series(place)
+        if column.dtype.is_numeric():
+            return column.to_numpy()
+        if str(column.dtype).startswith("Date"):
+            return _polars_dates(column)
+        return column.to_list()
+    if hasattr(X, "iloc"):
+        column = X.iloc[:, place]
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufM":
+            return column.to_numpy()
+        if hasattr(column.dtype, "tz"):
+            return column.dt.tz_localize(None).to_numpy()
+        return column.to_list()
+    column = X[:, place]
+    return column if column.dtype.kind in "biufM" else column.tolist()
+
+
+def _polars_dates(column: Any) -> Any:
+    import polars as pl
+
+    if getattr(column.dtype, "time_zone", None) is not None:
+        column = column.dt.replace_time_zone(None)
+    return column.cast(pl.Datetime("us")).to_numpy()
+
+
+def rows_as_array(owner: str, rows: Any) -> NDArray[Any]:
+    """Return a list of rows as an array of objects: no value decides how the others are read."""
+    lengths = {len(row) if isinstance(row, list | tuple | np.ndarray) else -1 for row in rows}
+    if len(lengths) > 1 or -1 in lengths:
+        raise ValueError(FLAT.format(owner))
+    table = np.empty((len(rows), lengths.pop() if lengths else 0), dtype=object)
+    for place, row in enumerate(rows):
+        table[place] = list(row)
+    return table
+
+
+def taken(cells: Any, kept: NDArray[Any]) -> Any:
+    """Return the cells of some rows, in their order; all of them as they are."""
+    if len(kept) == len(cells):
+        return cells
+    return cells[kept] if isinstance(cells, np.ndarray) else [cells[row] for row in kept]
+
+
+def given_categories(
+    estimator: Any, n_columns: int, names: Sequence[str] | None
+) -> list[tuple[Any, ...] | None]:
+    """Return the public categories of each column, None where they are to be found."""
+    given = estimator.categories
+    expected = (
+        f"The 'categories' parameter of {type(estimator).__name__} must be 'auto', a list of "
+        "'auto' or a list of different public categories (text, numbers or truth values) for each "
+        "column, or a dict of such by the names of columns"
+    )
+    if isinstance(given, str):
+        return [None] * n_columns
+    if isinstance(given, Mapping):
+        known = [] if names is None else [*names]
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise ValueError(f"{expected}. Got a name that is not that of a column of X.")
+        given = [given.get(name, "auto") for name in known]
+    if len(given) != n_columns:
+        raise ValueError(f"{expected}. Got {len(given)} entries for {n_columns} columns.")
+    return [None if isinstance(one, str) else checked_categories(one, expected) for one in given]
+
+
+def checked_categories(given: Any, expected: str) -> tuple[Any, ...]:
+    """Return public categories as plain values, or say what is wrong."""
+    listed = given.tolist() if isinstance(given, np.ndarray) else given
+    labels = [label_of(one) for one in listed] if isinstance(listed, list | tuple) else []
+    if not labels or None in labels or len(set(labels)) < len(labels):
+        raise ValueError(f"{expected}. Got an object of type {type(given).__name__}.")
+    return tuple(label[1] for label in labels if label is not None)
+
+
+def numbered(
+    column: Iterable[Any], categories: Sequence[Any], other: float, missing: float
+) -> NDArray[np.float64]:
+    """Return the place of every value among the categories, or the number of what is none."""
+    if isinstance(column, np.ndarray):  # of numbers, or dates, of which equal ones are one
+        different, places = np.unique(column, return_inverse=True)
+        return numbered(different.tolist(), categories, other, missing)[places]
+    known = {label_of(one): float(place) for place, one in enumerate(categories)}
+    seen: dict[tuple[type, Any], float] = {}
+    found = []
+    for value in column:
+        kind = type(value)
+        if kind not in _PLAIN:
+            found.append(_number(value, known, other, missing))
+            continue
+        key = kind, value
+        if key not in seen:
+            seen[key] = _number(value, known, other, missing)
+        found.append(seen[key])
+    return np.array(found, dtype=np.float64)
+
+
+def _number(value: Any, known: Mapping[Label | None, float], other: float, missing: float) -> float:
+    return missing if is_missing(value) else known.get(label_of(value), other)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value stands for none: None, NaN, pandas' NA."""
+    if value is None or type(value).__name__ in _MISSING:
+        return True
+    return isinstance(value, float | np.floating) and bool(value != value)
+
+
+def as_categories(found: Sequence[Any]) -> NDArray[Any]:
+    """Return categories as an array, of objects where they are not all numbers of one kind."""
+    kinds = {type(one) for one in found}
+    if len(kinds) == 1 and kinds <= {int, float, bool}:
+        array = np.asarray(found)
+        if array.dtype.kind in "ifb":
+            return array
+    objects: NDArray[Any] = np.empty(len(found), dtype=object)
+    objects[:] = found
+    return objects
+
+
+def unique_names(wanted: Iterable[str]) -> NDArray[Any]:
+    """Return names of columns, those that occur again with a number: 1 and "1" are different."""
+    taken: set[str] = set()
+    names = []
+    for name in wanted:
+        new, number = name, 1
+        while new in taken:
+            number += 1
+            new = f"{name}_{number}"
+        taken.add(new)
+        names.append(new)
+    return np.array(names, dtype=object)

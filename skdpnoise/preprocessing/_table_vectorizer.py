@@ -1,0 +1,480 @@
+"""A table of any columns as numbers, by what is public of it and one budget for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from skdpnoise.compose import PublicOutput, register_private
+from skdpnoise.compose.advice import warn_last, warn_once
+from skdpnoise.compose.approximate import ChanceBudget
+from skdpnoise.compose.handing import hand_on
+from skdpnoise.estimators.parameters import check_size
+from skdpnoise.estimators.private_fit import PrivateFitMixin
+from skdpnoise.estimators.tables import check_infinite
+from skdpnoise.ledger import Account, Ledger
+from skdpnoise.ledger.report import card, table
+from skdpnoise.mechanisms import noise_options
+from skdpnoise.preprocessing._blocks import (
+    Block,
+    NumberFacts,
+    as_dates,
+    as_doubles,
+    days,
+    ends_of,
+    in_units,
+)
+from skdpnoise.preprocessing._labels import cells_of, read_any_table, taken, unique_names
+from skdpnoise.preprocessing._schema import Column, planned_columns, undeclared
+from skdpnoise.privacy import Adjacency, GaussianLoss, LossBudget, PrivacyGuarantee, PureLoss
+from skdpnoise.privacy.shared_texts import shared_texts
+from skdpnoise.queries.categories import CategoryMechanism, category_mechanism, found_categories
+from skdpnoise.queries.quantiles import Quantiles, private_quantiles, quantiles_budget
+from skdpnoise.queries.ranges import STEPS, stage_losses
+from skdpnoise.sampling import RandomWords, random_words
+
+_CATEGORIES = 0.5  # of the budget, where numbers are bought too
+_ROOM = 1.0 - 1e-3  # of pure losses beside a chance, whose sum is rounded up
+_MIDDLE = np.array([0.025, 0.25, 0.5, 0.75, 0.975])
+_QUARTILES, _MOST = 1.349, 3.92  # distances of quantiles of a standard normal law
+_SHOWN = 6  # columns that a warning names
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """How the budget of a table is divided."""
+
+    categories: CategoryMechanism | None
+    numbers: LossBudget | None  # for one row
+    noise: str  # of numbers
+
+
+@shared_texts
+@register_private
+@dataclass(eq=False, repr=False)
+class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
+    r"""Turn a table of numbers, categories and dates into columns for a model.
+
+    The private counterpart of skrub's ``TableVectorizer``. What a column is, is said by `schema` or
+    by its declared type, **never by its values**. What is left open is bought from one budget:
+    medians, scales and bins of numbers, and which categories there are.
+
+    =========== ===================================================================================
+    column      becomes
+    =========== ===================================================================================
+    number      distance from the median in scales, within ±2; and ones for the bin it is in
+    category    ones for each category that is public or found, and for all others
+    ordinal     the place among its categories, from -1 to 1
+    date        the same as a number, of its days; and ones for month, weekday and hour
+    =========== ===================================================================================
+
+    Missing values get a column of ones for every column that may have them, by type or schema.
+
+    Parameters
+    ----------
+    schema : dict or None, default=None
+        **Public** knowledge by the names of columns ("x0", "x1", ... of arrays); what it leaves out
+        is chosen by type. It must not be read from the data. Entries are
+
+        - ``(low, high)``: numbers with these bounds;
+        - ``[...]``: these categories;
+        - ``"number"``, ``"category"``, ``"date"``; ``"log"``, numbers whose logarithm
+          :math:`\operatorname{sign}(x) \ln(1 + |x|)` is taken; ``"drop"``, left out;
+        - a dict with "kind" ("number", "category", "ordinal", "date", "drop") and "bounds", "log",
+          "categories", "buckets" (a number of buckets into which categories are hashed, at no cost)
+          or "nullable" (whether missing values get a column).
+    %(estimators: epsilon)s
+    delta : float, default=1e-6
+        The guarantee's δ in [0, 1). Half of it is the chance to show a category that a single
+        record has; with 0 all categories must be given, or hashed.
+    n_bins : int, default=8
+        Bins of each number, 0 or 2 to 100; 0 leaves them out.
+    noise : str, default="auto"
+        Of quantiles, as in :func:`~skdpnoise.queries.private_quantiles`; categories take the same
+        family. "auto" is Gaussian noise, or Laplace noise where delta is 0.
+    %(estimators: adjacency, rows_per_group, ledger, random_state)s
+
+    Attributes
+    ----------
+    columns_ : TableColumns
+        What each column became; a table in notebooks.
+    public_output_ : PublicOutput
+        Bounds and one-hot groups of what is returned, which a :class:`~skdpnoise.DPPipeline` hands
+        to the next step.
+    %(estimators: n_features_in_, feature_names_in_, privacy_)s
+
+    See Also
+    --------
+    DPOneHotEncoder : For columns of categories alone.
+
+    Notes
+    -----
+    **Privacy.** Categories are those of one :class:`~skdpnoise.queries.CategoryMechanism`, numbers
+    those of one call of :func:`~skdpnoise.queries.private_quantiles`; they compose. Names and types
+    of columns are declared public, as the report says: a type may hang on one record, when a file
+    is read in which one value is missing, or text. What :meth:`transform` returns of a private
+    record is not private.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra and Ntoulas, WWW 2009. Henzinger, Upadhyay and Upadhyay, SODA 2023.
+    Zhu, Dong and Wang, AISTATS 2022, Theorem 10 (composition).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame(
+    ...     {"age": rng.integers(17, 91, 20_000), "town": rng.choice(["A", "B"], 20_000)}
+    ... )
+    >>> vectorizer = DPTableVectorizer({"age": (17, 90)}, n_bins=4).fit(people)
+    >>> print(*vectorizer.get_feature_names_out())
+    age age_bin0 age_bin1 age_bin2 age_bin3 town_A town_B town_other town_missing
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateFitMixin._parameter_constraints,
+        "schema": [None, dict],
+        "n_bins": [Interval(Integral, 0, 100, closed="both")],
+        "noise": [StrOptions(set(noise_options(adaptive=True)))],
+    }
+    _reads_labels: ClassVar[bool] = True
+    _asks_for: ClassVar[float] = 0.1  # of a composition, beside 1 for a model
+
+    schema: dict[str, Any] | None = None
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    n_bins: int = 8
+    noise: str = "auto"
+    adjacency: Adjacency = "replace_one"
+    rows_per_group: int = 1
+    ledger: Ledger | None = None
+    random_state: Any = None
+
+    @property
+    def _shows_by_chance(self) -> bool:
+        """Whether a fit may show what only one record has: not under pure privacy."""
+        return float(self.delta) > 0.0
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, **params: Any) -> Any:
+        """Buy what the schema leaves open, spending the guarantee.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+            Of pandas, polars or numpy. Numbers are finite or missing.
+        %(fits: y, groups, **params)s
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        %(fits: ValueError, BudgetExceededError, TypeError)s
+        """
+        with self._private_fit(groups, params) as account:
+            if self.n_bins == 1:
+                raise ValueError(
+                    "The 'n_bins' parameter of DPTableVectorizer must be 0 or 2 at least. Got 1."
+                )
+            X = read_any_table(self, X, reset=True, dates=True)
+            n_rows, n_columns = X.shape
+            check_size(self, n_rows, n_columns)
+            columns = planned_columns(type(self).__name__, self.schema, X)
+            _advise(list(undeclared(columns, X)))
+            cells = [cells_of(X, k) for k in range(n_columns)]
+            check_infinite(self, cells)
+            rows = self._grouped(groups, n_rows)
+            bought = self._divided(columns, account)
+            rng = random_words(self.random_state)
+            (kept,) = rows.keep(rng, np.arange(n_rows))
+            cells = [taken(one, kept) for one in cells]
+            found = _categories(columns, cells, bought, account, rng)
+            numbers = self._numbers(columns, cells, bought, account, rng)
+            blocks = [
+                Block(column, facts, kinds)
+                for column, facts, kinds in zip(columns, numbers, found, strict=True)
+            ]
+            report = account.report(type(self).__name__, secure=rng.secure, empty=True)
+            vouched = ("names and types of columns", *(["schema"] if self.schema else []))
+            report = replace(report, declared=vouched)
+            self.__dict__.update(columns_=TableColumns(tuple(blocks)), privacy_=report)
+            self._warn(blocks)
+            hand_on(self, self.public_output_)
+        return self
+
+    def _divided(self, columns: Sequence[Column], account: Account) -> Bought:
+        """Divide the budget, and charge a ledger for all of it."""
+        n_open = sum(column.is_open for column in columns)
+        n_numbers = sum(column.kind in ("number", "date") for column in columns)
+        guarantee, rows = account.guarantee, account.rows_per_group or 1
+        noise = self.noise
+        if noise in ("auto", "search"):
+            noise = "iid_gaussian" if guarantee.delta > 0.0 else "iid_laplace"
+        share = 0.0 if n_open == 0 else _CATEGORIES if n_numbers else 1.0
+        pure = not noise.endswith("_gaussian")
+        made, numbers, stages = None, None, []
+        if n_open:
+            kinds = _part(guarantee, share, pure=pure)
+            facts = n_open, guarantee.adjacency, kinds, rows
+            made = category_mechanism(type(self).__name__, _independent(noise), *facts)
+            stages.append(made.privacy_loss())
+        if n_numbers:
+            searches = any(_is_searched(column) for column in columns)
+            rest = _rest(guarantee, 1.0 - share, rows, pure=pure)
+            size = n_numbers, guarantee.adjacency, STEPS if searches else 1
+            _, numbers = quantiles_budget(noise, rest, *size)
+            counts = guarantee.adjacency == "add_remove"
+            split = isinstance(numbers, PureLoss)
+            facts_of = {"counts": counts, "searches": searches}
+            stages += stage_losses(numbers, **facts_of) if split else [numbers]
+        if stages:
+            account.spend(stages, noise, of_groups=[0] if n_open else [])
+        return Bought(made, numbers, noise)
+
+    def _numbers(
+        self,
+        columns: Sequence[Column],
+        cells: Sequence[Any],
+        bought: Bought,
+        account: Account,
+        rng: RandomWords,
+    ) -> list[NumberFacts | None]:
+        """Return what is bought of every column of numbers or dates."""
+        facts: list[NumberFacts | None] = [None] * len(columns)
+        places = [k for k, column in enumerate(columns) if column.kind in ("number", "date")]
+        if bought.numbers is None or not places:
+            return facts
+        values = np.column_stack([_values(columns[k], cells[k]) for k in places])
+        ends = np.array([in_units(columns[k], np.array(columns[k].bounds)) for k in places]).T
+        open_ends = np.array([columns[k].bounds for k in places]).T
+        bounds = np.where(np.isfinite(open_ends), ends, open_ends)
+        inner = np.linspace(0.0, 1.0, int(self.n_bins) + 1)[1:-1] if self.n_bins else np.empty(0)
+        quantiles = private_quantiles(
+            values,
+            np.concatenate([_MIDDLE, inner]),
+            bought.numbers,
+            noise=bought.noise,
+            adjacency=account.guarantee.adjacency,
+            bounds=(bounds[0], bounds[1]),
+            missing=True,
+            random_state=rng,
+            charge=account.charge,
+        )
+        if account.guarantee.adjacency == "add_remove":
+            account.n_records = quantiles.n_samples
+        for k, found in zip(places, _scaled(quantiles), strict=True):
+            facts[k] = found
+        return facts
+
+    @property
+    def public_output_(self) -> PublicOutput:
+        """Bounds and one-hot groups of the columns that :meth:`transform` returns."""
+        check_is_fitted(self)
+        low, high, groups = ends_of(self.columns_.blocks)
+        return PublicOutput(np.array(low), np.array(high), tuple(groups))
+
+    def transform(self, X: Any) -> Any:
+        """Encode every row by itself.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+            With the columns of the table that was fitted.
+
+        Returns
+        -------
+        ndarray or frame of shape (n_samples, n_encoded_features)
+            Of finite numbers.
+        """
+        check_is_fitted(self)
+        X = read_any_table(self, X, reset=False, dates=True)
+        cells = [cells_of(X, k) for k in range(X.shape[1])]
+        check_infinite(self, cells)
+        parts = [
+            block.encoded(one)
+            for block, one in zip(self.columns_.blocks, cells, strict=True)
+            if block.sizes
+        ]
+        return np.hstack(parts) if parts else np.zeros((len(X), 0))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return names such as "age", "age_bin0", "town_A" and "town_other".
+
+        Parameters
+        ----------
+        input_features : Ignored
+            The names are those of the columns that were fitted.
+
+        Returns
+        -------
+        ndarray of str of shape (n_encoded_features,)
+        """
+        check_is_fitted(self)
+        return unique_names(name for block in self.columns_.blocks for name in block.names)
+
+    def _warn(self, blocks: Sequence[Block]) -> None:
+        """Name the columns that stay hidden."""
+        hidden = [
+            block.column.name
+            for block in blocks
+            if block.facts is not None and block.facts.scale == 0.0
+        ]
+        bare = [b.column.name for b in blocks if b.column.is_open and not b.categories]
+        if hidden or bare:
+            warn_last(
+                f"DPTableVectorizer leaves out {_listed(hidden + bare)}: constant, too rare, or "
+                f"hidden by the noise at epsilon={self.epsilon:g}. More records, a larger epsilon, "
+                "or bounds and categories in 'schema' would help."
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableColumns:
+    """What each column of a table became; all of it is public or released.
+
+    Parameters
+    ----------
+    blocks : tuple of Block
+        One for each column.
+
+    Examples
+    --------
+    >>> vectorizer = DPTableVectorizer({"x0": ["a", "b"]}).fit([["a"], ["b"], ["z"]])
+    >>> print(vectorizer.columns_)
+    x0: category, 2 given -> 4 columns
+    """
+
+    blocks: tuple[Block, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{name}: {what} -> {count} column{'' if count == '1' else 's'}"
+            for name, what, count in self._rows()
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Return a table, for notebooks."""
+        body = table(("column", "what it is", "columns"), self._rows())
+        return card("DPTableVectorizer", "what each column became", body)
+
+    def _rows(self) -> list[tuple[str, str, str]]:
+        return [(b.column.name, _in_words(b), str(len(b.names))) for b in self.blocks]
+
+
+def _in_words(block: Block) -> str:
+    column, facts = block.column, block.facts
+    if column.kind == "category":
+        if column.buckets:
+            return f"category, hashed into {column.buckets}"
+        how = "found" if column.categories is None else "given"
+        return f"category, {len(block.categories)} {how}"
+    if facts is None:
+        return {"drop": "left out"}.get(
+            column.kind, f"{column.kind}, {len(block.categories)} given"
+        )
+    if facts.scale == 0.0:
+        return f"{column.kind}, hidden by the noise"
+    unit = "log of " if column.log else ""
+    return f"{unit}{column.kind}, median {facts.center:.4g}, scale {facts.scale:.3g}"
+
+
+def _advise(names: Sequence[str]) -> None:
+    """Name the columns whose types one record might have decided."""
+    if names:
+        warn_once(
+            f"DPTableVectorizer takes {_listed(names)} by type, and types of floats or objects may "
+            "hang on one record (a missing value, a text). Say in 'schema' what they are."
+        )
+
+
+def _values(column: Column, cells: Any) -> NDArray[np.float64]:
+    if column.kind == "date":
+        return days(as_dates(cells))
+    return in_units(column, as_doubles(cells))
+
+
+def _is_searched(column: Column) -> bool:
+    """Whether the range of a column is bought."""
+    numeric = column.kind in ("number", "date")
+    return numeric and not np.isfinite(column.bounds).all()
+
+
+def _independent(noise: str) -> str:
+    """Return the noise of counts of categories, which is of one scale."""
+    return f"iid_{noise.partition('_')[2]}"
+
+
+def _part(guarantee: PrivacyGuarantee, share: float, *, pure: bool) -> PrivacyGuarantee:
+    """Return what categories may cost, of what a table may."""
+    if pure or guarantee.delta == 0.0:
+        return replace(guarantee, epsilon=share * guarantee.epsilon)
+    whole = ChanceBudget.of(guarantee)
+    epsilon, delta = replace(whole.share(share), chance=whole.chance).guarantee()
+    return replace(guarantee, epsilon=epsilon, delta=delta)
+
+
+def _rest(guarantee: PrivacyGuarantee, share: float, rows: int, *, pure: bool) -> LossBudget:
+    """Return what numbers may cost one row."""
+    if pure or guarantee.delta == 0.0:
+        room = 1.0 if share == 1.0 else _ROOM
+        return PureLoss(share * guarantee.epsilon * room).per_row(rows)
+    return GaussianLoss(ChanceBudget.of(guarantee).share(share).mu).per_row(rows)
+
+
+def _categories(
+    columns: Sequence[Column],
+    cells: Sequence[Any],
+    bought: Bought,
+    account: Account,
+    rng: RandomWords,
+) -> list[tuple[Any, ...]]:
+    """Return the categories of every column: given, found, or none."""
+    found = [column.categories or () for column in columns]
+    if bought.categories is not None:
+        account.charge("categories", bought.categories, of_groups=True)
+        for k, column in enumerate(columns):
+            if column.is_open:
+                found[k] = found_categories(cells[k], bought.categories, rng)[0]
+    return found
+
+
+def _scaled(found: Quantiles) -> list[NumberFacts]:
+    """Return medians, scales and edges of columns; a scale of 0 where one is hidden."""
+    n = _MIDDLE.size
+    low, first, middle, last, high = found.values[:n]
+    scale = np.maximum((last - first) / _QUARTILES, (high - low) / _MOST)
+    least = np.maximum(found.resolution, 1e-12 * np.abs(found.values).max(axis=0))
+    scale = np.where(found.found, np.maximum(scale, least), 0.0)
+    edges = np.where(found.found, found.values[n:], 0.0)
+    return [
+        NumberFacts(float(m), float(s), e) for m, s, e in zip(middle, scale, edges.T, strict=True)
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names for a warning, of many the first."""
+    some = ", ".join(map(repr, names[:_SHOWN]))
+    more = len(names) - _SHOWN
+    return f"{some} and {more} more columns" if more > 0 else some

@@ -1,0 +1,222 @@
+"""Encoders: categories that are given cost nothing, others are found privately."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skdpnoise import DPOneHotEncoder, DPOrdinalEncoder
+from skdpnoise.privacy import PrivacyGuarantee
+from skdpnoise.queries.categories import category_mechanism
+from tests.contracts._register import Forbidden, Notebook
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+rng = np.random.default_rng(0)
+N = 4000
+COLOURS = rng.choice(["blue", "green", "red"], N).astype(object)
+SIZES = rng.choice([1, 2], N)
+FRAME = pd.DataFrame({"colour": COLOURS, "size": SIZES})
+GIVEN = [["red", "blue"], [2, 3]]
+ENCODERS = [DPOneHotEncoder, DPOrdinalEncoder]
+
+
+@pytest.mark.quick(60)
+@parametrize_with_checks(
+    [
+        DPOneHotEncoder(),
+        DPOneHotEncoder(handle_missing="indicator", adjacency="add_remove", dtype="float32"),
+        DPOrdinalEncoder(noise="iid_gaussian"),
+        DPOrdinalEncoder(unknown_value=-5, encoded_missing_value=7.5, adjacency="add_remove"),
+    ]
+)
+def test_scikit_learn_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_frequent_categories_are_found_and_rare_ones_are_not(make, adjacency):
+    frame = FRAME.copy()
+    frame.loc[7, "colour"] = "Ann's own"
+    encoder = make(adjacency=adjacency, random_state=0).fit(frame)
+    assert [one.tolist() for one in encoder.categories_] == [["blue", "green", "red"], [1, 2]]
+    assert encoder.privacy_.total.delta(1.0) <= 1e-6
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_what_is_given_costs_nothing_and_is_as_in_scikit_learn(make):
+    encoder = make(categories=GIVEN, ledger=Forbidden(), delta=0.0).fit(FRAME)
+    assert not encoder.privacy_.releases
+    if make is DPOrdinalEncoder:
+        known = OrdinalEncoder(
+            categories=GIVEN, handle_unknown="use_encoded_value", unknown_value=-1
+        )
+        np.testing.assert_array_equal(encoder.transform(FRAME), known.fit_transform(FRAME))
+        return
+    known = OneHotEncoder(categories=GIVEN, handle_unknown="ignore", sparse_output=False)
+    expected, found = known.fit_transform(FRAME), encoder.transform(FRAME)
+    np.testing.assert_array_equal(found[:, [0, 1, 3, 4]], expected)
+    np.testing.assert_array_equal(found[:, :3].sum(axis=1), 1.0)
+    np.testing.assert_array_equal(found[:, 3:].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_some_columns_may_be_given_by_place_or_by_name(make):
+    named = make(categories={"size": [2, 1]}, random_state=0).fit(FRAME)
+    placed = make(categories=["auto", [2, 1]], random_state=0).fit(FRAME)
+    for encoder in (named, placed):
+        assert [one.tolist() for one in encoder.categories_] == [["blue", "green", "red"], [2, 1]]
+        (release,) = encoder.privacy_.releases
+        assert release.n_coordinates == 2  # one column, two moved counts
+    with pytest.raises(ValueError, match=r"'categories'.*not that of a column"):
+        make(categories={"shape": ["a"]}, ledger=Forbidden()).fit(FRAME)
+    with pytest.raises(ValueError, match=r"'categories'.*1 entries for 2 columns"):
+        make(categories=[["a"]], ledger=Forbidden()).fit(FRAME)
+    for wrong in ([["a", "a"], "auto"], [[], "auto"], [[None], "auto"], [[float("nan")], "auto"]):
+        with pytest.raises(ValueError, match="'categories'"):
+            make(categories=wrong, ledger=Forbidden()).fit(FRAME)
+
+
+def test_pure_privacy_needs_public_categories():
+    with pytest.raises(ValueError, match=r"'delta'.*public"):
+        DPOneHotEncoder(delta=0.0, ledger=Forbidden()).fit(FRAME)
+
+
+@pytest.mark.parametrize("noise", ["auto", "iid_gaussian", "iid_laplace"])
+@pytest.mark.parametrize("rows", [None, 1, 3])
+def test_the_charge_is_the_loss_of_the_mechanism_and_within_the_guarantee(noise, rows):
+    ledger = Notebook()
+    groups = None if rows is None else np.arange(N) // 4
+    encoder = DPOneHotEncoder(2.0, 1e-5, noise=noise, rows_per_group=rows or 1, ledger=ledger)
+    report = encoder.fit(FRAME, groups=groups).privacy_
+    made = category_mechanism("x", noise, 2, "replace_one", report.guarantee, rows or 1)
+    assert report.total.delta(2.0) == pytest.approx(made.privacy_loss().delta(2.0))
+    assert report.total.delta(2.0) <= 1e-5
+    assert report.total.delta(1.9) > 1e-6
+    (charge,) = ledger.charges
+    assert charge["guarantee"] == (2.0, 1e-5)
+    assert charge["unit"] == ("record" if rows is None else "group")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("noise", ["iid_gaussian", "iid_laplace"])
+def test_a_category_of_one_group_alone_is_shown_as_rarely_as_half_of_delta_allows(rows, noise):
+    delta = 0.2  # so large that chances can be counted
+    made = category_mechanism("x", noise, 1, "add_remove", PrivacyGuarantee(1.0, delta), rows)
+    assert rows * made.chance(rows) <= 0.5 * delta
+    label = [["own"]] * rows
+    shown = 0
+    for seed in range(600):
+        encoder = DPOneHotEncoder(
+            1.0, delta, noise=noise, adjacency="add_remove", rows_per_group=rows, random_state=seed
+        )
+        encoder.fit([["x"]] * rows + label, groups=[0] * rows + [1] * rows)
+        shown += "own" in encoder.categories_[0].tolist()
+    # five standard deviations above what is promised
+    promised = made.chance(rows)
+    assert shown <= 600 * promised + 5.0 * np.sqrt(600 * promised)
+    assert shown >= 600 * promised - 5.0 * np.sqrt(600 * promised)
+
+
+def test_missing_values_are_other_ones_or_get_a_column():
+    column = np.array([["a"], [None], [np.nan], [pd.NA], ["z"]], dtype=object)
+    plain = DPOneHotEncoder(categories=[["a"]]).fit(column)
+    np.testing.assert_array_equal(plain.transform(column), [[1, 0], [0, 1], [0, 1], [0, 1], [0, 1]])
+    shown = DPOneHotEncoder(categories=[["a"]], handle_missing="indicator").fit(column)
+    expected = [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]]
+    np.testing.assert_array_equal(shown.transform(column), expected)
+    assert shown.get_feature_names_out().tolist() == ["x0_a", "x0_missing", "x0_other"]
+    number = DPOrdinalEncoder(categories=[["a"]], unknown_value=5, encoded_missing_value=9)
+    np.testing.assert_array_equal(number.fit_transform(column).ravel(), [0, 9, 9, 9, 5])
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_kinds_of_values_are_told_apart_and_names_are_unique(make):
+    column = np.array([[1], [1.0], [True], ["1"], ["other"]], dtype=object)
+    encoder = make(categories=[[1, 1.0, True, "1", "other"]]).fit(column)
+    found = encoder.transform(column)
+    assert len({tuple(row) for row in found}) == 5
+    names = encoder.get_feature_names_out().tolist()
+    assert len(set(names)) == len(names)
+    assert encoder.inverse_transform(found)[:, 0].tolist() == column[:, 0].tolist()
+    assert list(map(type, encoder.inverse_transform(found)[:, 0])) == [int, float, bool, str, str]
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_frames_of_all_kinds_are_read_alike(make):
+    kinds = {
+        "pandas": FRAME,
+        "strings": FRAME.astype({"colour": "string"}),
+        "categories": FRAME.astype({"colour": "category"}),
+        "nullable": FRAME.astype({"size": "Int64"}).astype({"size": "float64"}),
+        "polars": pl.from_pandas(FRAME),
+        "array": FRAME.to_numpy(dtype=object),
+        "list": FRAME.to_numpy(dtype=object).tolist(),
+    }
+    tables = {}
+    for name, table in kinds.items():
+        encoder = make(random_state=0).fit(table)
+        tables[name] = encoder.transform(table)
+    for name, table in tables.items():
+        np.testing.assert_array_equal(table, tables["pandas"], err_msg=name)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("make", ENCODERS)
+def test_frames_come_out_with_names(make, kind):
+    encoder = make(categories=GIVEN).set_output(transform=kind)
+    found = encoder.fit_transform(FRAME)
+    assert list(found.columns) == encoder.get_feature_names_out().tolist()
+    assert type(found).__module__.startswith(kind)
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_public_output_holds_for_every_row(make):
+    encoder = make(random_state=0).fit(FRAME)
+    rows = pd.DataFrame({"colour": ["red", "mauve", None], "size": [1, 77, 2]})
+    found, public = encoder.transform(rows), encoder.public_output_
+    assert (found >= public.low).all()
+    assert (found <= public.high).all()
+    for group in public.column_groups:
+        np.testing.assert_array_equal(found[:, list(group)].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("make", ENCODERS)
+def test_copies_pickles_and_seeds(make):
+    encoder = make(random_state=0).fit(FRAME)
+    again = pickle.loads(pickle.dumps(encoder))
+    np.testing.assert_array_equal(again.transform(FRAME), encoder.transform(FRAME))
+    shuffled = clone(encoder).fit(FRAME.sample(frac=1.0, random_state=1))
+    assert [a.tolist() for a in shuffled.categories_] == [a.tolist() for a in encoder.categories_]
+
+
+def test_one_record_changes_no_other_row_and_no_error_quotes_it():
+    class Hostile(str):
+        def __hash__(self):
+            raise RuntimeError("secret")
+
+        def __eq__(self, other):
+            raise RuntimeError("secret")
+
+    odd = [Hostile("secret"), ["secret"], {"secret": 1}, b"secret", 1j, np.float64("nan"), 10**400]
+    base = DPOneHotEncoder(categories=[["a", "b"]]).fit([["a"], ["b"], ["a"]])
+    for value in odd:
+        column = np.empty((3, 1), dtype=object)
+        column[:, 0] = ["a", "b", None]
+        column[2, 0] = value
+        np.testing.assert_array_equal(base.transform(column), [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+        fitted = DPOneHotEncoder(random_state=0).fit(np.vstack([FRAME[["colour"]], column]))
+        assert fitted.categories_[0].tolist() == ["blue", "green", "red"]
+
+
+def test_a_column_without_categories_is_named():
+    with pytest.warns(match="no category of 'name'"):
+        DPOneHotEncoder().fit(pd.DataFrame({"name": [f"person {k}" for k in range(500)]}))

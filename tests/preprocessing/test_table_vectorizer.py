@@ -1,0 +1,261 @@
+"""Tables of any columns as numbers: by schema and type, never by values."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skdpnoise import DPLogisticRegression, DPPipeline, DPTableVectorizer
+from skdpnoise.privacy import PrivacyGuarantee
+from tests.contracts._register import Forbidden, Notebook
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdpnoise.PrivacyWarning")
+
+rng = np.random.default_rng(0)
+N = 6000
+START = np.datetime64("2021-01-04")  # a Monday
+TABLE = pd.DataFrame(
+    {
+        "age": rng.integers(17, 91, N),
+        "income": np.where(rng.random(N) < 0.2, np.nan, np.exp(rng.normal(10.0, 1.0, N))),
+        "town": rng.choice(["A", "B", "C"], N, p=[0.6, 0.3, 0.1]),
+        "size": rng.choice(["S", "M", "L"], N),
+        "seen": START + rng.integers(0, 700, N).astype("timedelta64[D]"),
+        "member": rng.random(N) < 0.5,
+    }
+)
+SCHEMA = {
+    "age": (17, 90),
+    "income": "log",
+    "size": {"kind": "ordinal", "categories": ["S", "M", "L"]},
+}
+Y = (TABLE["town"] == "A").to_numpy().astype(int)
+
+
+@pytest.mark.quick(60)
+@parametrize_with_checks(
+    [
+        DPTableVectorizer(),
+        DPTableVectorizer(n_bins=0, adjacency="add_remove"),
+        DPTableVectorizer(noise="iid_laplace", n_bins=3),
+    ]
+)
+def test_scikit_learn_common_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return DPTableVectorizer(SCHEMA, 3.0, random_state=0).fit(TABLE)
+
+
+def test_every_column_becomes_what_its_schema_or_type_says(fitted):
+    said = str(fitted.columns_).splitlines()
+    kinds = {line.partition(":")[0]: line.partition(": ")[2] for line in said}
+    assert kinds["age"].startswith("number, median 5")
+    assert kinds["income"].startswith("log of number, median 10")
+    assert kinds["town"] == "category, 3 found -> 5 columns"
+    assert kinds["size"] == "ordinal, 3 given -> 2 columns"
+    assert kinds["seen"].startswith("date")
+    assert kinds["member"].startswith("number")
+    assert "<table" in fitted.columns_._repr_html_()
+
+
+def test_rows_are_finite_within_public_bounds_and_have_one_unit_in_each_group(fitted):
+    odd = TABLE.head(4).copy()
+    odd["town"] = ["A", "Atlantis", None, "B"]
+    odd["income"] = [1e300, -1e300, np.nan, 0.0]
+    odd["seen"] = pd.to_datetime(["1700-01-01", None, "2200-12-31", "2021-01-04"])
+    for rows in (TABLE, odd):
+        found, public = fitted.transform(rows), fitted.public_output_
+        assert np.isfinite(found).all()
+        assert (found >= public.low).all()
+        assert (found <= public.high).all()
+        assert found.shape[1] == len(fitted.get_feature_names_out())
+        for group in public.column_groups:
+            sums = found[:, list(group)].sum(axis=1)
+            assert set(np.unique(sums)) <= {0.0, 1.0}
+    names = fitted.get_feature_names_out().tolist()
+    towns = [k for k, name in enumerate(names) if name.startswith("town_")]
+    np.testing.assert_array_equal(fitted.transform(odd)[:, towns].sum(axis=1), 1.0)
+
+
+def test_numbers_are_scaled_by_their_bulk_and_cut_at_quantiles(fitted):
+    names = fitted.get_feature_names_out().tolist()
+    found = fitted.transform(TABLE)
+    age = found[:, names.index("age")]
+    assert abs(np.median(age)) < 0.1
+    bins = [k for k, name in enumerate(names) if name.startswith("income_bin")]
+    present = ~TABLE["income"].isna().to_numpy()
+    assert len(bins) == 8
+    assert np.abs(found[present][:, bins].mean(axis=0) - 0.125).max() < 0.06
+    np.testing.assert_array_equal(found[:, names.index("income_missing")], ~present)
+    assert (found[~present][:, names.index("income")] == 0.0).all()
+
+
+def test_dates_become_calendars(fitted):
+    names = fitted.get_feature_names_out().tolist()
+    row = TABLE.head(1).copy()
+    row["seen"] = pd.to_datetime(["2021-03-07 15:00"])  # a Sunday
+    found = dict(zip(names, fitted.transform(row)[0], strict=True))
+    assert found["seen_month2"] == found["seen_weekday6"] == found["seen_hour15"] == 1.0
+    assert sum(found[name] for name in names if name.startswith("seen_weekday")) == 1.0
+
+
+@pytest.mark.parametrize("delta", [1e-6, 0.0])
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("rows", [None, 3])
+@pytest.mark.parametrize("noise", ["auto", "inid_laplace"])
+def test_all_is_within_the_guarantee_and_charged_once_before_a_draw(delta, adjacency, rows, noise):
+    schema = SCHEMA | ({"town": ["A", "B"]} if delta == 0.0 else {})
+    ledger = Notebook()
+    groups = None if rows is None else np.arange(N) // 3
+    made = DPTableVectorizer(
+        schema, 2.0, delta, adjacency=adjacency, rows_per_group=rows or 1, noise=noise
+    )
+    report = made.set_params(ledger=ledger).fit(TABLE, groups=groups).privacy_
+    (charge,) = ledger.charges
+    assert charge["guarantee"] == (2.0, delta)
+    assert report.total.delta(2.0) <= delta
+    assert charge["cost"]  # the text of a loss
+    assert report.unit == ("record" if rows is None else "group")
+    assert "names and types of columns" in report.declared
+
+
+def test_what_is_all_public_costs_nothing():
+    schema = {"town": ["A", "B"], "size": {"buckets": 4}, "age": "drop", "income": "drop"}
+    table = TABLE[["town", "size", "age", "income"]]
+    made = DPTableVectorizer(schema, delta=0.0, ledger=Forbidden()).fit(table)
+    assert not made.privacy_.releases
+    assert made.transform(table).shape == (N, 4 + 5)
+    np.testing.assert_array_equal(made.transform(table)[:, 4:].sum(axis=1), 1.0)
+
+
+def test_pure_privacy_needs_categories_that_are_given_or_hashed():
+    with pytest.raises(ValueError, match=r"'delta'.*public"):
+        DPTableVectorizer(SCHEMA, delta=0.0, ledger=Forbidden()).fit(TABLE)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"age": (5, 1)},
+        {"age": (1.0, np.nan)},
+        {"age": "years"},
+        {"age": {"kind": "number", "colour": 1}},
+        {"age": {"kind": "date", "bounds": (0, 1)}},
+        {"town": ["A", "A"]},
+        {"town": []},
+        {"town": {"buckets": -1}},
+        {"town": {"buckets": True}},
+        {"size": {"kind": "ordinal"}},
+        {"size": {"kind": "category", "nullable": "yes"}},
+        {"nobody": "number"},
+        {7: "number"},
+    ],
+    ids=str,
+)
+def test_a_wrong_schema_is_refused_and_named(wrong):
+    with pytest.raises(ValueError, match="'schema'"):
+        DPTableVectorizer(wrong, ledger=Forbidden()).fit(TABLE)
+
+
+def test_no_value_decides_what_a_column_is():
+    # What could be guessed from values, and is not: numbers as text, few different numbers, text in
+    # which all values are dates, a single value of another kind.
+    tables = []
+    for last in ("1", "x", None, 2.5, True):
+        column = pd.Series(["1"] * (N - 1) + [last], dtype=object)
+        frame = pd.DataFrame({"a": column, "b": [0, 1] * (N // 2)})
+        made = DPTableVectorizer(random_state=0, epsilon=3.0).fit(frame)
+        tables.append(made.get_feature_names_out().tolist())
+    assert all(names == tables[0] for names in tables)
+
+
+def test_frames_of_all_kinds_are_read_alike():
+    plain = TABLE.drop(columns="seen")
+    kinds = {
+        "pandas": plain,
+        "polars": pl.from_pandas(plain),
+        "categories": plain.astype({"town": "category", "size": "string"}),
+        "nullable": plain.astype({"income": "Float64", "member": "boolean"}),
+    }
+    tables = {}
+    for name, table in kinds.items():
+        schema = SCHEMA | {"member": {"kind": "number", "bounds": (0, 1), "nullable": False}}
+        schema |= {"age": {"bounds": (17, 90), "nullable": False}}
+        tables[name] = DPTableVectorizer(schema, random_state=0).fit(table).transform(table)
+    for name, table in tables.items():
+        np.testing.assert_allclose(table, tables["pandas"], err_msg=name)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Paris"])
+def test_dates_of_polars_and_pandas_are_read_alike(zone):
+    frame = TABLE[["seen"]].assign(seen=lambda one: one["seen"].dt.tz_localize(zone))
+    first = DPTableVectorizer(random_state=0).fit(frame)
+    second = DPTableVectorizer(random_state=0).fit(pl.from_pandas(frame))
+    np.testing.assert_allclose(
+        first.transform(frame), second.transform(pl.from_pandas(frame)), rtol=1e-12
+    )
+
+
+def test_columns_typed_by_one_record_and_hidden_ones_are_named():
+    with pytest.warns(match="takes 'income', 'town' by type"):
+        DPTableVectorizer(epsilon=3.0).fit(TABLE[["income", "town"]].astype({"town": object}))
+    constant = pd.DataFrame({"c": np.ones(100, dtype=int), "d": [f"{k}" for k in range(100)]})
+    with pytest.warns(match="leaves out 'c', 'd'"):
+        made = DPTableVectorizer().fit(constant)
+    assert np.isfinite(made.transform(constant)).all()
+
+
+def test_infinite_numbers_are_refused_before_the_charge():
+    table = TABLE.copy()
+    table.loc[3, "income"] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        DPTableVectorizer(SCHEMA, ledger=Forbidden()).fit(table)
+
+
+def test_five_lines_make_a_model():
+    model = DPPipeline(
+        [("table", DPTableVectorizer(SCHEMA)), ("model", DPLogisticRegression(classes=[0, 1]))],
+        epsilon=2.0,
+        random_state=0,
+    ).fit(TABLE, Y)
+    assert model.score(TABLE, Y) > 0.95
+    assert model.privacy_.total.delta(2.0) <= 1e-6
+    shares = {"table": 0.0, "model": 0.0}
+    for release in model.privacy_.releases:
+        step = release.label.partition(":")[0]
+        shares[step] += release.loss.mu**2 if hasattr(release.loss, "mu") else 0.0
+    assert shares["table"] < 0.15 * shares["model"]  # a tenth, beside a model
+    unseen = TABLE.head(3).assign(town=["Z", None, "A"], income=np.nan)
+    assert len(model.predict(unseen)) == 3
+
+
+def test_copies_pickles_and_orders_of_records(fitted):
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(TABLE), fitted.transform(TABLE))
+    assert clone(fitted).get_params()["schema"] == SCHEMA
+    other = clone(fitted).fit(TABLE.iloc[::-1])
+    names = [fitted.get_feature_names_out().tolist(), other.get_feature_names_out().tolist()]
+    assert names[0] == names[1]
+
+
+def test_a_rehearsal_looks_at_no_value():
+    seen = []
+    for values in (["a", "b"] * 3000, [f"own {k}" for k in range(6000)]):
+        ledger = Notebook()
+        frame = pd.DataFrame({"kind": values})
+        model = DPPipeline(
+            [("table", DPTableVectorizer()), ("model", DPLogisticRegression(classes=[0, 1]))],
+            ledger=ledger,
+        ).fit(frame, Y)
+        seen.append([str(charge["cost"]) for charge in ledger.charges])
+        assert model.privacy_.guarantee == PrivacyGuarantee(1.0, 1e-6)
+    assert seen[0] == seen[1]
