@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from skdpnoise.compose._total import allowed_loss
 from skdpnoise.compose.approximate import ApproximateBudget, Budget
 from skdpnoise.compose.charged import Allowance
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
@@ -162,7 +161,7 @@ class Cap(_OneObject):
     def _allowed(self, report: PrivacyReport) -> float:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""
         if report.releases:
-            return self._amount(allowed_loss(report))
+            return self._amount(report.allowed)
         epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
         return float(epsilon) if type(self.limit) is PureLoss else gdp_mu(epsilon, delta) ** 2
 
