@@ -113,6 +113,7 @@ def opened(program: str, folder: Path) -> Iterator[Page]:
             page("Page.enable")
             yield Page(page)
             talk("Browser.close")
+            process.wait(_SECONDS)
         finally:
             process.kill()
             process.wait(_SECONDS)

@@ -71,7 +71,7 @@ border:1px solid var(--dp-on-warning);border-radius:4px;padding:4px 8px;margin-b
 border:1px solid var(--dp-line)}
 @media (forced-colors:active){
 .skdpnoise-card .dp-bar span:not(.dp-rest),.skdpnoise-card .dp-swatch:not(.dp-rest){
-forced-color-adjust:none;background:CanvasText;border-color:Canvas}}
+background:CanvasText;border-color:Canvas}}
 """
 
 

@@ -11,7 +11,9 @@ from typing import Any
 from skdpnoise.privacy import GaussianLoss, PrivacyLoss, PureLoss, gdp_mu
 
 __all__ = [
+    "BEFORE",
     "NOT_SPENT",
+    "THREAT",
     "as_a_bet",
     "as_dict",
     "caveats",
@@ -19,11 +21,13 @@ __all__ = [
     "exactly",
     "how_noisy",
     "limit",
+    "made",
     "measured",
     "of_unit",
     "open_facts",
     "percent",
     "rounded_up",
+    "sections",
     "shares",
     "source",
     "stage_of",
@@ -39,7 +43,6 @@ _LARGEST = 50.0  # ε whose power is shown
 _DIGITS = 6  # of ε and δ, as everywhere in reports
 _WEAK = 99.0  # per cent of bets that are won
 _THOUSAND, _MILLION = 1e3, 1e6  # between them numbers are written out
-_PERCENT = "\N{NO-BREAK SPACE}%"
 NOT_SPENT = "not spent"
 _CHANGED = {
     ("replace_one", "record"): "whatever any one record (one row) of the training data had been",
@@ -62,35 +65,40 @@ _NOT_PROTECTED = (
     "what is true of people in general: a model may say something about a person who was never in "
     "the data",
 )
-_THREAT = (
+THREAT = (
     "Whoever reads the fitted model, its report and what it predicts for other data, knows the "
     "method and every other record, and has any amount of time and computing power. Not: whoever "
     "can read the memory or the disk of the computer that held the data, or knows the seed of the "
     "noise."
 )
-_BEFORE = (
-    "What the fit itself did to prepare the data or to choose settings is in this list. What was "
-    "done before the fit is not: looking, cleaning, choosing columns or settings by these data."
+BEFORE = (
+    "What the fit itself did to prepare the data or to choose settings is paid for, as part of "
+    "this. What was done before the fit is not: looking, cleaning, choosing columns or settings by "
+    "these data."
 )
 _UNSPENT = "This rest is neither claimed nor given back: how much is left may depend on the data."
 _FAMILIES = {"gaussian": "normal", "laplace": "Laplace"}
 _RULES = ("iid", "inid", "spr")
 
 
-def statement(report: Any) -> str:
-    """Return the page."""
-    parts = [
+def sections(report: Any) -> list[tuple[str, list[str]]]:
+    """Return the titles of the page, each with its paragraphs."""
+    return [
         ("What is promised", [limit(report), *_promised(report), of_unit(report)]),
         ("What was measured, and what it cost", _list(measured(report))),
         ("More exactly", [exactly(report)]),
         ("What is not protected", _list(open_facts(report))),
         ("What rests on the word of whoever fitted it", _list(vouched(report))),
-        ("Against whom", [_THREAT]),
-        ("How it was made", [_made(report)]),
+        ("Against whom", [THREAT]),
+        ("How it was made", [made(report)]),
     ]
+
+
+def statement(report: Any) -> str:
+    """Return the page."""
     lines = [f"Privacy statement: {report.estimator}"]
     lines += [f"*** {text} ***" for text in caveats(report)]
-    for title, paragraphs in parts:
+    for title, paragraphs in sections(report):
         lines += ["", title]
         for paragraph in paragraphs:
             hanging = "    " if paragraph.startswith("- ") else "  "
@@ -122,7 +130,7 @@ def as_dict(report: Any) -> dict[str, Any]:
                 "n_releases": release.n_releases,
                 "n_coordinates": release.n_coordinates,
                 "of": release.of,
-                "scale": list(release.scale),
+                "scale": [one if math.isfinite(one) else repr(one) for one in release.scale],
                 "loss": str(release.loss),
                 "share": share,
             }
@@ -201,8 +209,8 @@ def as_a_bet(report: Any) -> str:
     weak = "" if right < _WEAK else " That is hardly a promise: ε is large."
     return (
         "As a bet: who guesses which of two such data sets it was, each as likely beforehand, is "
-        f"right with a probability of {right:.1f}{_PERCENT} at most, where guessing blindly is "
-        f"right with 50{_PERCENT}.{weak}"
+        f"right with a probability of {right:.1f}% at most, where guessing blindly is right with "
+        f"50%.{weak}"
     )
 
 
@@ -253,7 +261,7 @@ def stage_of(release: Any) -> str:
 
 def percent(share: float) -> str:
     """Return a share in words."""
-    return f"{100.0 * share:.0f}{_PERCENT}" if share >= 0.01 else f"less than {percent(0.01)}"
+    return f"{100.0 * share:.0f}%" if share >= 0.01 else f"less than {percent(0.01)}"
 
 
 def how_noisy(release: Any) -> str:
@@ -286,11 +294,10 @@ def measured(report: Any) -> list[str]:
     parts = stages(report)
     if NOT_SPENT in parts:
         lines.append(f"{NOT_SPENT}: {percent(parts[NOT_SPENT])} of the budget. {_UNSPENT}")
-    if 1 < len(parts.keys() - {NOT_SPENT}) < len(report.releases):
-        lines.append(
-            "in all: " + ", ".join(f"{name} {percent(one)}" for name, one in parts.items())
-        )
-    return [*lines, _BEFORE]
+    if len(parts) > 1 and 2 * len(parts) <= len(report.releases):
+        whole = ", ".join(f"{name} {percent(share)}" for name, share in parts.items())
+        lines.insert(0, f"by stage: {whole} of the budget")
+    return [*lines, BEFORE]
 
 
 def exactly(report: Any) -> str:
@@ -334,7 +341,8 @@ def source(report: Any) -> str:
     return "the operating system's secure source" if report.secure else "a known seed"
 
 
-def _made(report: Any) -> str:
+def made(report: Any) -> str:
+    """Return what made the model and its noise."""
     text = f"Fitted by {report.software}. Noise: exact integers from {source(report)}."
     if report.n_records is not None:
         text += f" The number of records, with noise: {report.n_records:,.0f}."

@@ -39,7 +39,7 @@ def report(loss, guarantee=None, **facts):
 
 
 def whole(made):
-    return " ".join(made.statement().split())  # no-break spaces too
+    return " ".join(made.statement().split())
 
 
 @every_private_estimator
@@ -68,7 +68,7 @@ def test_the_bet_is_that_of_the_best_test_between_two_data_sets(mu):
     loss = GaussianLoss(mu)
     right = norm.cdf(mu / 2.0)  # of two normal numbers that lie so far apart
     page = whole(report(loss, PrivacyGuarantee(mu, loss.delta(mu))))
-    said = float(page.split("probability of ")[1].split(" %")[0]) / 100.0
+    said = float(page.split("probability of ")[1].split("%")[0]) / 100.0
     assert right <= said <= right + 0.001
     said = float(page.split("-Gaussian")[0].split("whole is ")[1])
     assert mu <= said <= 1.001 * mu
@@ -78,7 +78,7 @@ def test_the_bet_is_that_of_the_best_test_between_two_data_sets(mu):
 def test_of_pure_privacy_it_is_that_of_a_coin(epsilon):
     page = whole(report(PureLoss(epsilon), PrivacyGuarantee(epsilon)))
     right = 1.0 / (1.0 + math.exp(-epsilon))
-    said = float(page.split("probability of ")[1].split(" %")[0]) / 100.0
+    said = float(page.split("probability of ")[1].split("%")[0]) / 100.0
     assert right <= said <= right + 0.001
     assert "apart from" not in page
     factor = float(page.split(" = ")[3].split(" at most")[0])
@@ -86,7 +86,7 @@ def test_of_pure_privacy_it_is_that_of_a_coin(epsilon):
 
 
 def bet_of(made):
-    return float(whole(made).split("probability of ")[1].split(" %")[0])
+    return float(whole(made).split("probability of ")[1].split("%")[0])
 
 
 def test_what_was_left_unspent_by_looking_is_not_claimed():
@@ -98,7 +98,7 @@ def test_what_was_left_unspent_by_looking_is_not_claimed():
     assert half.allowed == full.allowed == GaussianLoss(most)
     assert half.to_dict()["profile"] == full.to_dict()["profile"]
     assert bet_of(half) == bet_of(full)
-    assert "not spent: 75 % of the budget" in whole(half)
+    assert "not spent: 75% of the budget" in whole(half)
     assert "not spent" not in whole(full)
     model = DPCoordinateDescentRegressor().fit(X, X[:, 0])
     assert model.privacy_.total.mu < model.privacy_.to_dict()["mu"] == most
@@ -166,7 +166,7 @@ def test_what_was_asked_for_is_said_in_words():
     assert "apart from a chance of 1e-06 (1 in 1,000,000) at most" in page
     assert "whatever any one record" in page
     assert "how many rows there are" in page
-    line = "counts: 20 numbers with Laplace noise of scale 2 to 3; 0.5-DP, 50 % of the budget"
+    line = "counts: 20 numbers with Laplace noise of scale 2 to 3; 0.5-DP, 50% of the budget"
     assert line in whole(report(PureLoss(0.5), PrivacyGuarantee(1.0)))
     added = whole(
         report(PureLoss(0.5), PrivacyGuarantee(1.0, 1e-6, "add_remove"), n_records=1234.4)
@@ -190,11 +190,23 @@ def test_what_breaks_it_stands_at_the_top():
     assert "NOT PRIVATE" not in report(PureLoss(0.5)).statement()
 
 
+def test_what_many_releases_of_few_stages_paid_is_said_by_stage():
+    few = PureLoss(0.125)
+    labels = ("scale: means", "scale: spreads", "scale: counts", "model: a", "model: b", "model: c")
+    releases = tuple(Release(label, "iid_laplace", 1, 1, (2.0, 2.0), few) for label in labels)
+    facts = {"guarantee": PrivacyGuarantee(1.0), "total": PureLoss(0.75), "releases": releases}
+    made = replace(report(PureLoss(0.5)), **facts)
+    assert "by stage: scale 38%, model 38%, not spent 25% of the budget" in whole(made)
+    facts = {"total": PureLoss(0.625), "releases": releases[:5]}
+    assert "by stage" not in whole(replace(made, **facts))
+
+
 def test_what_a_user_declared_is_named():
     doubled = FunctionTransformer(lambda X: 2.0 * X)
     steps = [("double", doubled), ("scale", DPStandardScaler()), ("model", DPLogisticCD())]
     model = DPPipeline(steps, public=["double"]).fit(X, (X[:, 0] > 0).astype(int))
-    assert "these learn nothing private: double" in whole(model.privacy_)
+    page = whole(model.privacy_)
+    assert "these learn nothing private: double" in page
     assert model.privacy_.to_dict()["declared_public"] == ["double"]
 
 
