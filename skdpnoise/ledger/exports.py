@@ -55,7 +55,6 @@ _KINDS: dict[str, tuple[type, ...]] = {  # of what JSON holds beside losses
     "n_records": (float, type(None)),
     "observed": (bool,),
     "software": (str,),
-    "planned": (bool,),
 }
 
 
@@ -128,6 +127,7 @@ def report_to_json(report: PrivacyReport, *, indent: int | None = 2) -> str:
     """
     _check_report("report_to_json", report)
     facts = {"format": _FORMAT, **report.to_dict(), "total": _encoded(report.total)}
+    facts["planned"] = None if report.planned is None else _encoded(report.planned)
     for stored, release in zip(facts["releases"], report.releases, strict=True):
         stored["encoded"] = _encoded(release.loss)
     return json.dumps(facts, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -172,6 +172,7 @@ def report_from_json(text: str) -> PrivacyReport:
         guarantee = PrivacyGuarantee(facts["epsilon"], facts["delta"], facts["adjacency"])
         made = [_release(stored) for stored in facts["releases"]]
         total = _decoded(facts["total"])
+        planned = None if facts["planned"] is None else _decoded(facts["planned"])
         known = {name: facts[name] for name in _KINDS}
         declared = tuple(map(str, facts["declared_public"]))
         if wrong := [name for name, kinds in _KINDS.items() if type(known[name]) not in kinds]:
@@ -179,7 +180,7 @@ def report_from_json(text: str) -> PrivacyReport:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # What a text of unknown origin holds is not repeated.
         raise ValueError(complaint("report_from_json", "text", allowed, "another text")) from error
-    facts = {"guarantee": guarantee, "releases": tuple(made), "total": total}
+    facts = {"guarantee": guarantee, "releases": tuple(made), "total": total, "planned": planned}
     return PrivacyReport(**known, **facts, declared=declared)
 
 

@@ -114,9 +114,8 @@ class PrivacyReport:
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
     software : str
         What fitted it, with its version.
-    planned : bool, default=True
-        Whether the kind of the losses was fixed before anything was drawn; else nothing is claimed
-        but the guarantee.
+    planned : PrivacyLoss or None, default=None
+        The loss that was fixed before anything was drawn; see `allowed`.
 
     Raises
     ------
@@ -148,7 +147,7 @@ class PrivacyReport:
     n_records: float | None = None
     observed: bool = field(default_factory=is_observed)
     software: str = field(default_factory=_software)
-    planned: bool = True
+    planned: PrivacyLoss | None = None
 
     def __post_init__(self) -> None:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -172,7 +171,8 @@ class PrivacyReport:
         """The loss that the fit was allowed in advance, of the kind in which it was charged.
 
         What was spent, `total`, may be less, and may depend on released numbers. The curve of a
-        loss that was chosen by looking is no promise; that of the loss allowed beforehand is.
+        loss that was chosen by looking is no promise; that of the loss allowed beforehand is. Where
+        losses are of several kinds and none was planned, that is the guarantee and no more.
         """
         total, epsilon, delta = self.total, self.guarantee.epsilon, self.guarantee.delta
         if not self.releases:
@@ -181,7 +181,7 @@ class PrivacyReport:
             return PureLoss(max(total.pure_epsilon, epsilon))
         if isinstance(total, GaussianLoss) and delta > 0.0:
             return GaussianLoss(max(total.mu, gdp_mu(epsilon, delta)))
-        return total if self.planned else NumericLoss(((Promised(delta), epsilon, 1),))
+        return self.planned or NumericLoss(((Promised(delta), epsilon, 1),))
 
     def __str__(self) -> str:
         lines = [
@@ -232,7 +232,7 @@ class PrivacyReport:
         dict
             ``estimator``, ``software``, ``epsilon``, ``delta``, ``adjacency``, ``unit``,
             ``rows_per_group``, ``mu`` (None unless what was allowed is Gaussian), ``profile`` (δ at
-            some ε), ``allowed`` beforehand and ``spent``, ``planned``, ``releases`` with the
+            some ε), ``allowed`` beforehand and ``spent``, ``releases`` with the
             ``share`` of the budget that each had, ``n_records``, ``declared_public``,
             ``not_protected``, ``secure`` and ``observed``.
 

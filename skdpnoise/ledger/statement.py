@@ -119,10 +119,9 @@ def as_dict(report: Any) -> dict[str, Any]:
         "unit": report.unit,
         "rows_per_group": report.rows_per_group,
         "mu": allowed.mu if isinstance(allowed, GaussianLoss) else None,
-        "profile": [{"epsilon": at, "delta": allowed.delta(at)} for at in _AT],
+        "profile": [{"epsilon": at, "delta": delta} for at, delta in _profile(report)],
         "allowed": str(allowed),
         "spent": str(report.total),
-        "planned": report.planned,
         "releases": [
             {
                 "label": release.label,
@@ -303,8 +302,8 @@ def measured(report: Any) -> list[str]:
 def exactly(report: Any) -> str:
     """Return the figures for who knows the field: what was allowed before anything was drawn."""
     allowed = report.allowed
-    pairs = [(at, allowed.delta(at)) for at in _AT]
-    shown = [f"δ({at:g}) = {rounded_up(delta, 2)}" for at, delta in pairs if delta > _CERTAIN]
+    pairs = [(at, rounded_up(delta, 2)) for at, delta in _profile(report) if delta > _CERTAIN]
+    shown = [f"δ({at:g}) = {delta}" for at, delta in pairs]
     kind = ""
     if isinstance(allowed, GaussianLoss):
         kind = f"The whole is {rounded_up(allowed.mu, 4)}-Gaussian differentially private. "
@@ -313,6 +312,13 @@ def exactly(report: Any) -> str:
         kind = f"The whole is {pure}-differentially private with δ = 0. "
     profile = ", ".join(shown) or f"δ is below {_CERTAIN:g} at every ε"
     return f"{kind}The same promise at other ε: {profile}."
+
+
+def _profile(report: Any) -> list[tuple[float, float]]:
+    """Return pairs of ε and δ: of the loss allowed, or of the guarantee if that is less."""
+    epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
+    most = [delta if at >= epsilon else 1.0 for at in _AT]
+    return [(at, min(report.allowed.delta(at), d)) for at, d in zip(_AT, most, strict=True)]
 
 
 def open_facts(report: Any) -> list[str]:

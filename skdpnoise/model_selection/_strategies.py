@@ -106,7 +106,8 @@ class Strategy(ABC):
         named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
         declared = sorted({label for labels in named for label in labels})
         secure, rows = problem.rng.secure, rows_per_group
-        return PrivacyReport(owner, guarantee, (line,), loss, secure, rows, tuple(declared))
+        shown = (loss, secure, rows, tuple(declared))
+        return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
 
     @abstractmethod
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:

@@ -210,8 +210,6 @@ class PrivateNetwork(CallbackSupportMixin, PrivateFitMixin, BaseEstimator):
                 fitted = follow_epochs(self, epochs, steps.n_epochs, model, (X, y))
                 # store
                 report = account.report(owner, secure=rng.secure)
-                # Steps that a noisy number chose have a curve that was not known before.
-                report = replace(report, planned=shares.sampling is not None)
                 if self.module is not None:  # and with it the parameters that it makes
                     report = replace(report, declared=("module",))
             self.__dict__.update(fitted, privacy_=report)

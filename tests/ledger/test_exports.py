@@ -94,7 +94,9 @@ ODD = {
     ),
     "numeric": report(total=PureLoss(0.5) + NumericLoss(((Promised(1e-8), 0.1, 1),))),
     "groups": report(rows_per_group=3, declared=("double", "half")),
-    "seeded": report(secure=False, observed=True, planned=False, software="skdpnoise 0.0"),
+    "seeded": report(
+        secure=False, observed=True, planned=GaussianLoss(0.1), software="skdpnoise 0.0"
+    ),
     "nothing": report(releases=(), total=PureLoss(0.0)),
     "search": report(releases=(replace(report().releases[0], of="candidates"),)),
     "names": report(estimator='A "B" <b>`|\nü', declared=("a|b", "*c*")),
