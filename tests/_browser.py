@@ -6,7 +6,6 @@ Its DevTools protocol is JSON with a zero byte after each message, so that nothi
 from __future__ import annotations
 
 import base64
-import fcntl
 import io
 import json
 import os
@@ -33,7 +32,9 @@ _SECONDS = 60
 
 
 def find_browser() -> str | None:
-    """Where Chromium is, if it is here."""
+    """Where Chromium is, if it is here, and can be talked to through pipes."""
+    if os.name != "posix":
+        return None
     named = os.environ.get("SKDPNOISE_BROWSER")
     return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
 
@@ -86,6 +87,8 @@ class Page:
 @contextmanager
 def opened(program: str, folder: Path) -> Iterator[Page]:
     """A page of a fresh browser, which keeps what it writes in this folder."""
+    import fcntl  # not on Windows
+
     # Above what the browser's own descriptors will be.
     ends = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (*os.pipe(), *os.pipe())]
     commands, send, receive, answers = ends

@@ -61,7 +61,7 @@ border-radius:6px;padding:10px 14px;max-width:60em;font-family:sans-serif;font-s
 line-height:1.45;color-scheme:light dark}
 .skdpnoise-card table,.skdpnoise-card tr{color:inherit!important;background:none!important}
 .skdpnoise-card p,.skdpnoise-card ul,.skdpnoise-card details{margin:8px 0}
-.skdpnoise-card ul{list-style:none;padding:0}
+.skdpnoise-card ul{list-style:none!important;padding:0!important;margin-left:0!important}
 .skdpnoise-card summary{cursor:pointer;color:var(--dp-soft)}
 .skdpnoise-card .dp-warning{background:var(--dp-warning);color:var(--dp-on-warning);
 border:1px solid var(--dp-on-warning);border-radius:4px;padding:4px 8px;margin-bottom:8px}

@@ -52,7 +52,7 @@ _KINDS: dict[str, tuple[type, ...]] = {  # of what JSON holds beside losses
     "estimator": (str,),
     "secure": (bool,),
     "rows_per_group": (int, type(None)),
-    "n_records": (float, type(None)),
+    "n_records": (float, int, type(None)),
     "observed": (bool,),
     "software": (str,),
 }
@@ -237,7 +237,7 @@ def registry_record(
     Raises
     ------
     TypeError
-        If it is no report, or a list is given as a text.
+        If it is no report, or a text is given where a list or a mapping is asked for.
     ValueError
         If the fit was not private, something is missing, or `more` names an unknown section or what
         the report says.
@@ -279,6 +279,9 @@ def registry_record(
         if section not in deployment:
             allowed = f"name sections among {', '.join(deployment)}"
             raise ValueError(complaint(owner, "more", allowed, repr(section)))
+        if not isinstance(fields, Mapping):
+            kind = f"an object of type {type(fields).__name__}"
+            raise TypeError(complaint(owner, f"more[{section!r}]", "be a mapping", kind))
         if taken := [name for name in _FROM_REPORT if name in fields]:
             allowed = "leave to the report what it says"
             raise ValueError(complaint(owner, "more", allowed, repr(taken[0])))

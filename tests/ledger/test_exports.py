@@ -93,6 +93,7 @@ ODD = {
         n_records=1234.5,
     ),
     "numeric": report(total=PureLoss(0.5) + NumericLoss(((Promised(1e-8), 0.1, 1),))),
+    "whole": report(n_records=1234),
     "groups": report(rows_per_group=3, declared=("double", "half")),
     "seeded": report(
         secure=False, observed=True, planned=GaussianLoss(0.1), software="skdpnoise 0.0"
@@ -104,7 +105,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("made", ODD.values(), ids=ODD)
-@pytest.mark.quick(7)
+@pytest.mark.quick(8)
 def test_json_holds_a_report_to_the_last_bit(made):
     for indent in (None, 2):
         text = report_to_json(made, indent=indent)
@@ -224,11 +225,12 @@ def test_a_fit_that_is_not_private_is_no_deployment(facts):
         ({"authors": "A. Person"}, TypeError, "'authors' .* list of texts"),
         ({"authors": []}, TypeError, "'authors' .* list of texts"),
         ({"more": {"privacy": {}}}, ValueError, "name sections among basic"),
+        ({"more": {"accounting": "none"}}, TypeError, r"more\['accounting'\].* be a mapping"),
         ({"more": {"privacy_loss": {"privacy_parameters": {}}}}, ValueError, "leave to the report"),
         ({"more": {"dp_variant": {"variant_name": "Pure DP"}}}, ValueError, "leave to the report"),
     ],
 )
-@pytest.mark.quick(10)
+@pytest.mark.quick(11)
 def test_what_a_person_must_say_is_asked_for(options, kind, said):
     with pytest.raises(kind, match=said):
         registry_record(report(), **{"basic": BASIC, "authors": ["A. Person"], **options})
