@@ -13,7 +13,7 @@ OLDEST := .venv-oldest
 TORCH := .venv-torch
 PIP := bin/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-all test-oldest test-torch docs mutants coverage lint clean
+.PHONY: help demo test test-all test-oldest test-torch browser docs mutants coverage lint clean
 .NOTPARALLEL:
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make test-all     the same, and then the slow cases that it leaves out"
 	@echo "make test-oldest  the same for estimators and solvers, with the oldest dependencies"
 	@echo "make test-torch   neural networks, with torch for processors, in an environment of its own"
+	@echo "make browser      a headless Chromium from Debian's packages, for tests of what cards look like"
 	@echo "make docs         the pages as a site in build/docs; a fault in one of them fails"
 	@echo "make mutants      faults in the files that changed, each of which some test must notice"
 	@echo "make coverage     make test, with the lines that no test runs in htmlcov"
@@ -46,6 +47,10 @@ test-torch: $(TORCH)/.test
 	  -o cache_dir=$(TORCH)/.pytest_cache tests/neural_network skdpnoise/neural_network
 	OMP_NUM_THREADS=1 $(TORCH)/bin/python -m pytest -n $(WORKERS) --dist worksteal \
 	  -o cache_dir=$(TORCH)/.pytest_cache tests/contracts -k "DPMLP or DPNeural"
+
+# Without it these tests are skipped. A font comes with it: without one it paints no text.
+browser:
+	apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core
 
 docs: $(VENV)/.docs
 	$(VENV)/bin/python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/docs

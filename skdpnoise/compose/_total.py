@@ -8,18 +8,15 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.compositions import below, inner_of
 from skdpnoise.compose.parts import Part, fitted_parts, private_parts
 from skdpnoise.ledger import PrivacyReport
-from skdpnoise.ledger.report import DECLARED, SOURCE, card, facts_in_html, neighbours, table
+from skdpnoise.ledger.cards import card, facts_in_html, table
+from skdpnoise.ledger.report import DECLARED, SOURCE, neighbours
 from skdpnoise.privacy import (
-    GaussianLoss,
-    NumericLoss,
     PrivacyGuarantee,
     PrivacyLoss,
     PureLoss,
-    gdp_mu,
 )
 from skdpnoise.privacy.checks import check_real
 from skdpnoise.sampling.words import with_caveat
@@ -89,7 +86,7 @@ class TotalReport:
     @property
     def loss(self) -> PrivacyLoss:
         """The composition of the losses that the fits were allowed."""
-        spent = [allowed_loss(report) for _, report in self._spent]
+        spent = [report.allowed for _, report in self._spent]
         return reduce(add, spent) if spent else PureLoss(0.0)
 
     @property
@@ -129,8 +126,8 @@ class TotalReport:
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
         head = ("step", "estimator", "guarantee", "cost")
-        body = table(head, self._rows()) + facts_in_html(self._facts())
-        return card(self._head, self._promise, body, secure=self.secure)
+        figures = table(head, self._rows()) + facts_in_html(self._facts())
+        return card(self._head, self._promise, figures, secure=self.secure)
 
     @property
     def _head(self) -> str:
@@ -147,7 +144,7 @@ class TotalReport:
         rows = []
         for name, report in self.steps:
             stated = _pair(report.guarantee.epsilon, report.guarantee.delta)
-            rows.append((name, report.estimator, stated, str(allowed_loss(report))))
+            rows.append((name, report.estimator, stated, str(report.allowed)))
         return rows
 
     def _facts(self) -> list[tuple[str, str]]:
@@ -277,35 +274,6 @@ def _fitted_again(whole: Part, report: PrivacyReport) -> list[tuple[str, Privacy
                 found.append((part.label or type(part.estimator).__name__, own))
             found += _fitted_again(part, own)
     return found
-
-
-def allowed_loss(report: PrivacyReport) -> PrivacyLoss:
-    """Return the loss that a fit was allowed in advance, of the kind in which it was charged."""
-    total, guarantee = report.total, report.guarantee
-    if not report.releases:
-        return PureLoss(0.0)
-    if isinstance(total, PureLoss):
-        return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
-    if isinstance(total, NumericLoss) and guarantee.delta == 0.0:
-        return PureLoss(max(total.pure_epsilon, guarantee.epsilon))
-    if isinstance(total, GaussianLoss) and guarantee.delta > 0.0:
-        return GaussianLoss(max(total.mu, gaussian(report).mu))
-    spent = ChanceBudget.spent(total)
-    if spent is not None and guarantee.delta > 0.0:
-        allowed = by_chance(report)
-        most = max(spent.mu, allowed.mu), max(spent.chance, allowed.chance)
-        return ChanceBudget(*most).numeric()
-    return total
-
-
-def gaussian(report: PrivacyReport) -> GaussianLoss:
-    """Return the guarantee of a fit as the loss of normal noise."""
-    return GaussianLoss(gdp_mu(report.guarantee.epsilon, report.guarantee.delta))
-
-
-def by_chance(report: PrivacyReport) -> ChanceBudget:
-    """Return the guarantee of a fit that may show by chance what one record has."""
-    return ChanceBudget.of(report.guarantee)
 
 
 def _pair(epsilon: float, delta: float) -> str:

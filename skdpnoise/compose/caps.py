@@ -16,11 +16,10 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from skdpnoise.compose._total import allowed_loss, by_chance, gaussian
 from skdpnoise.compose.approximate import ApproximateBudget, Budget, ChanceBudget
 from skdpnoise.compose.charged import Allowance
 from skdpnoise.ledger import BudgetExceededError, PrivacyReport
-from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss
+from skdpnoise.privacy import GaussianLoss, NumericLoss, PrivacyLoss, PureLoss, gdp_mu
 
 _ROUNDING = 1e-9  # relative, between charges and reports; the limit itself is kept exactly
 _NOTHING = np.zeros(2)
@@ -167,12 +166,14 @@ class Cap(_OneObject):
     def _allowed(self, report: PrivacyReport) -> NDArray[np.float64]:
         """Return what a fit may charge; a whole that releases nothing charges all the same."""
         if report.releases:
-            return self._amount(allowed_loss(report))
-        epsilon, delta = report.guarantee.epsilon, report.guarantee.delta
-        if isinstance(self.limit, ChanceBudget) and delta > 0.0:
-            allowed = [self._amount(one) for one in (gaussian(report), by_chance(report))]
-            return np.asarray(np.maximum(*allowed))
-        return self._amount(PureLoss(epsilon) if type(self.limit) is PureLoss else gaussian(report))
+            return self._amount(report.allowed)
+        stated = report.guarantee
+        if type(self.limit) is PureLoss:
+            return self._amount(PureLoss(stated.epsilon))
+        normal = self._amount(GaussianLoss(gdp_mu(stated.epsilon, stated.delta)))
+        if isinstance(self.limit, ChanceBudget):
+            return np.maximum(normal, self._amount(ChanceBudget.of(stated)))
+        return normal
 
     def _amount(self, cost: Any) -> NDArray[np.float64]:
         """Return a cost in the currency of the limit: ε or μ², and a chance; infinite if none."""

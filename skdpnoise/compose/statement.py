@@ -83,7 +83,7 @@ def whole_report(
     declared = tuple(dict.fromkeys([*declared_of(parts), *own]))
     bought = [report.n_records for _, report in reports if report.n_records is not None]
     shown = (secure, rows_per_group, declared, max(bought, default=None))
-    return PrivacyReport(name, guarantee, releases, total, *shown)
+    return PrivacyReport(name, guarantee, releases, total, *shown, planned=as_loss(budget))
 
 
 def _public_parameters(estimator: Any) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any
 
+from skdpnoise.ledger.cards import card, fold, paragraphs, table
 from skdpnoise.ledger.report import DECLARED
 from skdpnoise.privacy import PrivacyGuarantee
 
@@ -335,30 +335,15 @@ class AuditReport:
 
     def _repr_html_(self) -> str:
         """Return the report as an HTML card, for notebooks."""
-        cell = 'style="text-align:left;padding:2px 10px"'
-        rows = ""
+        rows = []
         for result in self.results:
             verdict = "nothing found" if result.passed else "REFUTED"
-            values = (
-                result.method,
-                f"epsilon = {self.claim.epsilon:g}",
-                result.found,
-                result.most or "no limit",
-                verdict,
-            )
-            rows += "<tr>" + "".join(f"<td {cell}>{escape(v)}</td>" for v in values) + "</tr>"
-            details = "<br>".join(escape(text) for text in result.details)
-            rows += f'<tr><td></td><td {cell} colspan="4"><small>{details}</small></td></tr>'
-        facts = "".join(f"<div>{escape(text)}</div>" for text in self._facts())
-        return (
-            '<div style="border:1px solid #888;border-radius:6px;padding:10px;'
-            'max-width:60em;font-family:sans-serif;font-size:90%">'
-            f"<div><b>{escape(self.estimator)}</b> claims {escape(self._claim)}: "
-            f"<b>{escape(self._verdict)}</b></div>"
-            '<table style="border-collapse:collapse;margin:8px 0;font-size:inherit"><tr>'
-            + "".join(f"<th {cell}>{name}</th>" for name in _HEADERS)
-            + f"</tr>{rows}</table>{facts}</div>"
-        )
+            claim = f"epsilon = {self.claim.epsilon:g}"
+            rows.append((result.method, claim, result.found, result.most or "no limit", verdict))
+        details = (f"{result.method}: {text}" for result in self.results for text in result.details)
+        facts = paragraphs(*self._facts()) + fold("How it was found", paragraphs(*details))
+        title = f"{self.estimator}: {self._verdict}"
+        return card(title, f"claimed is {self._claim}", table(_HEADERS, rows) + facts)
 
     @property
     def _claim(self) -> str:

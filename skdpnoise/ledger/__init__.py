@@ -11,6 +11,14 @@ from skdpnoise.ledger.errors import (
     LedgerWarning,
     UnknownDatasetError,
 )
+from skdpnoise.ledger.exports import (
+    model_card,
+    registry_record,
+    registry_yaml,
+    releases_frame,
+    report_from_json,
+    report_to_json,
+)
 from skdpnoise.ledger.privacy_ledger import PrivacyLedger
 from skdpnoise.ledger.report import PrivacyReport, Release
 
@@ -32,4 +40,10 @@ __all__ = [
     "UnknownDatasetError",
     "decode_loss",
     "encode_loss",
+    "model_card",
+    "registry_record",
+    "registry_yaml",
+    "releases_frame",
+    "report_from_json",
+    "report_to_json",
 ]

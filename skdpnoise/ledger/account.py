@@ -158,7 +158,8 @@ class Account:
         self._estimator = estimator
         self._releases: list[Release] = []
         self._total: PrivacyLoss | None = None
-        self._planned = self._paid = False
+        self._planned: PrivacyLoss | None = None
+        self._paid = False
         self._lock = RLock()
 
     def spend(
@@ -192,8 +193,9 @@ class Account:
             ]
             if len(losses) > 1 and all(isinstance(loss, PureLoss) for loss in losses):
                 losses = [loss.numeric() for loss in losses]
-            self._charge_ledger(reduce(add, losses), noise, "fit")
-            self._planned = True
+            whole = reduce(add, losses)
+            self._charge_ledger(whole, noise, "fit")
+            self._planned = whole
 
     def charge(self, label: str, mechanism: Chargeable, *, of_groups: bool = False) -> None:
         """Charge for all the releases of a mechanism, before it samples noise.
@@ -227,7 +229,7 @@ class Account:
                     f"(epsilon={epsilon:g}, delta={delta:g}) is spent already. Raise epsilon, or "
                     "release less."
                 )
-            if not self._planned:
+            if self._planned is None:
                 own = getattr(mechanism, "own_loss", mechanism.privacy_loss)
                 exact = own() if whole else loss
                 self._charge_ledger(exact, mechanism.noise, label)
@@ -287,8 +289,9 @@ class Account:
             merged.append(Release(label, noise, n_releases, n_coordinates, scale, loss))
         if total is None:
             total, n = PureLoss(0.0), None
-        made, rows = tuple(merged), self.rows_per_group
-        return PrivacyReport(estimator, self.guarantee, made, total, secure, rows, n_records=n)
+        made, rows, planned = tuple(merged), self.rows_per_group, self._planned
+        facts: dict[str, Any] = {"rows_per_group": rows, "n_records": n, "planned": planned}
+        return PrivacyReport(estimator, self.guarantee, made, total, secure, **facts)
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Account:
         return self

@@ -12,9 +12,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from skdpnoise.ledger.cards import bar, card, facts_in_html, table
 from skdpnoise.ledger.composition import Composition
 from skdpnoise.ledger.declared import declared_in
-from skdpnoise.ledger.report import DECLARED, card, facts_in_html, table
+from skdpnoise.ledger.report import DECLARED
 from skdpnoise.ledger.storage import reading
 from skdpnoise.ledger.storage.memory import Row
 from skdpnoise.privacy import NumericLoss, PrivacyGuarantee, PrivacyLoss
@@ -246,11 +247,7 @@ class LedgerTotal:
 def _bar(total: LedgerTotal) -> str:
     """Return a bar in HTML, filled by the share that is spent."""
     share = min(1.0, total.spent / total.guarantee.epsilon)
-    return (
-        f'<div role="img" aria-label="{share:.0%} spent" style="background:#ddd;border-radius:4px;'
-        'height:12px;margin:8px 0"><div style="background:#1f77b4;border-radius:4px;height:12px;'
-        f'width:{100.0 * share:.1f}%"></div></div>'
-    )
+    return bar([("spent", share)], f"{share:.0%} spent")
 
 
 def ledger_card(name: str, total: LedgerTotal, unit: str, charges: Sequence[Charge]) -> str:

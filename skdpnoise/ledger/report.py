@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from html import escape
+from functools import lru_cache
+from importlib.metadata import version
 from typing import Any
 
+from skdpnoise.ledger.cards import card, facts_in_html, fold, in_plain_words, table
 from skdpnoise.ledger.statement import as_dict, statement
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, PureLoss
+from skdpnoise.privacy import (
+    GaussianLoss,
+    NumericLoss,
+    PrivacyGuarantee,
+    PrivacyLoss,
+    Promised,
+    PureLoss,
+    gdp_mu,
+)
 from skdpnoise.sampling.observer import is_observed
-from skdpnoise.sampling.words import SEEDED, with_caveat
+from skdpnoise.sampling.words import with_caveat
 
 __all__ = ["PrivacyReport", "Release"]
 
@@ -52,6 +61,8 @@ class Release:
         Smallest and largest noise scale, in the units of the released numbers.
     loss : PrivacyLoss
         What they cost together.
+    of : {"numbers", "candidates"}, default="numbers"
+        What `n_coordinates` counts: of a search the candidates, whose scores have this noise.
 
     Examples
     --------
@@ -66,6 +77,12 @@ class Release:
     n_coordinates: int
     scale: tuple[float, float]
     loss: PrivacyLoss
+    of: str = "numbers"
+
+
+@lru_cache(maxsize=1)
+def _software() -> str:
+    return f"skdpnoise {version('skdpnoise')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +112,10 @@ class PrivacyReport:
         Noisy number of records, where it was estimated.
     observed : bool
         Whether an audit looked on (:func:`skdpnoise.inspection.audit`): such a fit is not private.
+    software : str
+        What fitted it, with its version.
+    planned : PrivacyLoss or None, default=None
+        The loss that was fixed before anything was drawn; see `allowed`.
 
     Raises
     ------
@@ -125,6 +146,8 @@ class PrivacyReport:
     declared: tuple[str, ...] = ()
     n_records: float | None = None
     observed: bool = field(default_factory=is_observed)
+    software: str = field(default_factory=_software)
+    planned: PrivacyLoss | None = None
 
     def __post_init__(self) -> None:
         epsilon, delta = self.guarantee.epsilon, self.guarantee.delta
@@ -142,6 +165,23 @@ class PrivacyReport:
     def unit(self) -> str:
         """What is protected: "record" or "group"."""
         return "record" if self.rows_per_group is None else "group"
+
+    @property
+    def allowed(self) -> PrivacyLoss:
+        """The loss that the fit was allowed in advance, of the kind in which it was charged.
+
+        What was spent, `total`, may be less, and may depend on released numbers. The curve of a
+        loss that was chosen by looking is no promise; that of the loss allowed beforehand is. Where
+        losses are of several kinds and none was planned, that is the guarantee and no more.
+        """
+        total, epsilon, delta = self.total, self.guarantee.epsilon, self.guarantee.delta
+        if not self.releases:
+            return PureLoss(0.0)
+        if isinstance(total, PureLoss) or (isinstance(total, NumericLoss) and delta == 0.0):
+            return PureLoss(max(total.pure_epsilon, epsilon))
+        if isinstance(total, GaussianLoss) and delta > 0.0:
+            return GaussianLoss(max(total.mu, gdp_mu(epsilon, delta)))
+        return self.planned or NumericLoss(((Promised(delta), epsilon, 1),))
 
     def __str__(self) -> str:
         lines = [
@@ -161,7 +201,8 @@ class PrivacyReport:
         """Return the report as an HTML card, for notebooks."""
         head = ("released", "vectors x length", "noise", "scale", "cost")
         last = ("total", "", "", "", str(self.total))
-        body = table(head, self._rows(), last) + facts_in_html(self._facts())
+        figures = table(head, self._rows(), last) + facts_in_html(self._facts())
+        body = in_plain_words(self) + fold("Figures for who knows differential privacy", figures)
         return card(self.estimator, self._promise, body, secure=self.secure)
 
     def statement(self) -> str:
@@ -190,8 +231,10 @@ class PrivacyReport:
         -------
         dict
             ``estimator``, ``software``, ``epsilon``, ``delta``, ``adjacency``, ``unit``,
-            ``rows_per_group``, ``mu`` (None unless the total is Gaussian), ``profile`` (δ at some
-            ε), ``releases``, ``n_records``, ``declared_public``, ``secure`` and ``observed``.
+            ``rows_per_group``, ``mu`` (None unless what was allowed is Gaussian), ``profile`` (δ at
+            some ε), ``allowed`` beforehand and ``spent``, ``releases`` with the
+            ``share`` of the budget that each had, ``n_records``, ``declared_public``,
+            ``not_protected``, ``secure`` and ``observed``.
 
         Examples
         --------
@@ -248,44 +291,6 @@ def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
 def neighbours(adjacency: str, unit: str) -> str:
     """Return a neighbouring relation with what it means."""
     return f"{adjacency} ({NEIGHBOURS[adjacency, unit]})"
-
-
-def card(title: str, text: str, body: str, *, secure: bool = True) -> str:
-    """Return HTML in the frame that all cards have."""
-    # What warns of a seed is white on dark red, to be read on a light and on a dark page.
-    look = "background:#b00020;color:#fff;border-radius:4px;padding:4px 8px;margin-bottom:8px"
-    caveat = "" if secure else f'<div style="{look}"><b>{escape(SEEDED)}</b></div>'
-    headline = f"<b>{escape(title)}</b>" + (f": {escape(text)}" if text else "")
-    return (
-        '<div style="border:1px solid #888;border-radius:6px;padding:10px;max-width:60em;'
-        f'font-family:sans-serif;font-size:90%">{caveat}<div>{headline}</div>{body}</div>'
-    )
-
-
-def table(
-    head: Sequence[str], rows: Iterable[Sequence[str]], last: Sequence[str] | None = None
-) -> str:
-    """Return a table of a card in HTML; only the first column breaks lines."""
-
-    def row(cells: Sequence[str], kind: str = "td", look: str = "") -> str:
-        first = "text-align:left;padding:2px 10px"
-        styles = [first, *[f"{first};white-space:nowrap"] * (len(cells) - 1)]
-        texts = [
-            f'<{kind} style="{style}">{escape(cell)}</{kind}>'
-            for style, cell in zip(styles, cells, strict=True)
-        ]
-        return f"<tr{look}>{''.join(texts)}</tr>"
-
-    body = row(head, "th") + "".join(map(row, rows))
-    if last is not None:
-        body += row(last, look=' style="border-top:1px solid #888;font-weight:bold"')
-    look = "border-collapse:collapse;margin:8px 0;font-size:inherit"
-    return f'<div style="overflow-x:auto"><table style="{look}">{body}</table></div>'
-
-
-def facts_in_html(facts: Iterable[tuple[str, str]]) -> str:
-    """Return lines of names and texts for a card."""
-    return "".join(f"<div><b>{escape(name)}:</b> {escape(text)}</div>" for name, text in facts)
 
 
 def _interval(low: float, high: float) -> str:

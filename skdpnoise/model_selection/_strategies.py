@@ -102,11 +102,12 @@ class Strategy(ABC):
         scale = noise.scale / float(1 << BITS)
         span = (float(scale.min()), float(scale.max()))
         released = self.released.format(budget=self.fit_budget)
-        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss)
+        line = Release(released, noise.noise, 1, len(problem.candidates), span, loss, "candidates")
         named = ((*one.declared, *one.declared_parameters) for one in problem.candidates)
         declared = sorted({label for labels in named for label in labels})
         secure, rows = problem.rng.secure, rows_per_group
-        return PrivacyReport(owner, guarantee, (line,), loss, secure, rows, tuple(declared))
+        shown = (loss, secure, rows, tuple(declared))
+        return PrivacyReport(owner, guarantee, (line,), *shown, planned=loss)
 
     @abstractmethod
     def run(self, problem: Problem, target: Target, n_jobs: int | None, tell: Tell) -> Outcome:

@@ -225,7 +225,7 @@ class PrivacyLossDisplay:
         owner = "PrivacyLossDisplay.from_estimator"
         report = report_of(owner, estimator)
         name = with_caveat(report.estimator if name is None else name, secure=report.secure)
-        losses = {name: report.total}
+        losses = {name: report.allowed}  # not what was left by looking
         return cls._computed(owner, losses, epsilon, report.guarantee).plot(ax, **kwargs)
 
     @classmethod

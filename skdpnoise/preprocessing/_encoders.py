@@ -157,6 +157,7 @@ def _bought(
         account.guarantee,
         account.rows_per_group or 1,
     )
+    account.spend([made.privacy_loss()], made.noise, of_groups=[0])
     account.charge("categories", made, of_groups=True)
     (kept,) = rows.keep(rng, np.arange(rows.n_rows))
     found = []

@@ -21,7 +21,7 @@ from skdpnoise.estimators.parameters import check_size
 from skdpnoise.estimators.private_fit import PrivateFitMixin
 from skdpnoise.estimators.tables import check_infinite
 from skdpnoise.ledger import Account, Ledger
-from skdpnoise.ledger.report import card, table
+from skdpnoise.ledger.cards import card, table
 from skdpnoise.mechanisms import noise_options
 from skdpnoise.preprocessing._blocks import (
     Block,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -47,6 +49,16 @@ class _Fitted(BaseEstimator):
 
 def _gaussian(epsilon, delta=1e-6, **settings):
     return _Fitted(_report(epsilon, delta, GaussianLoss(gdp_mu(epsilon, delta)), **settings))
+
+
+def test_of_losses_that_were_chosen_by_looking_only_their_guarantees_add():
+    small = PureLoss(0.25) + GaussianLoss(0.01)
+    looked = _report(1.0, 1e-6, small)
+    planned = replace(looked, planned=small)
+    tight, basic = (total_guarantee(_Fitted(one), _Fitted(one)) for one in (planned, looked))
+    assert tight.epsilon < 0.6
+    assert basic.epsilon == 2.0
+    assert basic.loss.delta(1.5) > 0.2  # as two (1, 1e-6)-private releases may have
 
 
 def test_epsilons_and_deltas_add_and_tight_composition_is_that_of_the_losses():

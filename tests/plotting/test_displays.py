@@ -296,9 +296,9 @@ def test_a_chance_of_total_disclosure_does_not_stretch_the_axis():
     assert drawn.delta.min() >= 1e-7
 
 
-def test_the_loss_of_an_estimator_is_its_total_with_its_guarantee_marked(estimator):
+def test_the_loss_of_an_estimator_is_what_it_was_allowed_with_its_guarantee_marked(estimator):
     drawn = PrivacyLossDisplay.from_estimator(estimator, epsilon=[0.0, 0.5, 1.0])
-    total = estimator.privacy_.total
+    total = estimator.privacy_.allowed
     np.testing.assert_array_equal(drawn.delta[0], [total.delta(x) for x in (0.0, 0.5, 1.0)])
     assert drawn.target_.get_xydata().tolist() == [[1.0, 1e-6]]
     assert drawn.names == ("NOT PRIVATE: random_state is set\nDPCoordinateDescentRegressor",)
