@@ -207,6 +207,45 @@ class PrivacyLedger:
                 self._read()
             return self._storage.attempt(lambda k: self._charge(known, row, loss, retry=k > 0))
 
+    def covers(
+        self,
+        *costs: Any,
+        adjacency: Adjacency | None = None,
+        unit: str | None = None,
+    ) -> bool:
+        """Return whether charges for all of these would be accepted now; nothing is charged.
+
+        Parameters
+        ----------
+        *costs : PrivacyLoss or mechanism
+            As for :meth:`charge`.
+        adjacency, unit : str, default=None
+            As for :meth:`charge`.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If they are stated for other neighbours than those of the ledger.
+
+        Examples
+        --------
+        >>> from skdpnoise.privacy import PureLoss
+        >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+        >>> ledger.covers(PureLoss(0.75)), ledger.covers(PureLoss(0.75), PureLoss(0.75))
+        (True, False)
+        """
+        requests.check_kind(self._opened(), self.dataset, adjacency, unit)
+        total = self._read().composition
+        for cost in costs:
+            loss, _ = requests.loss_of(cost, "PrivacyLedger.covers", "costs")
+            check_relation("PrivacyLedger.covers", loss, self.guarantee.adjacency)
+            total = total.with_one_more(loss, (0.0, 0.0))
+        return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
+
     def _charge(self, known: Known, row: Row, loss: PrivacyLoss, *, retry: bool) -> Charge:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.
