@@ -81,7 +81,9 @@ def run(args: Namespace) -> None:
         if not args.ledger_storage:
             raise ValueError("--dataset needs --storage (or the variable SKDPNOISE_LEDGER).")
         ledger = PrivacyLedger.open(args.dataset, args.ledger_storage)
-    features = args.n_features or args.names or _schema(args.schema)
+    features = args.names or args.n_features
+    if args.schema is not None:
+        features = _schema(args.schema)
     names = ("epsilons", "classes", "signal", "scoring", "n_fits", "n_groups", "random_state")
     options = {name: getattr(args, name) for name in names}
     found = plan(estimator, args.n_samples, features, ledger=ledger, **options)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import parallel_config
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from sklearn.base import clone
 from sklearn.metrics import get_scorer
 
@@ -35,7 +36,7 @@ _AROUND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # of the estimator's ε
 _FITS, _FEW, _LARGE = 4, 2, 1_000_000  # fewer for tables of more entries
 _JUDGED = 10_000  # records by which a fit is scored
 _DIGITS = Context(prec=4, rounding=ROUND_FLOOR)
-_CLOSE = 1.0 + 1e-4  # what four digits tell apart
+_CLOSE = 1e-4  # what four digits tell apart
 _SMALLEST, _LARGEST = 1e-4, 1e3  # of the ledger's ε; and an ε
 _Score = Callable[[Any, Any, Any], float]
 
@@ -258,11 +259,13 @@ def _told(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 def _budget_of(estimator: Any) -> PrivacyGuarantee:
     """Return the guarantee that an estimator asks for."""
-    given = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else {}
-    if isinstance(estimator, type) or any(name not in given for name in _NEEDED):
+    kind = isinstance(estimator, type)
+    able = hasattr(estimator, "get_params") and not kind
+    given = estimator.get_params(deep=False) if able else {}
+    if any(name not in given for name in _NEEDED):
         must = "be an estimator, pipeline or search of skdpnoise that spends privacy"
         remedy = "Put steps of scikit-learn into a DPPipeline."
-        name = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+        name = estimator.__name__ if kind else type(estimator).__name__
         raise TypeError(complaint("plan", "estimator", must, name, remedy))
     return PrivacyGuarantee(given["epsilon"], given["delta"], given["adjacency"])
 
@@ -344,37 +347,40 @@ class _Charges:
     __copy__ = __sklearn_clone__ = __deepcopy__
 
 
-def _affordable(run: _Simulation, seed: int, ledger: Any) -> float:
+def _affordable(run: _Simulation, seed: int, ledger: Any) -> float | None:
     """Return the largest ε for which a ledger covers what a fit would charge, rounded down."""
     records = run.law.sampler(np.random.SeedSequence(seed))(run.n_samples)
     whole = _Charges()
     run.fitted(records, seed, run.epsilon, whole)
+    if not whole.costs:
+        return None
     ledger.covers(**whole.facts)  # other neighbours, or another unit: an error says so
 
-    def fits(epsilon: float) -> bool:
+    def asked(epsilon: float, of_ledger: Callable[..., Any], otherwise: Any) -> Any:
         charges = _Charges(len(whole.costs))
         try:
             run.fitted(records, seed, epsilon, charges)
         except _Noted:
-            return bool(ledger.covers(*charges.costs, **charges.facts))
+            pass
         except ValueError:  # no noise gives this guarantee
-            return False
-        return True  # nothing is charged for
+            return otherwise
+        return of_ledger(*charges.costs, **charges.facts)
+
+    def left(epsilon: float) -> float:
+        return max(float(asked(epsilon, ledger.left_after, -math.inf)), -_LARGEST)
 
     high = float(ledger.guarantee.epsilon)
     low = high * _SMALLEST
-    while fits(high):
+    while left(high) > 0.0:
         if high >= _LARGEST:
             return _floor(high)
         low, high = high, 2.0 * high
-    if low < high * 0.5 and not fits(low):
+    if left(low) <= 0.0:
         return 0.0
-    while high > low * _CLOSE:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    best = _floor(high)  # the first that did not fit may be the right one but for its last bit
-    while not fits(best):
-        best = _floor(min(best, low) / _CLOSE)
+    # What is left falls with ε in nearly a straight line, so that few fits find where nothing is.
+    best = _floor(brentq(left, low, high, xtol=_SMALLEST * low, rtol=0.5 * _CLOSE) * (1.0 + _CLOSE))
+    while not asked(best, ledger.covers, False):
+        best = _floor(best * (1.0 - _CLOSE))
     return best
 
 

@@ -36,7 +36,8 @@ class PlannedStage:
         Share of the budget, in (0, 1].
     n_records : float
         Noise scale of one release, in units of the most that one record can change: that many
-        records, all changed to the same end, would be as large as the noise.
+        records, all changed to the same end, would be as large as the noise. Where the loss is
+        neither pure nor Gaussian, that of normal noise with the same ε and δ.
 
     Examples
     --------
@@ -122,7 +123,7 @@ class PrivacyPlan:
         Fits at each ε.
     affordable : float or None, default=None
         The largest ε of such a fit that the ledger covers, rounded down to four digits; 0 if there
-        is none, None without a ledger.
+        is none, None without a ledger, or where nothing is charged.
 
     Examples
     --------
