@@ -18,9 +18,10 @@ from skdpnoise.privacy.checks import check_real, complaint
 __all__ = ["PlannedStage", "PrivacyPlan", "SimulatedScore"]
 
 _SHOWN = 8  # names of columns
+_LARGE = 1000.0
 _NOTE = (
     "a simulation: made-up records with independent columns, of which a linear model explains the "
-    "share signal={:g}. No private record was read and nothing was charged. Real scores differ"
+    "share signal={:g}. No private record was read and nothing was charged. Real scores differ."
 )
 
 
@@ -220,7 +221,7 @@ class PrivacyPlan:
                 "scale": list(stage.release.scale),
                 "loss": str(stage.release.loss),
                 "share": stage.share,
-                "n_records": stage.n_records,
+                "n_records": stage.n_records if math.isfinite(stage.n_records) else None,
             }
             for stage in self.stages
         ]
@@ -288,16 +289,22 @@ class PrivacyPlan:
             names = [f"{name} ({100.0 * share:.0f} %)" for name, share in self.hidden[:_SHOWN]]
             more = len(self.hidden) - len(names)
             others = f" and {more} more" if more else ""
-            text = f"{', '.join(names)}{others}, in so many of {self.n_fits} fits"
+            text = f"{', '.join(names)}{others}, in that share of {self.n_fits} fits"
             yield "hidden by noise", text
         # A median of several fits, and how far they reach.
         for one in self.scores:
-            text = f"{one.median:.4g} ({one.lowest:.4g} to {one.highest:.4g})"
+            low, high = _rounded(one.lowest), _rounded(one.highest)
+            text = f"{_rounded(one.median)} ({low} to {high})"
             yield f"{self.score_name} at epsilon={one.epsilon:.4g}", text
         if self.best is not None:
-            yield f"best possible {self.score_name}", f"{self.best:.4g}"
+            yield f"best possible {self.score_name}", _rounded(self.best)
         if self.affordable is not None:
             yield "largest epsilon that the ledger covers", f"{self.affordable:g}"
         for text in self.warnings:
             yield "warning", text
         yield "what this is", _NOTE.format(self.signal)
+
+
+def _rounded(score: float) -> str:
+    """Return a score with three digits behind the point, and large ones in short."""
+    return f"{score:.3g}" if abs(score) >= _LARGE else f"{round(score, 3) + 0.0:.3f}"

@@ -271,7 +271,7 @@ class PrivacyLedger:
         --------
         >>> from skdpnoise.privacy import PureLoss
         >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
-        >>> ledger.left_after(PureLoss(0.75)), ledger.left_after(PureLoss(1.5))
+        >>> round(ledger.left_after(PureLoss(0.75)), 3), round(ledger.left_after(PureLoss(1.5)), 3)
         (0.25, -0.5)
         """
         total = self._with(costs, adjacency, unit)

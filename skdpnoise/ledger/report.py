@@ -252,7 +252,7 @@ def release_shares(report: PrivacyReport) -> tuple[list[float], str]:
     costs, unit = [getattr(loss, "pure_epsilon", math.inf) for loss in losses], "ε"
     if not all(map(math.isfinite, costs)):
         costs, unit = [equivalent_mu(loss, report.guarantee) ** 2 for loss in losses], "μ²"
-    total = math.fsum(costs)
+    total = math.fsum(costs) or 1.0  # of what costs nothing, each has nothing
     return [cost / total for cost in costs], unit
 
 

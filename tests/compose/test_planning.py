@@ -79,7 +79,7 @@ def test_columns_drown_where_there_are_few_rows():
     assert any("leaves out 2 of 2 columns" in text for text in few.warnings)
     assert (many.hidden, many.warnings) == ((), ())
     assert few.score.median < 0.1 < 0.4 < many.score.median < 0.55
-    assert "hidden by noise: a (100 %), b (100 %), in so many of 2 fits" in str(few)
+    assert "hidden by noise: a (100 %), b (100 %), in that share of 2 fits" in str(few)
 
 
 def test_columns_that_a_step_made_have_its_names_and_targets_are_no_columns():
@@ -132,6 +132,27 @@ def test_groups_cost_more():
     assert found.affordable == 0.5
     with pytest.raises(ValueError, match="'unit' parameter of PrivacyLedger"):
         model.set_params(rows_per_group=1).plan(2_000, 2, ledger=ledger, **QUICK)
+
+
+def test_no_ledger_is_charged_wherever_it_is_held():
+    ledger = PrivacyLedger("trips", 0.5, 1e-6, storage="memory")
+    scaler = DPStandardScaler(feature_bounds=(-3, 3), ledger=ledger)
+    pipeline = DPPipeline([("s", scaler), ("m", DPLogisticCD(ledger=ledger))], ledger=ledger)
+    assert pipeline.plan(500, 2, **QUICK).affordable == 0.5
+
+    class Charging(DPStandardScaler):
+        def fit(self, X, y=None):
+            ledger.charge("by another name", PureLoss(0.1))
+            return super().fit(X)
+
+    Charging(feature_bounds=(-3, 3)).plan(500, 2, **QUICK)
+    assert ledger.charges() == ()
+    assert pipeline.ledger is scaler.ledger is ledger
+
+
+def test_hidden_columns_are_seen_in_searches_that_would_use_several_processes():
+    search = DPGridSearchCV(DPLogisticCD(), {"alpha": [0.0, 0.1]}, epsilon=0.1, n_jobs=2)
+    assert dict(search.plan(200, ["a", "b"], **QUICK).hidden) == {"a": 1.0, "b": 1.0}
 
 
 def test_a_ledger_that_is_spent_covers_nothing_and_a_rich_one_more_than_is_asked():

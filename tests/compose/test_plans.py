@@ -40,20 +40,20 @@ def test_all_is_said_in_words():
         "Plan of Example: 12,345 rows of 10 columns, (epsilon=1, delta=0)-differential privacy, "
         "replace_one",
         "  counts: 100 % of ε, 2 x 10, iid_laplace, scale 2 to 3, as large as 2 records",
-        "  hidden by noise: a <b> (50 %), in so many of 2 fits",
-        "  accuracy at epsilon=0.1: 0.5 (0.5 to 0.5)",
-        "  accuracy at epsilon=1: 0.8 (0.7 to 0.9)",
-        "  accuracy at epsilon=10: 0.9 (0.9 to 0.9)",
-        "  best possible accuracy: 0.95",
+        "  hidden by noise: a <b> (50 %), in that share of 2 fits",
+        "  accuracy at epsilon=0.1: 0.500 (0.500 to 0.500)",
+        "  accuracy at epsilon=1: 0.800 (0.700 to 0.900)",
+        "  accuracy at epsilon=10: 0.900 (0.900 to 0.900)",
+        "  best possible accuracy: 0.950",
         "  largest epsilon that the ledger covers: 0.125",
         "  warning: little is left",
         "  what this is: a simulation: made-up records with independent columns, of which a linear "
         "model explains the share signal=0.25. No private record was read and nothing was charged. "
-        "Real scores differ",
+        "Real scores differ.",
     ]
     assert repr(PLAN).startswith("<PrivacyPlan of Example: 12,345 rows")
     many = replace(PLAN, hidden=tuple((f"c{j}", 1.0) for j in range(20)))
-    assert "c7 (100 %) and 12 more, in so many" in str(many)
+    assert "c7 (100 %) and 12 more, in that share" in str(many)
 
 
 def test_names_are_escaped_in_html_and_json_has_all_numbers():
@@ -91,3 +91,5 @@ def test_scores_that_fall_by_chance_are_levelled_and_what_is_not_reached_is_an_e
 def test_one_fit_far_off_does_not_move_the_curve():
     far = SimulatedScore(1.0, (0.4, -1e9, 0.5))
     assert (far.median, far.lowest, far.highest) == (0.4, -1e9, 0.5)
+    far = SimulatedScore(1.0, (-1e-9, -1e9))
+    assert "epsilon=1: -5e+08 (-1e+09 to 0.000)" in str(replace(PLAN, scores=(far,)))
