@@ -65,9 +65,9 @@ def plan(
     What is released, its noise and its cost are those of a real fit to so many rows, but where a
     stage depends on what an earlier one released. **Scores and hidden columns are a simulation.**
     Made-up columns are independent, the target is linear in them and `signal` is its strength
-    (the head of ``skdpnoise/compose/synthetic.py`` states the law): real columns are correlated, skewed and
-    less obliging. Compare plans with one another, and the fall of the score towards small ε with
-    the best possible one; a score itself is that of your data only if `signal` is.
+    (the head of ``skdpnoise/compose/synthetic.py`` states the law): real columns are correlated,
+    skewed and less obliging. Compare plans with one another, and the fall of the score towards
+    small ε with the best possible one; a score itself is that of your data only if `signal` is.
 
     Parameters
     ----------
