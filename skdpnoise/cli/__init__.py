@@ -1,4 +1,4 @@
-"""The command line: ``skdpnoise ledger create|show|history|export``."""
+"""The command line: ``skdpnoise ledger``, ``skdpnoise audit`` and ``skdpnoise plan``."""
 
 from skdpnoise.cli._main import main
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skdpnoise.cli._estimators import made
 from skdpnoise.cli._output import print_json, print_table
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def run(args: Namespace) -> int:
     """Audit, and print the report; 1 if the claim was refuted."""
     from skdpnoise.inspection import audit
 
-    estimator = _made(args.estimator)
+    estimator = made(args.estimator)
     X, y = _read(args.data, args.target)
     names = ("method", "epsilon", "delta", "adjacency", "n_fits", "n_canaries", "false_alarm")
     options = {name: getattr(args, name) for name in (*names, "random_state", "n_jobs")}
@@ -78,31 +77,6 @@ def run(args: Namespace) -> int:
     else:
         _show(report)
     return 0 if report.passed else 1
-
-
-def _made(text: str) -> Any:
-    """Import what makes the estimator, and call it."""
-    module_name, colon, name = text.partition(":")
-    if not (module_name and colon and name):
-        raise ValueError(
-            f"the estimator must be given as MODULE:FACTORY, such as "
-            f"skdpnoise:DPStandardScaler. Got {text!r}."
-        )
-    # As `python -m` does: a module of one's own lies in the folder where one works.
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    factory: Any = importlib.import_module(module_name)
-    for part in name.split("."):
-        if not hasattr(factory, part):
-            raise ValueError(f"the module {module_name!r} has no {name!r}.")
-        factory = getattr(factory, part)
-    estimator = factory() if callable(factory) else factory
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
-        raise ValueError(
-            f"{text!r} made an object of type {type(estimator).__name__}, which is no estimator: "
-            "it has no fit or no get_params."
-        )
-    return estimator
 
 
 def _read(path: Path, target: str | None) -> tuple[Any, Any]:

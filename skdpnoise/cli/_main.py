@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from skdpnoise import __version__
-from skdpnoise.cli._audit import add_arguments
+from skdpnoise.cli import _audit, _plan
 from skdpnoise.cli._output import FORMATS, printable
 
 __all__ = ["STORAGE", "main"]
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    purpose = "Differentially private estimators: budgets and audits."
+    purpose = "Differentially private estimators: budgets, plans and audits."
     parser = argparse.ArgumentParser(prog="skdpnoise", description=purpose)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     rooms = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -104,7 +104,8 @@ def _parser() -> argparse.ArgumentParser:
     told = _command(commands, "history", "every charge, and what was spent after it")
     told.add_argument("--last", type=_count, metavar="N", help="the last N charges only")
 
-    add_arguments(rooms)
+    _audit.add_arguments(rooms)
+    _plan.add_arguments(rooms, os.environ.get(STORAGE))
     out = _command(commands, "export", "every charge with all that is known, as a file")
     out.add_argument("--format", choices=FORMATS, help="default: the ending of --out, else csv")
     out.add_argument("--out", type=Path, metavar="FILE", help="default: the standard output")

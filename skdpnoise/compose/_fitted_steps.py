@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose.columns import read_features
+from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.ledger import PrivacyReport
 
 
@@ -37,7 +38,7 @@ def _handed_on(name: str) -> Any:
     return available_if(offers(name))(run)
 
 
-class FittedSteps(Pipeline):
+class FittedSteps(PlanMixin, Pipeline):
     """A pipeline that keeps fitted copies in `steps_`, and uses those wherever it has them."""
 
     memory = None  # what Pipeline's own code looks for

@@ -29,6 +29,8 @@ _INSIDE = ("skdpnoise", "sklearn", "joblib", "contextlib", "threading")
 _shown: set[tuple[str, str, int]] = set()
 # What is known after the charge only, as text and topic; None where no fit is going on.
 _known: ContextVar[list[tuple[str, str | None]] | None] = ContextVar("known", default=None)
+# Owner and mask of columns that noise hid; None where nobody plans.
+_hidden: ContextVar[list[tuple[str, NDArray[np.bool_]]] | None] = ContextVar("hidden", default=None)
 
 
 def advise(estimator: Any) -> None:
@@ -118,6 +120,24 @@ def warn_last(text: str, topic: str | None = None) -> None:
         warn_once(text, topic)
     else:
         known.append((text, topic))
+
+
+@contextmanager
+def noting_hidden() -> Iterator[list[tuple[str, NDArray[np.bool_]]]]:
+    """Give a list to which fits within add which columns noise hid, and whose they are."""
+    found: list[tuple[str, NDArray[np.bool_]]] = []
+    token = _hidden.set(found)
+    try:
+        yield found
+    finally:
+        _hidden.reset(token)
+
+
+def note_hidden(owner: str, hidden: NDArray[np.bool_]) -> None:
+    """Tell a plan which columns of a step noise hid: a released fact."""
+    found = _hidden.get()
+    if found is not None:
+        found.append((owner, hidden))
 
 
 def warn_once(text: str, topic: str | None = None) -> None:

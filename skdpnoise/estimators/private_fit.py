@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from skdpnoise.compose import advice
 from skdpnoise.compose.numbers import BUDGET, check_grouped
+from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.surroundings import PrivacyWarning, clone_with_ledger, warn_of_company
 from skdpnoise.estimators.parameters import check_parameters
 from skdpnoise.estimators.seal import silence
@@ -48,7 +49,7 @@ def known_records(
     return account.n_records
 
 
-class PrivateFitMixin:
+class PrivateFitMixin(PlanMixin):
     """Parameters and conduct of every estimator whose ``fit`` spends privacy."""
 
     epsilon: float

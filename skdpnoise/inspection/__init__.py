@@ -1,5 +1,7 @@
-"""Looking at an estimator from outside: does it keep what it claims?"""
+"""Looking at an estimator from outside: what will it do, and does it keep what it claims?"""
 
+from skdpnoise.compose.planning import plan
+from skdpnoise.compose.plans import PlannedStage, PrivacyPlan, SimulatedScore
 from skdpnoise.inspection._audit import audit
 from skdpnoise.inspection.report import AuditReport, BlackBoxResult, OneRunResult, ReplayResult
 from skdpnoise.inspection.transcript import Meeting, Transcript, coupled_order
@@ -9,8 +11,12 @@ __all__ = [
     "BlackBoxResult",
     "Meeting",
     "OneRunResult",
+    "PlannedStage",
+    "PrivacyPlan",
     "ReplayResult",
+    "SimulatedScore",
     "Transcript",
     "audit",
     "coupled_order",
+    "plan",
 ]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
 from typing import Any
 
-import numpy as np
 from joblib import parallel_config
 from sklearn.base import clone
-from sklearn.frozen import FrozenEstimator
 
+from skdpnoise.compose.nested import estimators_in, give_seeds
 from skdpnoise.compose.register import is_private
 from skdpnoise.ledger.audited import uncharged
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, check_adjacency
@@ -22,7 +21,6 @@ __all__ = [
     "claimed",
     "clone_for_audit",
     "declared_within",
-    "estimators_in",
     "fit_quietly",
     "is_gaussian",
     "said",
@@ -68,7 +66,7 @@ def clone_for_audit(estimator: Any, seed: int | None = None) -> Any:
         if unset:
             part.set_params(**unset)
     if seed is not None:
-        _seed([part for part in estimators_in(copy, set()) if not _is_private(part)], seed)
+        give_seeds([part for part in estimators_in(copy, set()) if not _is_private(part)], seed)
     return copy
 
 
@@ -77,36 +75,8 @@ def seeded_clones(estimator: Any, seeds: Sequence[int]) -> Iterator[Any]:
     ready = clone_for_audit(estimator)
     for seed in seeds:
         copy = clone(ready)
-        _seed(list(estimators_in(copy, set())), seed)
+        give_seeds(list(estimators_in(copy, set())), seed)
         yield copy
-
-
-def _seed(parts: Sequence[Any], seed: int) -> None:
-    """Give each of the estimators that take a random state one of its own."""
-    parts = [part for part in parts if "random_state" in part.get_params(deep=False)]
-    states = np.random.SeedSequence(seed).generate_state(len(parts)).tolist()
-    for part, state in zip(parts, states, strict=True):
-        part.set_params(random_state=state)
-
-
-def estimators_in(value: Any, seen: set[int]) -> Iterator[Any]:
-    """Yield an estimator and all that its parameters hold, such as those of a search's grid."""
-    # A frozen estimator is its own clone: what it holds belongs to somebody else.
-    if isinstance(value, type | FrozenEstimator) or id(value) in seen:
-        return
-    inner: Any = ()
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, list | tuple | set | frozenset):
-        inner = value
-    elif isinstance(value, np.ndarray) and value.dtype == object:
-        inner = value.ravel().tolist()
-    elif hasattr(value, "get_params") and hasattr(value, "set_params"):
-        seen.add(id(value))
-        yield value
-        inner = value.get_params(deep=False).values()
-    for part in inner:
-        yield from estimators_in(part, seen)
 
 
 def declared_within(estimator: Any) -> tuple[str, ...]:

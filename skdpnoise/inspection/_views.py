@@ -15,7 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from skdpnoise.inspection._claims import estimators_in, said
+from skdpnoise.compose.nested import estimators_in
+from skdpnoise.inspection._claims import said
 from skdpnoise.inspection._fingerprint import (
     Unread,
     examined,

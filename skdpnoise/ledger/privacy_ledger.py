@@ -207,6 +207,89 @@ class PrivacyLedger:
                 self._read()
             return self._storage.attempt(lambda k: self._charge(known, row, loss, retry=k > 0))
 
+    def covers(
+        self,
+        *costs: Any,
+        adjacency: Adjacency | None = None,
+        unit: str | None = None,
+    ) -> bool:
+        """Return whether charges for all of these would be accepted now; nothing is charged.
+
+        Parameters
+        ----------
+        *costs : PrivacyLoss or mechanism
+            As for :meth:`charge`.
+        adjacency, unit : str, default=None
+            As for :meth:`charge`.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ValueError
+            If they are stated for other neighbours than those of the ledger.
+
+        Examples
+        --------
+        >>> from skdpnoise.privacy import PureLoss
+        >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+        >>> ledger.covers(PureLoss(0.75)), ledger.covers(PureLoss(0.75), PureLoss(0.75))
+        (True, False)
+        """
+        total = self._with(costs, adjacency, unit)
+        return not costs or total.fits(self.guarantee, adaptive=self.adaptive)
+
+    def left_after(
+        self,
+        *costs: Any,
+        adjacency: Adjacency | None = None,
+        unit: str | None = None,
+    ) -> float:
+        """Return the ε of the budget that would be left after charges for these.
+
+        Parameters
+        ----------
+        *costs : PrivacyLoss or mechanism
+            As for :meth:`charge`.
+        adjacency, unit : str, default=None
+            As for :meth:`charge`.
+
+        Returns
+        -------
+        float
+            Below 0 where more would be spent than there is, and -infinity where no ε goes with the
+            δ of the budget.
+
+        Raises
+        ------
+        ValueError
+            If they are stated for other neighbours than those of the ledger.
+
+        Examples
+        --------
+        >>> from skdpnoise.privacy import PureLoss
+        >>> ledger = PrivacyLedger("trips", epsilon=1.0, delta=1e-6, storage="memory")
+        >>> round(ledger.left_after(PureLoss(0.75)), 3), round(ledger.left_after(PureLoss(1.5)), 3)
+        (0.25, -0.5)
+        """
+        total = self._with(costs, adjacency, unit)
+        budget = self.guarantee
+        return budget.epsilon - total.counted(budget.delta, adaptive=self.adaptive)
+
+    def _with(
+        self, costs: tuple[Any, ...], adjacency: Adjacency | None, unit: str | None
+    ) -> Composition:
+        """Return what there would be after charges for these."""
+        requests.check_kind(self._opened(), self.dataset, adjacency, unit)
+        total = self._read().composition
+        for cost in costs:
+            loss, _ = requests.loss_of(cost, "PrivacyLedger", "costs")
+            check_relation("PrivacyLedger", loss, self.guarantee.adjacency)
+            total = total.with_one_more(loss, (0.0, 0.0))
+        return total
+
     def _charge(self, known: Known, row: Row, loss: PrivacyLoss, *, retry: bool) -> Charge:
         with self._storage.transaction(self.dataset, write=True) as transaction:
             # The answer of a commit may be lost on the way, and not the charge.

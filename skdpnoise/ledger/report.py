@@ -41,6 +41,7 @@ SOURCE = {
     "use random_state=None for real data",
 }
 
+_SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
 OBSERVED = "NOT PRIVATE: an audit looked on while this was fitted, and chose its randomness"
 
@@ -286,6 +287,28 @@ def _add_up(releases: tuple[Release, ...], total: PrivacyLoss) -> bool:
         mus = [loss.mu if isinstance(loss, GaussianLoss) else math.inf for loss in losses]
         return math.hypot(*mus) <= total.mu * room
     return True
+
+
+def release_shares(report: PrivacyReport) -> tuple[list[float], str]:
+    """Return each kind of release's share of the loss, and in what losses are counted."""
+    losses = [release.loss for release in report.releases]
+    costs, unit = [getattr(loss, "pure_epsilon", math.inf) for loss in losses], "ε"
+    if not all(map(math.isfinite, costs)):
+        costs, unit = [equivalent_mu(loss, report.guarantee) ** 2 for loss in losses], "μ²"
+    total = math.fsum(costs) or 1.0  # of what costs nothing, each has nothing
+    return [cost / total for cost in costs], unit
+
+
+def equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
+    """Return the μ of the Gaussian loss with the same ε at the guarantee's δ."""
+    if isinstance(loss, GaussianLoss):
+        return loss.mu
+    delta = guarantee.delta or _SOME_DELTA
+    epsilon = loss.epsilon(delta)
+    if not math.isfinite(epsilon):  # total disclosure is likelier than δ: compare at ε instead
+        epsilon = guarantee.epsilon
+        delta = min(loss.delta(epsilon), 0.5)
+    return gdp_mu(epsilon, delta)
 
 
 def neighbours(adjacency: str, unit: str) -> str:

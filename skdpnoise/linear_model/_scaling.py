@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skdpnoise.compose.advice import warn_last
+from skdpnoise.compose.advice import note_hidden, warn_last
 from skdpnoise.estimators.private_fit import PrivateRun
 from skdpnoise.linear_model._budget import Budget
 from skdpnoise.linear_model._records import LIMIT, Rate, Settings, Standardisation
@@ -42,6 +42,7 @@ def standardise(
     )
     if not found.found.all():
         _warn(settings, run, found.found)
+        note_hidden("the target" if target else settings.owner, ~found.found)
     widest = np.maximum(bounds[1] - found.location, found.location - bounds[0]) / LIMIT
     wide = np.where(np.isfinite(widest), np.maximum(found.scale, widest), found.scale)
     limit = LIMIT * wide / found.scale

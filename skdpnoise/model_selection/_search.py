@@ -24,6 +24,7 @@ from skdpnoise.compose.approximate import ChanceBudget, pure_part
 from skdpnoise.compose.compositions import Children, register_inner
 from skdpnoise.compose.fitting import settled
 from skdpnoise.compose.numbers import BUDGET, JOBS, check_grouped
+from skdpnoise.compose.planned import PlanMixin
 from skdpnoise.compose.shares import seed_from, whole_budget
 from skdpnoise.compose.statement import charge_whole
 from skdpnoise.compose.surroundings import clone_with_ledger, warn_of_company
@@ -64,7 +65,7 @@ _SECRET = {"X", "y", "fitted_estimator"}
 
 @shared_texts
 @dataclass(eq=False, repr=False)
-class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
+class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin, PlanMixin):
     """A search over candidates under one guarantee; subclasses say which candidates."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

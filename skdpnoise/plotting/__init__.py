@@ -5,6 +5,7 @@ from skdpnoise.plotting.audit_display import AuditDisplay
 from skdpnoise.plotting.groups_display import GroupsDisplay
 from skdpnoise.plotting.ledger_display import LedgerDisplay
 from skdpnoise.plotting.noise_display import NoiseDisplay
+from skdpnoise.plotting.plan_display import PlanDisplay
 from skdpnoise.plotting.privacy_loss_display import PrivacyLossDisplay
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "GroupsDisplay",
     "LedgerDisplay",
     "NoiseDisplay",
+    "PlanDisplay",
     "PrivacyLossDisplay",
 ]

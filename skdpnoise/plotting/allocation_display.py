@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skdpnoise.ledger import PrivacyReport
+from skdpnoise.ledger.report import release_shares
 from skdpnoise.mechanisms import AdditiveMechanism
 from skdpnoise.noises import Noise
 from skdpnoise.plotting import _panels
-from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PrivacyLoss, gdp_mu
 from skdpnoise.privacy.shared_texts import shared_texts
 from skdpnoise.sensitivity import GroupedProfile
-
-_SOME_DELTA = 1e-6  # for losses of different kinds, where the guarantee names no delta
 
 
 @shared_texts
@@ -189,7 +186,8 @@ class AllocationDisplay:
         """
         report = _panels.report_of("AllocationDisplay.from_estimator", estimator)
         rows = _panels.kinds_of(report, name)
-        display = cls(size="noise scale", **_release_shares(report), **rows)
+        share, share_of = release_shares(report)
+        display = cls(size="noise scale", share=share, share_of=share_of, **rows)
         return display.plot(ax, **kwargs)
 
 
@@ -221,25 +219,3 @@ def _information(family: Noise) -> float:
     # no such number (atoms, jumps), that of Gaussian noise of the same variance stands in.
     information = family.fisher_information
     return information if math.isfinite(information) else 1.0 / family.variance
-
-
-def _release_shares(report: PrivacyReport) -> dict[str, Any]:
-    """Return each kind of release's share of the loss, and in what losses are counted."""
-    losses = [release.loss for release in report.releases]
-    pure = np.array([getattr(loss, "pure_epsilon", math.inf) for loss in losses])
-    if np.isfinite(pure).all():
-        return {"share": pure / pure.sum(), "share_of": "ε"}
-    squares = np.array([_equivalent_mu(loss, report.guarantee) ** 2 for loss in losses])
-    return {"share": squares / squares.sum(), "share_of": "μ²"}
-
-
-def _equivalent_mu(loss: PrivacyLoss, guarantee: PrivacyGuarantee) -> float:
-    """Return the μ of the Gaussian loss with the same ε at the guarantee's δ."""
-    if isinstance(loss, GaussianLoss):
-        return loss.mu
-    delta = guarantee.delta or _SOME_DELTA
-    epsilon = loss.epsilon(delta)
-    if not math.isfinite(epsilon):  # total disclosure is likelier than δ: compare at ε instead
-        epsilon = guarantee.epsilon
-        delta = min(loss.delta(epsilon), 0.5)
-    return gdp_mu(epsilon, delta)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skdpnoise.compose import PublicOutput, register_private
-from skdpnoise.compose.advice import warn_last, warn_once
+from skdpnoise.compose.advice import note_hidden, warn_last, warn_once
 from skdpnoise.compose.approximate import ChanceBudget
 from skdpnoise.compose.handing import hand_on
 from skdpnoise.estimators.parameters import check_size
@@ -331,10 +331,11 @@ class DPTableVectorizer(PrivateFitMixin, TransformerMixin, BaseEstimator):
             for block in blocks
             if block.facts is not None and block.facts.scale == 0.0
         ]
-        bare = [b.column.name for b in blocks if b.column.is_open and not b.categories]
-        if hidden or bare:
+        hidden += [b.column.name for b in blocks if b.column.is_open and not b.categories]
+        if hidden:
+            note_hidden(type(self).__name__, np.array([b.column.name in hidden for b in blocks]))
             warn_last(
-                f"DPTableVectorizer leaves out {_listed(hidden + bare)}: constant, too rare, or "
+                f"DPTableVectorizer leaves out {_listed(hidden)}: constant, too rare, or "
                 f"hidden by the noise at epsilon={self.epsilon:g}. More records, a larger epsilon, "
                 "or bounds and categories in 'schema' would help."
             )
