@@ -40,7 +40,7 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-_PLAIN = (str, int, float, bool)  # what labels and numbers are
+_PLAIN = (str, bytes, int, float, bool)  # what labels and numbers are
 _HUGE = 1e300
 _LOG_LOSS = 4.0  # the largest loss of a record: a probability of 0.018
 _N_BINS, _LOG_ODDS = 64, 6.0  # of scores: equally wide in log-odds, between ends
@@ -53,7 +53,7 @@ _WEIGHTS = (1.0, 0.25, 0.25)
 class PrivateScore:
     """A released score, with what noise adds to it and what it cost: all of it public.
 
-    It is used as a number: ``float(score)``, ``score > 0.8``.
+    It is used as a number: ``float(score)``, ``score >= 0.8``, ``f"{score:.3f}"``.
 
     Parameters
     ----------
@@ -100,6 +100,15 @@ class PrivateScore:
 
     def __gt__(self, other: Any) -> bool:
         return float(self) > float(other)
+
+    def __le__(self, other: Any) -> bool:
+        return float(self) <= float(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return float(self) >= float(other)
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
 
     def __str__(self) -> str:
         if np.ndim(self.value):
@@ -405,17 +414,15 @@ def private_log_loss(
     owner = "private_log_loss"
     check_real(owner, "limit", limit)
     names = _labels(owner, labels)
-    chances = np.asarray(y_prob)
-    if chances.dtype.kind not in "biuf":
-        raise TypeError(complaint(owner, "y_prob", "hold numbers", f"dtype {chances.dtype}"))
     truth = _column(owner, "y_true", y_true)
+    chances = _table(owner, "y_prob", y_prob, len(names))
     if chances.shape != (truth.size, len(names)):
         must = f"have shape (n_records, {len(names)}), with as many records as 'y_true'"
         raise ValueError(complaint(owner, "y_prob", must, f"shape {chances.shape}"))
     places = _places(truth, names)
     own = np.where(places < 0, 0.0, chances[np.arange(truth.size), places])
-    with np.errstate(all="ignore"):
-        losses = np.nan_to_num(-np.log(own), nan=limit, posinf=limit)
+    losses = np.full(truth.size, float(limit))
+    losses[own > 0.0] = -np.log(own[own > 0.0])
     asked = _Asked(
         owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
     )
@@ -610,17 +617,10 @@ def private_roc_auc_score(
     True
     """
     owner = "private_roc_auc_score"
-    truth, scores = _pair(owner, y_true, y_score)
-    if bins is None:
-        edges = 1.0 / (1.0 + np.exp(-np.linspace(-_LOG_ODDS, _LOG_ODDS, _N_BINS - 1)))
-    else:
-        edges = check_array(owner, "bins", bins, np.shape(bins) or (1,))
-        if edges.ndim != 1 or edges.size < 1 or not (np.diff(edges) > 0.0).all():
-            must = "be a vector of increasing edges between bins"
-            raise ValueError(complaint(owner, "bins", must, f"shape {edges.shape}"))
-    places = np.searchsorted(edges, _floats(scores, 0.0), side="right")
-    positive = np.asarray(truth == pos_label, dtype=np.intp)
-    counts = _counted(positive, places, 2, edges.size + 1)
+    edges = _edges(owner, bins)
+    positive, scores = _judged(owner, y_true, y_score, pos_label)
+    places = np.searchsorted(edges, scores, side="right")
+    counts = _counted(positive.astype(np.intp), places, 2, edges.size + 1)
     asked = _Asked(
         owner, guarantee, adjacency, noise, same_rows, random_words(random_state), ledger
     )
@@ -681,36 +681,90 @@ def _counted(
     return np.bincount(flat, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
 
 
+def _read(value: Any) -> Any:
+    """Return a label or number of a record as a plain one; NaN of anything else."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if type(plain) in _PLAIN else math.nan
+
+
 def _column(owner: str, name: str, values: ArrayLike) -> NDArray[Any]:
-    """Return one entry for each record; in a list no entry decides how the others are read."""
+    """Return one entry for each record; no entry decides how the others are read."""
     if isinstance(values, list | tuple):
         array = np.empty(len(values), dtype=object)
         for place, value in enumerate(values):
-            array[place] = value if type(value) in _PLAIN or isinstance(value, np.generic) else None
+            array[place] = _read(value)
         return array
     array = np.asarray(values)
     if array.ndim != 1:
         must = "be one-dimensional, with one entry for each record"
         raise ValueError(complaint(owner, name, must, f"shape {array.shape}"))
-    return _column(owner, name, array.tolist()) if array.dtype.kind == "O" else array
+    if array.dtype.kind in "biu":
+        return array
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):  # a warning would tell of a single record
+            return array.astype(np.float64)
+    return _column(owner, name, array.tolist())
 
 
 def _floats(values: NDArray[Any], otherwise: float) -> Vector:
     """Return numbers; what is none becomes another one, and no error shows it."""
-    if values.dtype.kind not in "biuf":
-        numeric = (int, float, bool, np.integer, np.floating, np.bool_)
-        values = np.array([v if isinstance(v, numeric) else np.nan for v in values.tolist()], "O")
-        values = np.array([float(v) if abs(v) < _HUGE else otherwise for v in values], dtype=float)
+    if values.dtype.kind == "O":
+        # Integers of any size are compared exactly; what is beyond becomes the largest.
+        known = (v if isinstance(v, int | float) else math.nan for v in values.tolist())
+        values = np.array([float(min(max(v, -_HUGE), _HUGE)) for v in known], dtype=np.float64)
     return np.nan_to_num(np.asarray(values, dtype=np.float64), nan=otherwise)
 
 
-def _pair(owner: str, first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+def _table(owner: str, name: str, values: ArrayLike, n_columns: int) -> Vector:
+    """Return a row of numbers for each record; zeros for a record that has none."""
+    listed = isinstance(values, list | tuple)
+    array = None if listed else np.asarray(values)
+    if array is not None and array.ndim == 2 and array.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):
+            return np.nan_to_num(array.astype(np.float64))
+    if array is not None and (array.ndim != 2 or array.dtype.kind != "O"):
+        must = "hold numbers, a row for each record"
+        raise TypeError(complaint(owner, name, must, f"dtype {array.dtype}, shape {array.shape}"))
+    rows = values if array is None else array.tolist()
+    found = np.zeros((len(rows), n_columns))
+    for place, row in enumerate(one.tolist() if type(one) is np.ndarray else one for one in rows):
+        if isinstance(row, list | tuple) and len(row) == n_columns:
+            found[place] = _floats(_column(owner, name, list(row)), 0.0)
+    return found
+
+
+def _pair(
+    owner: str, first: ArrayLike, second: ArrayLike, name: str = "y_pred"
+) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return two columns of one length."""
-    truth, found = _column(owner, "y_true", first), _column(owner, "y_pred", second)
+    truth, found = _column(owner, "y_true", first), _column(owner, name, second)
     if truth.size != found.size:
         must = "have as many entries as 'y_true'"
-        raise ValueError(complaint(owner, "y_pred", must, f"{found.size} and {truth.size}"))
+        raise ValueError(complaint(owner, name, must, f"{found.size} and {truth.size}"))
     return truth, found
+
+
+def _judged(
+    owner: str, y_true: ArrayLike, y_score: ArrayLike, pos_label: Any
+) -> tuple[NDArray[np.bool_], Vector]:
+    """Return whether each record is positive, and its score."""
+    wanted = _read(pos_label)
+    if wanted != wanted:
+        must = "be the label of positive records: text, a number or a truth value"
+        raise ValueError(complaint(owner, "pos_label", must, type(pos_label).__name__))
+    truth, scores = _pair(owner, y_true, y_score, "y_score")
+    return _places(truth, [wanted]) == 0, _floats(scores, 0.0)
+
+
+def _edges(owner: str, bins: ArrayLike | None) -> Vector:
+    """Return public edges between bins of scores."""
+    if bins is None:
+        return 1.0 / (1.0 + np.exp(-np.linspace(-_LOG_ODDS, _LOG_ODDS, _N_BINS - 1)))
+    edges = check_array(owner, "bins", bins, np.shape(bins) or (1,))
+    if edges.ndim != 1 or edges.size < 1 or not (np.diff(edges) > 0.0).all():
+        must = "be a vector of increasing edges between bins"
+        raise ValueError(complaint(owner, "bins", must, f"shape {edges.shape}"))
+    return edges
 
 
 def _equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
@@ -721,10 +775,11 @@ def _equal(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _labels(owner: str, labels: ArrayLike) -> list[Any]:
     """Return public labels, each once."""
-    names: list[Any] = np.asarray(labels).tolist() if np.ndim(labels) == 1 else []
-    if len(names) < 2 or len(set(names)) < len(names):
+    listed = isinstance(labels, list | tuple) or np.ndim(labels) == 1
+    names = _column(owner, "labels", labels).tolist() if listed else []
+    if len(names) < 2 or len(set(names)) < len(names) or any(name != name for name in names):
         must = "be a vector of at least two different labels, which are public"
-        raise ValueError(complaint(owner, "labels", must, f"shape {np.shape(labels)}"))
+        raise ValueError(complaint(owner, "labels", must, type(labels).__name__))
     return names
 
 
