@@ -15,6 +15,7 @@ from sklearn import metrics as ordinary
 from skdpnoise import metrics
 from skdpnoise.ledger import BudgetExceededError, PrivacyLedger
 from skdpnoise.mechanisms import AdditiveMechanism
+from skdpnoise.metrics import curves
 from skdpnoise.privacy import GaussianLoss, PrivacyGuarantee, PureLoss
 from tests.contracts._register import Notebook
 
@@ -64,7 +65,8 @@ adjacencies = pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"]
 
 
 def test_every_public_score_is_tested():
-    tested = {score.__name__ for score, *_ in CASES.values()} | {"PrivateScore"}
+    elsewhere = {"PrivateScore", *curves.__all__}
+    tested = {score.__name__ for score, *_ in CASES.values()} | elsewhere
     assert tested == set(metrics.__all__)
 
 
@@ -285,6 +287,18 @@ def test_one_odd_record_changes_nothing_but_its_own_term(odd, kind):
             loss = metrics.private_log_loss(found[::-1], given, guarantee, **BOTH)
             assert abs(float(loss) - math.log(2.0)) < 0.0334
     assert float(metrics.private_accuracy_score([None, 1], [None, 1], guarantee)) < 0.6
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 10])
+def test_where_noise_hides_how_many_records_a_label_has_the_error_says_so(n):
+    guarantee = PrivacyGuarantee(0.5, adjacency="add_remove")
+    for seed in range(20):
+        known = {"random_state": seed}
+        area = metrics.private_roc_auc_score([1] * n, [0.3] * n, guarantee, **known)
+        score = metrics.private_balanced_accuracy_score(
+            [1] * n, [1] * n, guarantee, **BOTH, **known
+        )
+        assert area.standard_error == score.standard_error == 1.0
 
 
 def test_what_one_reads_of_it_is_a_number():
