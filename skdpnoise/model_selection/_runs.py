@@ -23,14 +23,14 @@ from skdpnoise.compose.register import is_private
 from skdpnoise.compose.shares import with_budget
 from skdpnoise.estimators.seal import silence
 from skdpnoise.mechanisms import calibrate
-from skdpnoise.metrics.scoring import BITS, Scoring
+from skdpnoise.metrics.scoring import BITS, LabelShares, Scoring, pair_share
 from skdpnoise.model_selection._candidates import Candidate, private_estimators
 from skdpnoise.privacy import Adjacency, LossBudget, PureLoss
 from skdpnoise.queries import private_location_scale
 from skdpnoise.queries.ranges import release_record_count
 from skdpnoise.sampling import RandomWords, permutation
 from skdpnoise.sampling.observer import note_charge
-from skdpnoise.sensitivity import SensitivityProfile
+from skdpnoise.sensitivity import SensitivityProfile, histogram_counts
 
 # One text whatever failed: the error of a run may tell something of the records.
 FAILED = (
@@ -48,6 +48,7 @@ REFERENCE = 0.1  # of the records, where the units of a target must be bought
 _UNITS = 0.6  # of the budget of that part for location and scale; the rest for the variance
 _COUNT = 0.05  # and of that, for the number of its records where that is private
 _FLOOR = 0.05  # a variance below it would be noise
+_RAREST = 0.02  # the least share of a label, so that no error weighs more than all others
 HIDDEN = (
     "The noise hides the scale of the target, so that candidates are compared in units of 1, which "
     "may tell them apart badly. Public 'target_bounds', more records or a larger epsilon help."
@@ -79,6 +80,12 @@ class Target:
     location: float = 0.0
     scale: float = 1.0
     variance: float = 1.0  # mean loss of a model that predicts the location, in squared scales
+    shares: LabelShares | None = None  # of the labels, where a score needs them
+
+    @property
+    def units(self) -> Any:
+        """What losses of records are measured in."""
+        return self.scale if self.shares is None else self.shares
 
 
 class Outcome(NamedTuple):
@@ -166,7 +173,7 @@ class Problem:
             return np.full(rows.size, 1 << BITS, dtype=np.int64)
         X = _taken(self.X, rows)
         with silence(), parallel_config("sequential"), after_charge(model):
-            return self.scoring.losses(model, X, self.y[rows], target.scale)
+            return self.scoring.losses(model, X, self.y[rows], target.units)
 
     def noisy_score(self, losses: Losses, budget: LossBudget, target: Target) -> float:
         """Return the score of a model with noise."""
@@ -276,10 +283,29 @@ def divide(
     return Parts(*(np.flatnonzero(place == k) for k in range(3)))
 
 
-def release_units(
-    problem: Problem, y: NDArray[np.float64], budget: LossBudget
-) -> tuple[Target, bool]:
+def release_shares(problem: Problem, y: NDArray[Any], budget: LossBudget) -> Target:
+    """Release the shares of the labels, each a histogram's count, within a budget."""
+    assert problem.classes is not None
+    classes, relation = problem.classes, problem.adjacency
+    noise = "iid_laplace" if isinstance(budget, PureLoss) else "iid_gaussian"
+    mechanism = calibrate(noise, histogram_counts(classes.size, relation), budget)
+    note_charge("shares of the labels", mechanism)
+    counts = np.array([np.count_nonzero(y == label) for label in classes])
+    noisy = mechanism.release(counts, problem.rng)
+    least = min(_RAREST, 0.5 / classes.size)
+    shares = np.maximum(noisy / max(float(noisy.sum()), 1.0), least)
+    shares /= shares.sum()
+    if problem.scoring.by_pairs:
+        whole = pair_share(float(shares[1]), problem.parts.validation.size)
+    else:
+        whole = classes.size * float(shares.min())
+    return Target(variance=whole, shares=LabelShares(classes, shares))
+
+
+def release_units(problem: Problem, y: NDArray[Any], budget: LossBudget) -> tuple[Target, bool]:
     """Release location and scale of the target, unless public, and its variance, for R²."""
+    if problem.scoring.needs_shares:
+        return release_shares(problem, y, budget), False
     # The records are those of the reference part, which has the whole budget to itself. Whether
     # there are any does not count: how many they are may be private.
     adjacency, rng = problem.adjacency, problem.rng

@@ -34,7 +34,7 @@ from skdpnoise.estimators.seal import silence
 from skdpnoise.ledger import Ledger, PrivacyReport
 from skdpnoise.mechanisms import choose_repetitions
 from skdpnoise.mechanisms.requests import number_of
-from skdpnoise.metrics.scoring import SCORINGS, Scoring, choose_scoring
+from skdpnoise.metrics.scoring import SCORINGS, Scoring, check_pairs, choose_scoring
 from skdpnoise.model_selection import _runs
 from skdpnoise.model_selection._candidates import Candidate, public_labels, sealed_candidates
 from skdpnoise.model_selection._data import checked_data
@@ -147,10 +147,11 @@ class PrivateSearchCV(Delegation, BaseSearchCV, CallbackSupportMixin):
         rows = np.arange(len(y)) if codes is None else sample_rows(codes, most or 1, rng)
         # calibrate
         strategy = self._strategy(guarantee, candidates, most)
-        buys = scoring.needs_target and strategy.name != "release"
+        buys = scoring.needs_shares or (scoring.needs_target and strategy.name != "release")
         parts = self._divided(rows, codes, strategy, _runs.REFERENCE if buys else 0.0, rng)
         given = public_labels(owner, candidates)
         classes = labels if given is None else given
+        check_pairs(owner, scoring, 0 if classes is None else len(classes), self.adjacency)
         records = (scoring, X, y, parts, buys, known)
         problem = Problem(candidates, *records, self.adjacency, self.delta, classes, rng)
         unobserved(rehearse, owner, problem, strategy, self.n_jobs)

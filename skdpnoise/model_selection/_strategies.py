@@ -302,7 +302,7 @@ def _utilities(losses: Losses, problem: Problem) -> tuple[NDArray[np.float64], f
     # Of losses that vary by degrees, candidates are compared by the difference to the mean over all
     # candidates, record by record, held within a sixteenth of the range: good candidates differ by
     # less, and the noise falls with it. Sums of integers below 2^53 are exact.
-    if problem.scoring.name == "accuracy":
+    if problem.scoring.name == "accuracy" or problem.scoring.needs_shares:
         # A record that is added can only be right or wrong: no utility rises.
         alike = problem.adjacency == "add_remove"
         return -losses.sum(axis=1).astype(np.float64), float(1 << BITS), alike

@@ -162,9 +162,13 @@ epsilon : float, default=1.0
     ε of the whole search.
 delta : float, default=1e-6
     δ of the whole search. 0 asks for pure privacy.
-scoring : {"accuracy", "neg_log_loss", "r2", "neg_mean_squared_error"} or None, default=None
-    What is best. None is accuracy for classifiers and R² for regressors. Losses of single
-    records are clipped: log-loss at 4, squared errors at two scales of the target, squared.
+scoring : str or None, default=None
+    What is best. None is accuracy for classifiers and R² for regressors. "accuracy",
+    "balanced_accuracy", "roc_auc" (two labels, adjacency "replace_one") and
+    "neg_log_loss" are for classifiers; "r2", "neg_mean_squared_error",
+    "neg_root_mean_squared_error" and "neg_mean_absolute_error" for regressors. Losses of single
+    records are clipped: log-loss at 4, errors at two scales of the target. For the second and
+    third, the shares of the labels are bought from a tenth of the records.
 strategy : {"auto", "release", "repeated", "noisy_max"}, default="auto"
     "release" makes all candidates from one release, where they are post-processing of it
     (`alpha` and `l1_ratio` of a :class:`~skdpnoise.DPCoordinateDescentRegressor` that can use
